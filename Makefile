@@ -1,0 +1,60 @@
+# The project's commands. `make demo` and `make test` set everything up by themselves.
+#
+#   make demo    rescore the demo rollouts in process; prints verdicts and a summary
+#   make check   no root, under 90 s: every pure test and every case
+#   make test    everything that this machine can run (SYSTEM=1, or root in CI: installs Debian packages that tests use)
+#   make lint    ruff and mypy --strict
+#   make bench   ratios against named baselines        make soak   long and rough
+#   make protos  stubs from protos/                    make docs   the tables that are generated from the registry
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+BASE ?= python3
+STAMP := $(VENV)/.installed
+PYTEST := $(PYTHON) -m pytest
+
+.PHONY: demo check test soak bench lint protos docs setup system clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml client/pyproject.toml constraints.txt
+	@test -x $(PYTHON) || $(BASE) -m venv $(VENV) || { \
+	  echo "python3 -m venv does not work here; on Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=24'
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e client -e .
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
+	@touch $@
+
+system:
+	@bash scripts/system-packages.sh
+
+demo: setup
+	@$(VENV)/bin/rewarden rescore examples/demo/rollouts.jsonl --columns examples/demo/columns.toml \
+	  --use demo/math=math --use demo/choice=choice -o out/demo.jsonl --overwrite
+	@$(PYTHON) examples/demo/show.py out/demo.jsonl
+
+check: setup
+	$(PYTEST) -m "not needs_server and not slow"
+
+test: setup system
+	$(PYTEST)
+
+soak: setup
+	$(PYTHON) -m benchmarks.soak
+
+bench: setup
+	$(PYTHON) -m benchmarks
+
+lint: setup
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+protos: setup
+	@bash protos/generate.sh
+
+docs: setup
+	$(PYTHON) docs/generate.py
+
+clean:
+	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

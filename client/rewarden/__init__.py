@@ -1,0 +1,1 @@
+"""Rewarden's client: send what a model wrote, get verdicts."""

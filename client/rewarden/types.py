@@ -1,0 +1,232 @@
+"""Everything that crosses a boundary of Rewarden, as frozen dataclasses.
+
+This module is the source: the JSON form (`rewarden.wire.json`), the protobuf form (`rewarden.wire.protobuf`) and the
+OpenAPI schema are derived from it or held equal to it by tests. It imports nothing of ours and nothing outside the
+standard library. Lists and mappings inside are to be treated as immutable.
+
+Words: a *rollout* or *sample* is one completion of a model with what is needed to judge it; a *verdict* is what we
+say of it; a *use* names the verifier or recipe that judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Union
+
+Status = Literal["scored", "undecided", "error"]
+"""`scored`: there is a number. `undecided`: the verifier cannot tell. `error`: something of ours or the caller's
+broke."""
+
+Fault = Literal["policy", "reference", "verifier", "caller", "infra"]
+"""Whose fault an outcome short of full marks is."""
+
+FinishReason = Literal["stop", "length", "abort"]
+
+Text = Union[str, Sequence[Mapping[str, Any]]]
+"""Plain text, or chat messages `{"role", "content"}` (content: text, or OpenAI-style parts)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """Which verifier or recipe judges, and with which parameters.
+
+    Exactly one of `name` (verifiers and recipes share one namespace) and `recipe` (a recipe inline) is set.
+    """
+
+    name: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    recipe: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A part of the response that is judged by itself: a message's index and a span of characters in it."""
+
+    message: int = 0
+    start: int = 0
+    end: int | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Media:
+    """An image, sound or video that belongs to the sample: by address, by blob hash, or inline in base64."""
+
+    id: str | None = None
+    mime: str = "application/octet-stream"
+    url: str | None = None
+    blob: str | None = None
+    base64: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One rollout to be judged.
+
+    `prompt_key` and `reference_key` name entries of `Batch.shared` and stand instead of a value, so that the siblings
+    of a group send long prompts and tests once. `group` joins siblings; `group_size` says when a group is whole in a
+    stream. `token_count` is the response's length in the policy's own tokens.
+    """
+
+    response: Text
+    id: str | None = None
+    prompt: Text | None = None
+    prompt_key: str | None = None
+    reference: Any = None
+    reference_key: str | None = None
+    use: Use | None = None
+    group: str | None = None
+    group_size: int | None = None
+    data_source: str | None = None
+    finish_reason: FinishReason | None = None
+    token_count: int | None = None
+    steps: Sequence[Step] | None = None
+    media: Sequence[Media] | None = None
+    signals: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadSample:
+    """A row of a request that is no sample: it becomes that row's `error` verdict with fault `caller`.
+
+    `path` is the JSON path of the field at fault, from the row (`response`, `steps[2].start`).
+    """
+
+    message: str
+    path: str = ""
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far training is, for scheduled parameters."""
+
+    step: int = 0
+    total_steps: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """A request: samples, and what they have in common.
+
+    `use` is the default for samples without one. `deadline_s` and `group_deadline_s` are seconds from admission.
+    `expect` maps a verifier's name to the fingerprint that the caller demands (409 when it moved). `fields` names the
+    verdict fields to return (`None`: all).
+    """
+
+    samples: Sequence[Sample | BadSample] = ()
+    use: Use | None = None
+    shared: Mapping[str, Any] = field(default_factory=dict)
+    progress: Progress | None = None
+    deadline_s: float | None = None
+    group_deadline_s: float | None = None
+    expect: Mapping[str, str] = field(default_factory=dict)
+    fields: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """One named part of a composite score."""
+
+    status: Status
+    score: float | None = None
+    reason: str | None = None
+    fault: Fault | None = None
+    verifier: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepScore:
+    """The score of one step, turn, rank or item of a response."""
+
+    index: int
+    score: float | None = None
+    label: str | None = None
+    feedback: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a verifier says of one sample, and what is cached. Make one with `rewarden_verifiers.outcome`.
+
+    `score` is a number exactly when `status` is `scored`, and lies within `range`. `passed` is None where the verifier
+    has no notion of it. `reason` is snake_case and stable enough to count by. `effective` holds the values of
+    scheduled parameters. `exclude` asks the trainer to leave the sample out (set by recipes, such as over-long
+    filtering); it does not depend on `status`.
+    """
+
+    status: Status
+    score: float | None = None
+    range: tuple[float, float] = (0.0, 1.0)
+    passed: bool | None = None
+    raw: Any = None
+    reason: str | None = None
+    fault: Fault | None = None
+    components: Mapping[str, Component] = field(default_factory=dict)
+    steps: Sequence[StepScore] = ()
+    feedback: str | None = None
+    extracted: Any = None
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    effective: Mapping[str, Any] = field(default_factory=dict)
+    exclude: bool = False
+    exclude_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifierRef:
+    """Which verifier judged; `fingerprint` covers all that may change its verdicts, parameters included."""
+
+    name: str
+    version: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict(Outcome):
+    """An outcome, tied to its sample. `index` is the sample's place in the request; `queue_s` and `run_s` are seconds.
+
+    `retryable` says that the same request may end otherwise if sent again. `group` echoes the sample's group.
+    """
+
+    index: int = 0
+    id: str | None = None
+    group: str | None = None
+    data_source: str | None = None
+    metadata: Mapping[str, Any] | None = None
+    verifier: VerifierRef | None = None
+    retryable: bool = False
+    cached: bool = False
+    queue_s: float = 0.0
+    run_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Statistics of a group's verdicts. Means are over the scored members; `std` has `ddof` degrees taken off.
+
+    `pass_at` maps k to the unbiased estimate of pass@k (Chen et al. 2021, arXiv 2107.03374) over the scored members.
+    """
+
+    group: str
+    size: int
+    scored: int
+    unscored: int
+    passed: int
+    mean: float | None = None
+    std: float | None = None
+    ddof: int = 0
+    best: float | None = None
+    all_pass: bool = False
+    all_fail: bool = False
+    pass_at: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    """The answer to a batch: verdicts in the request's order, and one entry for each group in order of appearance."""
+
+    verdicts: Sequence[Verdict]
+    groups: Sequence[Group] = ()

@@ -1,0 +1,1 @@
+"""How types are written down: one file for JSON, one for protobuf."""

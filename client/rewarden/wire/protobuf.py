@@ -1,0 +1,292 @@
+"""Types to protobuf messages and back.
+
+Both directions pass through the plain values of `rewarden.wire.json`, so that a field is read, checked, and blamed by
+one piece of code, and the two forms cannot drift apart. Needs `rewarden[grpc]`.
+
+Fields of a message that the stubs do not know are dropped by protobuf before we see them: over gRPC the names are the
+compiler's business, and only values are checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rewarden.errors import InvalidRequest, RewardenError
+from rewarden.types import BadSample, Batch, BatchResult, Group, Sample, Verdict
+from rewarden.v1 import rewarden_pb2 as pb
+from rewarden.wire import json as plain
+
+GRPC_STATUS: Mapping[str, str] = {
+    "invalid_request": "INVALID_ARGUMENT",
+    "unauthorized": "UNAUTHENTICATED",
+    "not_found": "NOT_FOUND",
+    "fingerprint_moved": "FAILED_PRECONDITION",
+    "too_large": "OUT_OF_RANGE",
+    "overloaded": "RESOURCE_EXHAUSTED",
+    "unavailable": "UNAVAILABLE",
+    "deadline_exceeded": "DEADLINE_EXCEEDED",
+    "internal": "INTERNAL",
+}
+"""An error's code → the name of its gRPC status; one each, so that `too_large` is never taken for `overloaded`."""
+
+ERROR_METADATA = "rewarden-error-bin"
+"""The trailing metadata that carries an error's JSON form, in bytes."""
+
+
+# --- messages to values ----------------------------------------------------------------------------------------
+
+_Reader = Callable[[Any], Any]
+
+
+class _BadJson(Exception):
+    """The JSON text in a `…_json` field cannot be read."""
+
+    def __init__(self, path: str, cause: RewardenError) -> None:
+        self.path = path
+        self.cause = cause
+
+
+def _asis(item: Any) -> Any:
+    return item
+
+
+def _text(item: Any) -> Any:
+    form = item.WhichOneof("form")
+    return plain.loads(item.messages_json) if form == "messages_json" else item.text if form == "text" else None
+
+
+def _value(message: Any, readers: Mapping[str, tuple[str, _Reader]]) -> dict[str, Any]:
+    """The set fields of a message as a plain object; `readers` holds those that are not scalars of the same name."""
+    value: dict[str, Any] = {}
+    for field, item in message.ListFields():
+        name, reader = readers.get(field.name) or (field.name, _asis)
+        try:
+            value[name] = reader(item)
+        except RewardenError as error:
+            raise _BadJson(name, error) from None
+        except _BadJson as bad:
+            bad.path = f"{name}.{bad.path}"
+            raise
+    return value
+
+
+def _nested(readers: Mapping[str, tuple[str, _Reader]]) -> _Reader:
+    return lambda message: _value(message, readers)
+
+
+def _list(field: str) -> _Reader:
+    return lambda message: [_value(item, {}) for item in getattr(message, field)]
+
+
+def _json_map(item: Mapping[str, str]) -> dict[str, Any]:
+    found = {}
+    for key in item:
+        try:
+            found[key] = plain.loads(item[key])
+        except RewardenError as error:
+            raise _BadJson(key, error) from None
+    return found
+
+
+def _json(name: str) -> dict[str, tuple[str, _Reader]]:
+    return {f"{name}_json": (name, plain.loads)}
+
+
+_USE = {**_json("params"), **_json("recipe")}
+_SAMPLE: Mapping[str, tuple[str, _Reader]] = {
+    "response": ("response", _text),
+    "prompt": ("prompt", _text),
+    "use": ("use", _nested(_USE)),
+    "steps": ("steps", _list("items")),
+    "media": ("media", _list("items")),
+    **_json("reference"),
+    **_json("signals"),
+    **_json("metadata"),
+}
+_HEADER: Mapping[str, tuple[str, _Reader]] = {
+    "use": ("use", _nested(_USE)),
+    "shared_json": ("shared", _json_map),
+    "progress": ("progress", _nested({})),
+    "expect": ("expect", dict),
+    "fields": ("fields", lambda message: list(message.names)),
+}
+_VERDICT: Mapping[str, tuple[str, _Reader]] = {
+    "range": ("range", lambda message: [message.low, message.high]),
+    "components": ("components", lambda item: {name: _value(item[name], {}) for name in item}),
+    # Written out, because a step's index 0 counts as not set.
+    "steps": ("steps", lambda items: [{"index": item.index, **_value(item, {})} for item in items]),
+    "flags": ("flags", list),
+    "verifier": (
+        "verifier",
+        lambda ref: {"name": ref.name, "version": ref.version, "fingerprint": ref.fingerprint},
+    ),
+    **_json("raw"),
+    **_json("extracted"),
+    **_json("evidence"),
+    **_json("effective"),
+    **_json("metadata"),
+}
+
+
+def sample_from_message(message: pb.Sample) -> Sample | BadSample:
+    """A row's sample, or a `BadSample` that says which field is wrong. Never raises."""
+    try:
+        value = _value(message, _SAMPLE)
+    except _BadJson as bad:
+        id = message.id if message.HasField("id") else None
+        return BadSample(message=f"{bad.path}: {bad.cause.message}", path=bad.path, id=id)
+    return plain.sample_from_json(value)
+
+
+def header_from_message(message: pb.Header) -> Batch:
+    """The header of a stream. Raises InvalidRequest with the JSON path."""
+    try:
+        value = _value(message, _HEADER)
+    except _BadJson as bad:
+        raise InvalidRequest(f"{bad.path}: {bad.cause.message}", path=bad.path) from None
+    return plain.header_from_json(value)
+
+
+def batch_from_message(message: pb.VerifyRequest) -> Batch:
+    """A request. A row that is no sample becomes a `BadSample`. Raises InvalidRequest for the envelope."""
+    return replace(header_from_message(message.header), samples=tuple(map(sample_from_message, message.samples)))
+
+
+def verdict_from_message(message: pb.Verdict) -> Verdict:
+    """A verdict. Raises ValueError naming the field."""
+    try:
+        value = _value(message, _VERDICT)
+    except _BadJson as bad:
+        raise ValueError(f"verdict.{bad.path}: {bad.cause.message}") from None
+    value.setdefault("index", 0)
+    return plain.verdict_from_json(value)
+
+
+def group_from_message(message: pb.Group) -> Group:
+    """A group's statistics. Raises ValueError naming the field."""
+    counts = {name: getattr(message, name) for name in ("group", "size", "scored", "unscored", "passed")}
+    return plain.group_from_json({**_value(message, {"pass_at": ("pass_at", _pass_at)}), **counts})
+
+
+def _pass_at(item: Mapping[int, float]) -> dict[str, float]:
+    return {str(k): item[k] for k in item}
+
+
+def result_from_message(message: pb.VerifyReply) -> BatchResult:
+    """The answer to a batch. Raises ValueError naming the field."""
+    return BatchResult(
+        verdicts=tuple(map(verdict_from_message, message.verdicts)),
+        groups=tuple(map(group_from_message, message.groups)),
+    )
+
+
+# --- values to messages ----------------------------------------------------------------------------------------
+
+
+def _dumped(value: Any) -> str:
+    return plain.dumps(value).decode()
+
+
+def _text_message(text: Any) -> pb.Text:
+    return pb.Text(text=text) if isinstance(text, str) else pb.Text(messages_json=_dumped(text))
+
+
+def _fill(value: Mapping[str, Any], made: dict[str, Any], as_json: Sequence[str]) -> dict[str, Any]:
+    """The arguments of a message's constructor: those made by hand, JSON text for free-form ones, the rest as is."""
+    for name, item in value.items():
+        if name in as_json:
+            made[f"{name}_json"] = _dumped(item)
+        elif name not in made:
+            made[name] = item
+    return made
+
+
+def _use_message(use: Any) -> pb.Use:
+    return pb.Use(name=use) if isinstance(use, str) else pb.Use(**_fill(use, {}, ("params", "recipe")))
+
+
+def sample_to_message(sample: Sample) -> pb.Sample:
+    """The message of a sample. Raises ValueError or TypeError for what protobuf or JSON cannot hold."""
+    value = plain.sample_to_json(sample)
+    made: dict[str, Any] = {"response": _text_message(sample.response)}
+    if sample.prompt is not None:
+        made["prompt"] = _text_message(sample.prompt)
+    if "use" in value:
+        made["use"] = _use_message(value["use"])
+    if "steps" in value:
+        made["steps"] = pb.Steps(items=[pb.Step(**step) for step in value["steps"]])
+    if "media" in value:
+        made["media"] = pb.MediaList(items=[pb.Media(**item) for item in value["media"]])
+    return pb.Sample(**_fill(value, made, ("reference", "signals", "metadata")))
+
+
+def header_to_message(batch: Batch) -> pb.Header:
+    """The message of all of a batch but its samples. Raises ValueError or TypeError as `sample_to_message`."""
+    value = plain.header_to_json(batch)
+    made: dict[str, Any] = {}
+    if "use" in value:
+        made["use"] = _use_message(value["use"])
+    if "progress" in value:
+        made["progress"] = pb.Progress(**value["progress"])
+    if "fields" in value:
+        made["fields"] = pb.Fields(names=value["fields"])
+    shared = value.pop("shared", {})
+    made["shared_json"] = {key: _dumped(item) for key, item in shared.items()}
+    return pb.Header(**_fill(value, made, ()))
+
+
+def batch_to_message(batch: Batch) -> pb.VerifyRequest:
+    """The message of a batch. Raises InvalidRequest naming the row that cannot be sent."""
+    samples = []
+    for index, sample in enumerate(batch.samples):
+        good = plain.good_sample(sample, index)
+        try:
+            samples.append(sample_to_message(good))
+        except (ValueError, TypeError) as error:
+            raise InvalidRequest(f"samples[{index}]: {error}", path=f"samples[{index}]") from None
+    try:
+        return pb.VerifyRequest(header=header_to_message(batch), samples=samples)
+    except (ValueError, TypeError) as error:
+        raise InvalidRequest(f"the batch's header: {error}") from None
+
+
+def verdict_to_message(verdict: Verdict, fields: Collection[str] | None = None) -> pb.Verdict:
+    """The message of a verdict; `fields` as in `rewarden.wire.json.verdict_to_json`."""
+    value = plain.verdict_to_json(verdict, fields)
+    made: dict[str, Any] = {}
+    if "range" in value:
+        low, high = value["range"]
+        made["range"] = pb.Range(low=low, high=high)
+    if "components" in value:
+        made["components"] = {name: pb.Component(**_sound(part)) for name, part in value["components"].items()}
+    if "steps" in value:
+        made["steps"] = [pb.StepScore(**_sound(step)) for step in value["steps"]]
+    if value.get("verifier") is not None:
+        made["verifier"] = pb.VerifierRef(**value["verifier"])
+    return pb.Verdict(**_sound(_fill(value, made, ("raw", "extracted", "evidence", "effective", "metadata"))))
+
+
+def _sound(value: dict[str, Any]) -> dict[str, Any]:
+    """The value, halves of surrogate pairs replaced by U+FFFD: a protobuf string cannot hold them."""
+    for name, item in value.items():
+        if isinstance(item, str) and not item.isascii():
+            value[name] = item.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
+
+
+def group_to_message(group: Group) -> pb.Group:
+    """The message of a group's statistics."""
+    value = plain.group_to_json(group)
+    value["pass_at"] = dict(group.pass_at)
+    return pb.Group(**value)
+
+
+def result_to_message(result: BatchResult, fields: Collection[str] | None = None) -> pb.VerifyReply:
+    """The message of the answer to a batch; `fields` as in `rewarden.wire.json.verdict_to_json`."""
+    wanted = None if fields is None else frozenset(fields)
+    return pb.VerifyReply(
+        verdicts=[verdict_to_message(verdict, wanted) for verdict in result.verdicts],
+        groups=[group_to_message(group) for group in result.groups],
+    )

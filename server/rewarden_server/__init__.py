@@ -1,0 +1,1 @@
+"""Rewarden's server: engine, HTTP, gRPC, rescoring, commands, configuration."""

@@ -1,0 +1,1 @@
+"""The engine: admission, groups, cache, and the lanes where work runs."""

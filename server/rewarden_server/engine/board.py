@@ -1,0 +1,44 @@
+"""A page that workers write and the engine reads without asking: which item a worker is at, and since when.
+
+When a worker is stuck in C code or dead, nobody can be asked; the page still tells which item to blame.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+
+_ROW = struct.Struct("<QQd")
+_STRIDE = 64
+
+PHASES = ("none", "prepare", "run")
+
+
+class Board:
+    """Rows of (item, phase, CPU seconds at its start). One writer a row; torn reads are harmless: polled again."""
+
+    def __init__(self, descriptor: int, rows: int) -> None:
+        self._map = mmap.mmap(descriptor, rows * _STRIDE)
+        self.descriptor = descriptor
+
+    @classmethod
+    def make(cls, rows: int) -> Board:
+        """A new page in memory, to be inherited or passed on by its descriptor."""
+        descriptor = os.memfd_create("rewarden-board", os.MFD_CLOEXEC)
+        os.ftruncate(descriptor, rows * _STRIDE)
+        return cls(descriptor, rows)
+
+    def write(self, row: int, item: int, phase: int, cpu_s: float) -> None:
+        """Say what the worker of this row does; item 0 and phase 0 when it waits."""
+        _ROW.pack_into(self._map, row * _STRIDE, item, phase, cpu_s)
+
+    def read(self, row: int) -> tuple[int, str, float]:
+        """(item, phase, CPU seconds at its start); item 0 when the worker waits."""
+        item, phase, cpu_s = _ROW.unpack_from(self._map, row * _STRIDE)
+        return item, PHASES[phase] if phase < len(PHASES) else "none", cpu_s
+
+    def close(self) -> None:
+        """Let go of the page and its descriptor."""
+        self._map.close()
+        os.close(self.descriptor)

@@ -1,0 +1,88 @@
+"""What an orchestrator holds of the engine: other verifiers, on behalf of the same scope."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rewarden.errors import PluginError
+from rewarden.types import Outcome, Sample, Use
+from rewarden_server.engine import failures
+from rewarden_server.engine.plan import Plan
+from rewarden_server.engine.work import BoundUse
+from rewarden_verifiers.contract import AsyncEquivalence, Member
+
+if TYPE_CHECKING:
+    from rewarden_server.engine.scope import Scope
+
+_DEPTH = 16
+
+
+class EngineContext:
+    """A `rewarden_verifiers.contract.Context`. `trail` is the chain of uses that led here."""
+
+    def __init__(self, scope: Scope, sample: Sample, trail: tuple[BoundUse, ...]) -> None:
+        self._scope = scope
+        self._sample = sample
+        self._trail = trail
+
+    async def verify(self, use: Use, *, sample: Sample | None = None, **fields: Any) -> Outcome:
+        """See `Context.verify`."""
+        target = sample if sample is not None else self._sample
+        try:
+            if fields:
+                target = replace(target, **fields)
+            return await self._scope.judge(self._bind(use), target, self._trail)
+        except Exception as error:  # noqa: BLE001 - named in failures.py; a recipe may fall back
+            return failures.outcome_of(error)
+
+    async def verify_group(self, use: Use, members: Sequence[Member]) -> Sequence[Outcome]:
+        """See `Context.verify_group`."""
+        try:
+            return await self._scope.judge_group(self._bind(use), members, self._trail)
+        except Exception as error:  # noqa: BLE001 - named in failures.py; a recipe may fall back
+            return [failures.outcome_of(error)] * len(members)
+
+    def equivalence(self, use: Use) -> AsyncEquivalence | None:
+        """See `Context.equivalence`."""
+        bound = self._bind(use)
+        return EngineEquivalence(self._scope, bound) if bound.spec.equivalence is not None else None
+
+    def _bind(self, use: Use) -> BoundUse:
+        bound = self._scope.engine.planner.bind(use)
+        if len(self._trail) >= _DEPTH:
+            names = " → ".join(step.spec.name for step in self._trail[:4])
+            raise PluginError(f"verifiers use each other without end: {names} → …")
+        return bound
+
+
+class EngineEquivalence:
+    """An equivalence whose every item is a piece of work by itself: a tower in one answer harms no other."""
+
+    def __init__(self, scope: Scope, use: BoundUse) -> None:
+        self._scope = scope
+        self._use = use
+        made = use.spec.equivalence
+        assert made is not None
+        self._direct = made(use.params) if use.spec.inline else None
+
+    async def read(self, texts: Sequence[str]) -> Sequence[tuple[str, str | None] | None]:
+        """See `AsyncEquivalence.read`."""
+        if self._direct is not None:
+            answers = [self._direct.extract(text) for text in texts]
+            return [None if answer is None else (answer, self._direct.key(answer)) for answer in answers]
+        found = await self._values("read", [{"text": text} for text in texts])
+        return [None if value is None else (value[0], value[1]) for value in found]
+
+    async def same(self, pairs: Sequence[tuple[str, str]]) -> Sequence[bool | None]:
+        """See `AsyncEquivalence.same`."""
+        if self._direct is not None:
+            return [self._direct.same(a, b) for a, b in pairs]
+        return await self._values("same", [{"a": a, "b": b} for a, b in pairs])
+
+    async def _values(self, op: Any, arguments: Sequence[dict[str, Any]]) -> list[Any]:
+        plans = [Plan(self._use, given, op=op) for given in arguments]
+        results = await asyncio.gather(*(self._scope.work(plan) for plan in plans))
+        return [result.value for result in results]

@@ -1,0 +1,283 @@
+"""The engine: admits batches and streams, does identical work once, and hands work to the lanes."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from typing import Any
+
+from rewarden.errors import Overloaded, RequestError, Unavailable
+from rewarden.types import BadSample, Batch, BatchResult, Group, Sample, Verdict
+from rewarden_server.engine.cache import Cache, cacheable, content_key
+from rewarden_server.engine.lanes.cpu import CpuLane
+from rewarden_server.engine.observer import Observer
+from rewarden_server.engine.plan import Plan, Planner
+from rewarden_server.engine.scope import Scope, check_expected
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.engine.stream import Stream
+from rewarden_server.engine.work import BoundUse, Result, Waiter, Work
+from rewarden_verifiers.registry import Registry
+
+_CHUNK = 256
+"""Samples that are planned at a stretch on the thread, before the loop has a turn."""
+
+_DIRECT = 32
+"""Batches up to this size are planned on the loop: a hop to the thread would cost more."""
+
+_DIRECT_BYTES = 256 * 1024
+
+WARM = ("math",)
+"""Verifiers that the template of the cpu workers loads before it forks."""
+
+
+class Engine:
+    """See docs/architecture.md for its surface. All methods run on one asyncio loop."""
+
+    def __init__(
+        self,
+        registry: Registry | None = None,
+        settings: EngineSettings | None = None,
+        observer: Observer | None = None,
+        *,
+        warm: Sequence[str] = WARM,
+    ) -> None:
+        self.registry = registry or Registry()
+        self.settings = settings or EngineSettings()
+        self.observer = observer or Observer()
+        self.planner = Planner(self.registry)
+        self.orchestrations = asyncio.Semaphore(self.settings.orchestrations)
+        self._cpu = CpuLane(self.settings, self.observer, self._done, [name for name in warm if name in self.registry])
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rewarden-inline")
+        self._cache = (
+            Cache(self.settings.cache_entries, self.settings.cache_bytes, self.settings.cache_dir)
+            if self.settings.cache
+            else None
+        )
+        self._inflight: dict[bytes, Work] = {}
+        self._samples = 0
+        self._bytes = 0
+        self._scopes: set[Scope] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._started = False
+        self._draining = False
+        self._closed = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether work is admitted."""
+        return self._started and not self._draining
+
+    async def start(self) -> None:
+        """Begin to admit work. Workers are forked now when the settings say `eager`, else at the first need."""
+        if self.settings.eager:
+            await self._cpu.start()
+        self._started = True
+
+    async def close(self, drain_s: float = 30.0) -> None:
+        """Admit no more, let what runs end for so many seconds, then stop. Closing twice is closing once."""
+        if self._closed:
+            return
+        self._draining = self._closed = True
+        if self._scopes:
+            try:
+                await asyncio.wait_for(self._idle.wait(), drain_s)
+            except TimeoutError:
+                for scope in list(self._scopes):
+                    scope.cancel()
+        await self._cpu.close()
+        self._thread.shutdown(wait=True)
+        if self._cache is not None:
+            self._cache.close()
+
+    def info(self) -> dict[str, Any]:
+        """JSON-ready: versions, lanes, depths, limits."""
+        settings = self.settings
+        return {
+            "version": version("rewarden-server"),
+            "python": platform.python_version(),
+            "ready": self.ready,
+            "samples": self._samples,
+            "bytes": self._bytes,
+            "cache_entries": len(self._cache) if self._cache is not None else 0,
+            "lanes": {
+                "cpu": {
+                    "workers": settings.workers,
+                    "slow_workers": settings.slow_workers,
+                    "depth": self._cpu.depth(),
+                    "pids": self._cpu.pids(),
+                },
+            },
+            "limits": {
+                "item_cpu_s": settings.item_cpu_s,
+                "worker_memory_mb": settings.worker_memory_mb,
+                "max_samples": settings.max_samples,
+                "max_bytes": settings.max_bytes,
+            },
+        }
+
+    # --- batches ------------------------------------------------------------------------------------------------
+
+    async def verify(self, batch: Batch, source: str = "local") -> BatchResult:
+        """The verdicts of a batch, in its order. Cancelling the call cancels the work.
+
+        Raises Overloaded, Unavailable or FingerprintMoved; whatever happens to a sample is in its verdict.
+        """
+        start = time.monotonic()
+        samples = batch.samples
+        size = sum(map(weight, samples))
+        self.admit(source, len(samples), size)
+        verdicts: list[Verdict | None] = [None] * len(samples)
+        groups: list[Group] = []
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        left = len(samples)
+
+        def emit(item: Verdict | Group) -> None:
+            nonlocal left
+            if isinstance(item, Group):
+                groups.append(item)
+                return
+            verdicts[item.index] = item
+            left -= 1
+            if left == 0 and not ended.done():
+                ended.set_result(None)
+
+        scope = self.open_scope(batch, emit)
+        try:
+            self._check_expected(batch)
+            scope.note_many(samples)
+            if len(samples) <= _DIRECT and size <= _DIRECT_BYTES:
+                scope.dispatch_many(scope.plan_many(0, samples))
+            else:
+                await self._plan_in_pieces(scope, samples)
+            scope.finish()
+            if left:
+                await ended
+        except RequestError as error:
+            self.observer.refused(source, error.code)
+            raise
+        finally:
+            if left:
+                scope.cancel()
+            self.close_scope(scope)
+            self.release(len(samples), size)
+        self.observer.batch(source, time.monotonic() - start, len(samples))
+        order = {name: place for place, name in enumerate(_group_names(samples))}
+        groups.sort(key=lambda group: order[group.group])
+        return BatchResult(verdicts=[verdict for verdict in verdicts if verdict is not None], groups=groups)
+
+    async def _plan_in_pieces(self, scope: Scope, samples: Sequence[Sample | BadSample]) -> None:
+        loop = asyncio.get_running_loop()
+        for first in range(0, len(samples), _CHUNK):
+            if not scope.unfinished:
+                return  # the deadline has passed
+            piece = samples[first : first + _CHUNK]
+            scope.dispatch_many(await loop.run_in_executor(self._thread, scope.plan_many, first, piece))
+
+    def open_stream(self, header: Batch, source: str = "local") -> Stream:
+        """A stream with the header's defaults; its samples are ignored. Raises Unavailable or FingerprintMoved."""
+        if not self.ready:
+            raise Unavailable("the server is draining" if self._draining else "the engine is not started")
+        self._check_expected(Batch(use=header.use, expect=header.expect))
+        return Stream(self, header, source)
+
+    def _check_expected(self, batch: Batch) -> None:
+        if not batch.expect:
+            return
+        uses = [batch.use, *(sample.use for sample in batch.samples if isinstance(sample, Sample))]
+        bound = [self.planner.bind(use) for use in {id(use): use for use in uses if use is not None}.values()]
+        check_expected(batch, bound)
+
+    # --- admission ----------------------------------------------------------------------------------------------
+
+    def admit(self, source: str, samples: int, size: int) -> None:
+        """Count work in. Raises Unavailable, or Overloaded when it does not fit beside what is there."""
+        if not self.ready:
+            self.observer.refused(source, Unavailable.code)
+            raise Unavailable("the server is draining" if self._draining else "the engine is not started")
+        full = self._samples + samples > self.settings.max_samples or self._bytes + size > self.settings.max_bytes
+        if full:
+            self.observer.refused(source, Overloaded.code)
+            raise Overloaded(
+                f"{self._samples} samples ({self._bytes} bytes) are under way, and {samples} more do not fit; "
+                "send them later, in smaller batches, or as a stream",
+                retry_after_s=1.0,
+            )
+        self._samples += samples
+        self._bytes += size
+        self.observer.admitted(source, samples)
+
+    def release(self, samples: int, size: int) -> None:
+        """Count work out."""
+        self._samples -= samples
+        self._bytes -= size
+
+    def open_scope(self, header: Batch, emit: Any) -> Scope:
+        """A scope that the engine waits for when it drains."""
+        scope = Scope(self, header, emit)
+        self._scopes.add(scope)
+        self._idle.clear()
+        return scope
+
+    def close_scope(self, scope: Scope) -> None:
+        """The scope's end."""
+        scope.close()
+        self._scopes.discard(scope)
+        if not self._scopes:
+            self._idle.set()
+
+    # --- pure work ----------------------------------------------------------------------------------------------
+
+    def request(self, plan: Plan, waiter: Waiter) -> None:
+        """Have a piece of pure work done, unless it is known or under way."""
+        use = plan.use
+        key: bytes | None = None
+        if use.spec.determinism != "stateful":
+            key = content_key(use.ref.fingerprint, plan.op, plan.arguments)
+            if self._cache is not None and plan.op == "verify":
+                known = self._cache.get(key)
+                if known is not None:
+                    waiter.tell(Result(outcome=known, cached=True))
+                    return
+            under_way = self._inflight.get(key)
+            if under_way is not None:
+                under_way.waiters.append(waiter)
+                return
+        work = Work(use, plan.op, plan.arguments, key, plan.reference_key, [waiter])
+        if key is not None:
+            self._inflight[key] = work
+        self._cpu.submit(work)
+
+    def _done(self, work: Work, result: Result, size: int) -> None:
+        if work.key is not None:
+            if self._inflight.get(work.key) is work:
+                del self._inflight[work.key]
+            outcome = result.outcome
+            if outcome is not None and self._cache is not None and cacheable(work.use.spec, outcome):
+                self._cache.put(work.key, outcome, size)
+        for waiter in work.waiters:
+            waiter.tell(result)
+
+
+def weight(sample: Sample | BadSample) -> int:
+    """About how many bytes a sample holds on to."""
+    if isinstance(sample, BadSample):
+        return 256
+    size = 512
+    for text in (sample.response, sample.prompt):
+        if isinstance(text, str):
+            size += len(text)
+        elif text is not None:
+            size += sum(len(content) for message in text if isinstance(content := message.get("content"), str))
+    return size
+
+
+def _group_names(samples: Sequence[Sample | BadSample]) -> list[str]:
+    return list(dict.fromkeys(s.group for s in samples if isinstance(s, Sample) and s.group is not None))
+
+
+__all__ = ["BoundUse", "Engine", "weight"]

@@ -1,0 +1,79 @@
+"""What was raised becomes an outcome: here, and nowhere else. The one place that makes `error` outcomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rewarden.errors import PluginError, SampleError
+from rewarden.types import BadSample, Outcome
+from rewarden_verifiers.contract import VerifierSpec
+from rewarden_verifiers.outcome import no_answer, too_expensive, undecided, wrong
+
+_PASSING = {"internal", "group_deadline"} | {cls.reason for cls in SampleError.__subclasses__() if cls.retryable}
+
+
+def outcome_of(error: BaseException) -> Outcome:
+    """The outcome for what was raised.
+
+    `SampleError`s carry their status, fault and reason. Anything else is a defect of ours and the infrastructure's
+    fault; what verifiers raise was named `PluginError` at their boundary. Never a number.
+    """
+    if isinstance(error, SampleError):
+        evidence = {key: value for key, value in error.details.items() if _plain(value)}
+        return _failed(error.status, error.reason, error.fault, error.message, evidence)
+    return _failed("error", "internal", "infra", f"internal error: {type(error).__name__}", {})
+
+
+def retryable(outcome: Outcome) -> bool:
+    """Whether the same sample may end otherwise when it is sent again."""
+    return outcome.status == "error" and outcome.reason in _PASSING
+
+
+def bad_sample(row: BadSample) -> Outcome:
+    """The outcome of a row that is no sample."""
+    evidence = {"path": row.path} if row.path else {}
+    return _failed("error", "invalid_sample", "caller", row.message, evidence)
+
+
+def incomplete_group(group: str, size: int | None, seen: int, *, late: bool) -> Outcome:
+    """The outcome of the members of a group that never became whole."""
+    wanted = "?" if size is None else size
+    if late:
+        message = f"group {group!r}: {seen} of {wanted} members came before the group's deadline"
+        return _failed("error", "group_deadline", "infra", message, {"seen": seen})
+    return _failed("error", "group_incomplete", "caller", f"group {group!r}: {seen} of {wanted} members came", {})
+
+
+def viewless(reason: str, spec: VerifierSpec) -> Outcome:
+    """The outcome of a response in which the view found nothing to judge: no answer."""
+    return no_answer(reason, range=spec.score_range)
+
+
+def expired(spec: VerifierSpec, phase: str, limit_s: float, what: str) -> Outcome:
+    """An item reached a limit of its worker. `phase` says whose text was being worked on; `what` is cpu or memory."""
+    evidence = {"limit": what, **({"limit_s": limit_s} if what == "cpu" else {})}
+    if phase == "prepare":
+        return undecided("reference_too_expensive", fault="reference", evidence=evidence, flags=("too_expensive",))
+    return too_expensive(evidence=evidence, range=spec.score_range)
+
+
+def killed(spec: VerifierSpec, phase: str) -> Outcome:
+    """An item under which a worker died twice when it ran alone (promise 2: dying must not pay)."""
+    if phase == "prepare":
+        return undecided("reference_kills_worker", fault="reference", flags=("killed_worker",))
+    return wrong("killed_worker", flags=("killed_worker",), range=spec.score_range)
+
+
+def idle(spec: VerifierSpec, idle_s: float) -> PluginError:
+    """A pure verifier that waits instead of computing is a defect of the verifier's."""
+    return PluginError(
+        f"verifier {spec.name!r} held a worker for {idle_s:g} s without computing; a pure verifier never waits"
+    )
+
+
+def _failed(status: Any, reason: str, fault: Any, message: str, evidence: dict[str, Any]) -> Outcome:
+    return Outcome(status=status, reason=reason, fault=fault, feedback=message, evidence=evidence)
+
+
+def _plain(value: Any) -> bool:
+    return value is None or isinstance(value, (str, int, float, bool, list, dict))

@@ -1,0 +1,511 @@
+"""The cpu lane: pure verifiers in worker processes that can be killed.
+
+Fast workers take small batches of items; each has its own queue, filled by the reference's hash so that a parsed
+reference is reused, and idle workers steal from the longest queue. An item that outlasts `slow_s` starts again on a
+slow, low-priority worker, which holds one item at a time: there it has its full limit, and harms nobody. A worker
+that dies unexplained costs only the item it was at, which is tried again alone; what it had not begun goes back to
+the queues uncharged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from rewarden.errors import WorkerError
+from rewarden.types import Outcome
+from rewarden.wire.json import loads, outcome_from_json
+from rewarden_server.engine import failures
+from rewarden_server.engine.board import Board
+from rewarden_server.engine.frames import FrameReader, pack
+from rewarden_server.engine.observer import Observer
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.engine.work import Result, Work
+
+_LIMITS = ("cpu", "memory", "recursion")
+_WATCH_S = 0.05
+_SLOW_NICE = 10
+_ALONE_DEATHS = 2
+"""Deaths of a worker, under an item that ran alone, after which the item is to blame."""
+
+_USES = 2048
+"""Uses that a worker knows at a time."""
+
+_MAX_REPLY = 64 * 1024**2
+_BARREN = 8
+"""Workers in a row that may die without finishing an item before the lane gives its items up."""
+
+
+class _Worker:
+    """A worker process as the lane sees it."""
+
+    __slots__ = (
+        "barren",
+        "connection",
+        "items",
+        "outgoing",
+        "pid",
+        "pidfd",
+        "queue",
+        "reader",
+        "reason",
+        "retiring",
+        "row",
+        "slow",
+        "stalled_cpu",
+        "stalled_since",
+        "taken",
+        "uses",
+        "writing",
+    )
+
+    def __init__(self, row: int, slow: bool, queue: deque[Work]) -> None:
+        self.row = row
+        self.slow = slow
+        self.queue = queue
+        self.taken: dict[int, Work] = {}
+        self.uses: set[int] = set()
+        self.items = 0
+        self.reader = FrameReader(_MAX_REPLY)
+        self.outgoing = bytearray()
+        self.writing = False
+        self.retiring = False
+        self.barren = True
+        self.reason = "died"
+        self.pid = 0
+        self.pidfd = -1
+        self.connection: socket.socket | None = None
+        self.stalled_cpu = 0.0
+        self.stalled_since = 0.0
+
+    def cpu_s(self) -> float:
+        """CPU seconds that the process has used (its clock's id is a function of the pid; see clock_getcpuclockid)."""
+        return time.clock_gettime((~self.pid << 3) | 2)
+
+    def kill(self, reason: str) -> None:
+        """End it now. The pidfd cannot hit another process that was given the same pid."""
+        self.reason = reason
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+
+class CpuLane:
+    """Worker processes, their queues, and their watch. All methods run on the engine's loop."""
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        observer: Observer,
+        on_done: Callable[[Work, Result, int], None],
+        warm: Sequence[str],
+    ) -> None:
+        self._settings = settings
+        self._observer = observer
+        self._on_done = on_done
+        self._warm = list(warm)
+        self._rows = settings.workers + settings.slow_workers
+        self._fast_queues: list[deque[Work]] = [deque() for _ in range(settings.workers)]
+        self._slow_queue: deque[Work] = deque()
+        self._workers: list[_Worker | None] = [None] * self._rows
+        self._next_item = 1
+        self._turn = 0
+        self._barren = 0
+        self._starting: asyncio.Task[None] | None = None
+        self._ready = False
+        self._closed = False
+        self._template: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._board: Board | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self._forks: asyncio.Lock = asyncio.Lock()
+        self._respawns: set[asyncio.Task[None]] = set()
+
+    # --- the life of the lane -----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start the template and the workers, once."""
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._start())
+        await asyncio.shield(self._starting)
+
+    async def _start(self) -> None:
+        await self._start_template()
+        await asyncio.gather(*(self._spawn(row) for row in range(self._rows)))
+        self._ready = True
+        self._watch = asyncio.get_running_loop().call_later(_WATCH_S, self._look)
+        for worker in self._workers:
+            if worker is not None:
+                self._feed(worker)
+
+    async def _start_template(self) -> None:
+        ours, theirs = socket.socketpair()
+        if self._board is None:
+            self._board = Board.make(self._rows)
+        options = {
+            "path": sys.path,
+            "warm": self._warm,
+            "rows": self._rows,
+            "memory_mb": self._settings.worker_memory_mb,
+        }
+        module = "rewarden_server.engine.template"
+        words = [str(theirs.fileno()), json.dumps(options), str(self._board.descriptor)]
+        with theirs:
+            self._template = subprocess.Popen(
+                [sys.executable, "-m", module, *words],
+                pass_fds=(theirs.fileno(), self._board.descriptor),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+        ours.setblocking(False)
+        self._control = ours
+        line = await self._control_line()
+        if line != "ready":
+            raise WorkerError("the template of the cpu workers did not start; its own words are on stderr")
+
+    async def _control_line(self) -> str:
+        assert self._control is not None
+        loop = asyncio.get_running_loop()
+        data = b""
+        while not data.endswith(b"\n"):
+            more = await loop.sock_recv(self._control, 64)
+            if not more:
+                return ""
+            data += more
+        return data.decode().strip()
+
+    async def close(self) -> None:
+        """Stop the workers and the template; what was queued is left. Closing twice is closing once."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._starting is not None and not self._starting.done():
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+        for task in list(self._respawns):
+            task.cancel()
+        await asyncio.gather(*self._respawns, return_exceptions=True)
+        for worker in self._workers:
+            if worker is not None:
+                worker.kill("closed")
+                self._detach(worker)
+        self._workers = [None] * self._rows
+        if self._control is not None:
+            self._control.close()
+        if self._template is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._template.wait)
+        if self._board is not None:
+            self._board.close()
+
+    async def _spawn(self, row: int) -> None:
+        slow = row >= self._settings.workers
+        worker = _Worker(row, slow, self._slow_queue if slow else self._fast_queues[row])
+        ours, theirs = socket.socketpair()
+        loop = asyncio.get_running_loop()
+        async with self._forks:
+            if self._template is None or self._template.poll() is not None:
+                await self._start_template()
+            assert self._control is not None
+            with theirs:
+                message = f"{row} {_SLOW_NICE if slow else 0}".encode()
+                socket.send_fds(self._control, [message], [theirs.fileno()])
+            line = await self._control_line()
+        if not line:
+            ours.close()
+            raise WorkerError("the template of the cpu workers has died")
+        worker.pid = int(line)
+        worker.pidfd = os.pidfd_open(worker.pid)
+        ours.setblocking(False)
+        worker.connection = ours
+        self._workers[row] = worker
+        assert self._board is not None
+        self._board.write(row, 0, 0, 0.0)
+        loop.add_reader(ours.fileno(), self._read, worker)
+
+    # --- work in ------------------------------------------------------------------------------------------------
+
+    def submit(self, work: Work) -> None:
+        """Queue a piece of work; starts the lane if nobody has."""
+        work.queued_at = time.monotonic()
+        if work.slow:
+            self._slow_queue.append(work)
+        elif work.reference_key is not None:
+            self._fast_queues[work.reference_key[0] % len(self._fast_queues)].append(work)
+        else:
+            self._turn = (self._turn + 1) % len(self._fast_queues)
+            self._fast_queues[self._turn].append(work)
+        self._pump()
+
+    def _pump(self) -> None:
+        if not self._ready:
+            if self._starting is None:
+                self._starting = asyncio.ensure_future(self._start())
+                self._starting.add_done_callback(self._started)
+            return
+        for worker in self._workers:
+            if worker is not None and len(worker.taken) < (1 if worker.slow else self._settings.prefetch):
+                self._feed(worker)
+
+    def _started(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            self._give_up(f"the cpu workers could not be started: {task.exception()}")
+
+    def _give_up(self, message: str) -> None:
+        error = WorkerError(message)
+        for queue in (*self._fast_queues, self._slow_queue):
+            while queue:
+                self._fail(queue.popleft(), error)
+
+    def depth(self) -> int:
+        """Items that wait or run."""
+        queued = sum(len(queue) for queue in self._fast_queues) + len(self._slow_queue)
+        return queued + sum(len(worker.taken) for worker in self._workers if worker is not None)
+
+    def pids(self) -> list[int]:
+        """The workers' process ids, for operators and tests."""
+        return [worker.pid for worker in self._workers if worker is not None]
+
+    def _next(self, worker: _Worker) -> Work | None:
+        queue = worker.queue
+        while True:
+            if not queue:
+                if worker.slow:
+                    return None
+                longest = max(self._fast_queues, key=len)
+                if len(longest) < 2:
+                    queue = longest
+                    if not queue:
+                        return None
+                    work = queue.popleft()
+                else:  # steal half at once, from the far end, so that affinity is kept for the rest
+                    for _ in range(len(longest) // 2):
+                        worker.queue.appendleft(longest.pop())
+                    queue = worker.queue
+                    work = queue.popleft()
+            else:
+                work = queue.popleft()
+            if work.wanted:
+                return work
+            self._on_done(work, Result(), 0)  # its caller has left; nothing ran
+
+    def _feed(self, worker: _Worker) -> None:
+        if worker.connection is None or worker.retiring:
+            return
+        limit = 1 if worker.slow else self._settings.prefetch
+        while len(worker.taken) < limit:
+            work = self._next(worker)
+            if work is None:
+                break
+            self._send(worker, work)
+        if worker.outgoing and not worker.writing:
+            self._write(worker)
+
+    def _send(self, worker: _Worker, work: Work) -> None:
+        item = self._next_item
+        self._next_item += 1
+        worker.taken[item] = work
+        work.started_at = time.monotonic()
+        use = work.use
+        if use.id not in worker.uses:
+            if len(worker.uses) >= _USES:  # callers may invent parameters without end
+                worker.uses.clear()
+                worker.outgoing += pack(pickle.dumps(("forget",), 5))
+            worker.uses.add(use.id)
+            target = (use.spec.module, use.spec.function.__name__)
+            worker.outgoing += pack(pickle.dumps(("use", use.id, *target, use.params), 5))
+        limit = self._settings.item_cpu_s if worker.slow else min(self._settings.slow_s, self._settings.item_cpu_s)
+        message = ("item", item, use.id, work.op, work.reference_key, work.arguments, limit)
+        worker.outgoing += pack(pickle.dumps(message, 5))
+
+    def _write(self, worker: _Worker) -> None:
+        connection = worker.connection
+        if connection is None:
+            return
+        try:
+            while worker.outgoing:
+                sent = connection.send(memoryview(worker.outgoing)[: 1 << 18])
+                del worker.outgoing[:sent]
+        except BlockingIOError:
+            if not worker.writing:
+                worker.writing = True
+                asyncio.get_running_loop().add_writer(connection.fileno(), self._write, worker)
+            return
+        except OSError:
+            return  # it has died; the reader notices
+        if worker.writing:
+            worker.writing = False
+            asyncio.get_running_loop().remove_writer(connection.fileno())
+
+    # --- results out --------------------------------------------------------------------------------------------
+
+    def _read(self, worker: _Worker) -> None:
+        connection = worker.connection
+        if connection is None:
+            return
+        try:
+            data = connection.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._lost(worker)
+            return
+        try:
+            for payload in worker.reader.feed(data):
+                self._take(worker, payload)
+        except (ValueError, KeyError, TypeError, IndexError):
+            # A worker that no longer speaks our language has been taken over: its items are run again elsewhere.
+            worker.kill("died")
+            return
+        if worker.items >= self._settings.worker_items and not worker.retiring:
+            worker.retiring = True
+        if worker.retiring and not worker.taken:
+            worker.kill("recycled")
+            return
+        self._feed(worker)
+
+    def _take(self, worker: _Worker, payload: bytes) -> None:
+        item, kind, content, cpu_s = loads(payload)
+        work = worker.taken.pop(item)
+        worker.items += 1
+        worker.barren = False
+        self._barren = 0
+        if kind in _LIMITS:
+            phase = "prepare" if content == 1 else "run"
+            if kind != "cpu":
+                worker.retiring = True  # a heap that was full once is not trusted again
+            if not worker.slow and kind == "cpu" and self._settings.slow_s < self._settings.item_cpu_s:
+                work.slow = True
+                self._slow_queue.append(work)
+                self._pump()
+                return
+            self._limit(work, phase, kind, cpu_s)
+            return
+        result = Result(run_s=cpu_s, queue_s=max(work.started_at - work.queued_at, 0.0))
+        if kind == "outcome":
+            result.outcome = outcome_from_json(content)
+        elif kind == "value":
+            result.value = content
+        else:
+            status, reason, fault, message = content
+            result.outcome = Outcome(status=status, reason=reason, fault=fault, feedback=message)
+        self._on_done(work, result, len(payload))
+
+    def _limit(self, work: Work, phase: str, what: str, run_s: float) -> None:
+        outcome = failures.expired(work.use.spec, phase, self._settings.item_cpu_s, what)
+        self._on_done(work, Result(outcome=outcome, run_s=run_s), 0)
+
+    def _fail(self, work: Work, error: WorkerError) -> None:
+        self._on_done(work, Result(outcome=failures.outcome_of(error)), 0)
+
+    # --- the watch, and death -----------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """The parent's back-stop: code that does not return to the interpreter never sees the worker's own clock."""
+        assert self._board is not None
+        now = time.monotonic()
+        self._observer.depth("cpu", self.depth())
+        for worker in self._workers:
+            if worker is None or not worker.taken:
+                continue
+            item, _, since = self._board.read(worker.row)
+            if item == 0 or item not in worker.taken:
+                worker.stalled_since = 0.0
+                continue
+            limit = self._settings.item_cpu_s if worker.slow else min(self._settings.slow_s, self._settings.item_cpu_s)
+            try:
+                used = worker.cpu_s()
+            except OSError:
+                continue  # it has just died; the reader notices
+            if used - since > limit * 1.5 + 0.1:
+                worker.kill("expired")
+            elif used - worker.stalled_cpu > 0.001 or worker.stalled_since == 0.0:
+                worker.stalled_cpu, worker.stalled_since = used, now
+            elif now - worker.stalled_since > self._settings.idle_s and self._sleeps(worker):
+                worker.kill("idle")
+        self._watch = asyncio.get_running_loop().call_later(_WATCH_S, self._look)
+
+    @staticmethod
+    def _sleeps(worker: _Worker) -> bool:
+        """Whether the process waits of its own will. Runnable but not run is the host's starvation, not its fault."""
+        try:
+            with open(f"/proc/{worker.pid}/stat", encoding="ascii", errors="replace") as file:
+                return file.read().rpartition(")")[2].split()[0] in ("S", "T")
+        except OSError:
+            return False
+
+    def _detach(self, worker: _Worker) -> None:
+        if worker.connection is not None:
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(worker.connection.fileno())
+            if worker.writing:
+                loop.remove_writer(worker.connection.fileno())
+            worker.connection.close()
+            worker.connection = None
+            os.close(worker.pidfd)
+
+    def _lost(self, worker: _Worker) -> None:
+        assert self._board is not None
+        item, phase, _ = self._board.read(worker.row)
+        self._detach(worker)
+        self._workers[worker.row] = None
+        self._observer.worker_ended(worker.reason)
+        if self._closed:
+            return
+        if worker.barren and worker.reason == "died":
+            self._barren += 1
+        suspect = worker.taken.pop(item, None)
+        for work in reversed(worker.taken.values()):  # never begun: back to the front, uncharged
+            worker.queue.appendleft(work)
+        worker.taken.clear()
+        if suspect is not None:
+            self._blame(suspect, worker, phase)
+        if self._barren >= _BARREN:
+            self._barren = 0
+            self._give_up("the cpu workers die before they finish anything; their own words are on stderr")
+        task = asyncio.ensure_future(self._respawn(worker.row))
+        self._respawns.add(task)
+        task.add_done_callback(self._respawns.discard)
+
+    def _blame(self, work: Work, worker: _Worker, phase: str) -> None:
+        if worker.reason == "idle":
+            error = failures.idle(work.use.spec, self._settings.idle_s)
+            self._on_done(work, Result(outcome=failures.outcome_of(error)), 0)
+        elif worker.reason == "expired":
+            if worker.slow or self._settings.slow_s >= self._settings.item_cpu_s:
+                self._limit(work, phase, "cpu", self._settings.item_cpu_s)
+            else:
+                work.slow = True
+                self._slow_queue.append(work)
+        else:
+            work.deaths += worker.slow  # only deaths under an item that ran alone speak against it
+            if work.deaths >= _ALONE_DEATHS:
+                self._on_done(work, Result(outcome=failures.killed(work.use.spec, phase)), 0)
+            else:
+                work.slow = True
+                self._slow_queue.append(work)
+
+    async def _respawn(self, row: int) -> None:
+        try:
+            await self._spawn(row)
+        except (WorkerError, OSError):
+            if self._closed:
+                return
+            await asyncio.sleep(0.2)  # a template that has just died is replaced by the next attempt
+            await self._spawn(row)
+        worker = self._workers[row]
+        if worker is not None:
+            self._feed(worker)
+        self._pump()

@@ -1,0 +1,27 @@
+"""The engine's one hook for whoever watches: metrics, records, tests. The engine does not know Prometheus."""
+
+from __future__ import annotations
+
+from rewarden.types import Verdict
+
+
+class Observer:
+    """Does nothing; subclasses count. Called on the engine's loop, so every method must be cheap."""
+
+    def admitted(self, source: str, samples: int) -> None:
+        """A batch or a stream's sample was admitted; `source` names the surface."""
+
+    def refused(self, source: str, reason: str) -> None:
+        """A batch was refused; `reason` is the error's code."""
+
+    def verdict(self, verdict: Verdict) -> None:
+        """A verdict was made."""
+
+    def batch(self, source: str, seconds: float, samples: int) -> None:
+        """A batch or stream ended."""
+
+    def worker_ended(self, reason: str) -> None:
+        """A cpu worker is gone: `recycled`, `expired`, `memory`, `idle`, `died` or `closed`."""
+
+    def depth(self, lane: str, items: int) -> None:
+        """How many items wait in a lane."""

@@ -1,0 +1,150 @@
+"""Planning: from a sample to what a verifier reads. What fails here is the sample's own verdict.
+
+Safe to call from several threads: bulk planning runs beside the loop.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rewarden.errors import InvalidParams, InvalidSample
+from rewarden.types import Batch, Progress, Sample, Use, VerifierRef
+from rewarden_server.engine.work import BoundUse, Op
+from rewarden_verifiers.contract import VerifierSpec
+from rewarden_verifiers.fingerprint import canonical, fingerprint
+from rewarden_verifiers.registry import Registry
+from rewarden_verifiers.schema import parse_params, parse_reference
+from rewarden_verifiers.view import apply_view, transcript, view_of
+
+_BOUND = 4096
+_DEPTH = 16
+"""Verifiers within verifiers: deeper is a cycle or a mistake."""
+
+
+@dataclass(slots=True, eq=False)
+class Plan:
+    """What a pure verifier is to be called with. `viewless` is why there is nothing to judge, when there is not."""
+
+    use: BoundUse
+    arguments: dict[str, Any]
+    reference_key: bytes | None = None
+    viewless: str | None = None
+    op: Op = "verify"
+
+
+class Planner:
+    """Binds uses and collects arguments."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+        self._lock = threading.Lock()
+        self._ids = itertools.count(1)
+        self._bound: OrderedDict[tuple[str, str], BoundUse] = OrderedDict()
+
+    def bind(self, use: Use) -> BoundUse:
+        """A use, resolved to its verifier and validated parameters. Raises SampleError; its path begins at `use`."""
+        recipe = canonical(use.recipe) if use.recipe is not None else ""
+        key = (use.name or recipe, canonical(use.params) if use.params else "")
+        with self._lock:
+            found = self._bound.get(key)
+            if found is not None:
+                self._bound.move_to_end(key)
+                return found
+        made = self._bind(use)
+        with self._lock:
+            made = self._bound.setdefault(key, made)
+            if len(self._bound) > _BOUND:
+                self._bound.popitem(last=False)
+        return made
+
+    def _bind(self, use: Use) -> BoundUse:
+        if use.name is not None and use.recipe is not None:
+            raise InvalidParams("a use has either a name or a recipe, not both", path="use")
+        spec = self.registry.resolve(use)
+        given = dict(use.params)
+        view = view_of(given.pop("view")) if "view" in given else spec.default_view
+        params = parse_params(spec, given)
+        self._check_children(spec, params, (spec.name,))
+        ref = VerifierRef(name=spec.name, version=spec.version, fingerprint=fingerprint(spec, params, view))
+        return BoundUse(next(self._ids), spec, params, view, ref)
+
+    def _check_children(self, spec: VerifierSpec, params: Any, trail: tuple[str, ...]) -> None:
+        if spec.children is None:
+            return
+        if len(trail) > _DEPTH:
+            raise InvalidParams(f"verifiers use each other without end: {' → '.join(trail[:4])} → …", path="use")
+        for child in spec.children(params):
+            child_spec = self.registry.resolve(child)
+            given = {name: value for name, value in child.params.items() if name != "view"}
+            self._check_children(child_spec, parse_params(child_spec, given), (*trail, child_spec.name))
+
+    def resolve(self, sample: Sample, shared: Mapping[str, Any]) -> Sample:
+        """The sample with its shared keys replaced by their values. Raises InvalidSample."""
+        if sample.prompt_key is None and sample.reference_key is None:
+            return sample
+        prompt, reference = sample.prompt, sample.reference
+        if sample.prompt_key is not None:
+            prompt = _shared(shared, sample.prompt_key, "prompt_key", prompt)
+        if sample.reference_key is not None:
+            reference = _shared(shared, sample.reference_key, "reference_key", reference)
+        return replace(sample, prompt=prompt, reference=reference, prompt_key=None, reference_key=None)
+
+    def plan(self, use: BoundUse, sample: Sample, progress: Progress | None) -> Plan:
+        """What the verifier of `use` reads of a resolved sample. Raises SampleError."""
+        return self.collect(use, use.spec.reads, sample, progress)
+
+    def collect(self, use: BoundUse, reads: tuple[str, ...], sample: Sample, progress: Progress | None) -> Plan:
+        """The named arguments only. Raises SampleError."""
+        spec = use.spec
+        arguments: dict[str, Any] = {}
+        viewless = None
+        reference_key = None
+        for name in reads:
+            if name == "response":
+                viewed = apply_view(sample.response, use.view)
+                if viewed.text is None:
+                    viewless = viewed.reason or "no_answer"
+                arguments[name] = viewed.text
+            elif name == "params":
+                arguments[name] = use.params
+            elif name == "reference":
+                if name not in arguments:
+                    arguments[name] = parse_reference(spec, sample.reference)
+            elif name == "prepared":
+                reference = parse_reference(spec, sample.reference)
+                arguments["reference"] = reference
+                reference_key = _digest(reference)
+            elif name == "prompt":
+                arguments[name] = None if sample.prompt is None else transcript(sample.prompt)
+            elif name == "progress":
+                arguments[name] = progress
+            else:
+                arguments[name] = getattr(sample, name)
+        return Plan(use, arguments, reference_key, viewless)
+
+
+def default_use(sample: Sample, header: Batch) -> Use:
+    """The use of a sample: its own or the batch's. Raises InvalidSample when there is neither."""
+    use = sample.use or header.use
+    if use is None:
+        raise InvalidSample("no verifier: give the sample or the batch a 'use'", path="use")
+    return use
+
+
+def _shared(shared: Mapping[str, Any], key: str, field: str, own: Any) -> Any:
+    if own is not None:
+        raise InvalidSample(f"give either {field.removesuffix('_key')} or {field}, not both", path=field)
+    if key not in shared:
+        raise InvalidSample(f"{field} {key!r} is not a key of 'shared'", path=field)
+    return shared[key]
+
+
+def _digest(reference: Any) -> bytes:
+    data = f"s{reference}" if isinstance(reference, str) else f"j{canonical(reference)}"
+    return hashlib.blake2b(data.encode("utf-8", "surrogatepass"), digest_size=16).digest()

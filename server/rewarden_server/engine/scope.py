@@ -1,0 +1,417 @@
+"""A scope: one request, stream or job. Its samples, groups, deadline, and whom to tell.
+
+Every sample that was taken ends in exactly one verdict, told to `emit`; every group in one `Group`. All methods run on
+the engine's loop, except the bulk planning, which runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rewarden.errors import Cancelled, DeadlineReached, FingerprintMoved, InvalidParams, InvalidSample, SampleError
+from rewarden.types import BadSample, Batch, Group, Outcome, Sample, Verdict
+from rewarden_server.engine import failures
+from rewarden_server.engine.context import EngineContext
+from rewarden_server.engine.groups import OpenGroup, summarise
+from rewarden_server.engine.plan import Plan, default_use
+from rewarden_server.engine.work import BoundUse, Result, Waiter
+from rewarden_verifiers.contract import Member, call_orchestrator, call_pure
+from rewarden_verifiers.view import apply_view
+
+if TYPE_CHECKING:
+    from rewarden_server.engine.engine import Engine
+
+
+class Sink(Protocol):
+    """Who is told of what ends."""
+
+    def __call__(self, item: Verdict | Group, /) -> None: ...
+
+
+class _Pending:
+    """A sample that was planned and is to go to a lane."""
+
+    __slots__ = ("index", "plan", "sample", "use")
+
+    def __init__(self, index: int, sample: Sample, use: BoundUse, plan: Plan | None) -> None:
+        self.index, self.sample, self.use, self.plan = index, sample, use, plan
+
+
+class Scope:
+    """See the module. `header` is the batch without its samples."""
+
+    def __init__(self, engine: Engine, header: Batch, emit: Sink) -> None:
+        self.engine = engine
+        self.header = header
+        self.open = True
+        self._emit = emit
+        self._loop = asyncio.get_running_loop()
+        self._unfinished: dict[int, Sample | BadSample] = {}
+        self._waiters: set[Waiter] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._groups: dict[str, OpenGroup] = {}
+        self._timers: list[asyncio.TimerHandle] = []
+        self._finished = False
+        self._abandoned: Outcome | None = None
+        self._late: set[str] = set()
+        if header.deadline_s is not None:
+            self._timers.append(self._loop.call_later(header.deadline_s, self._expire))
+
+    @property
+    def unfinished(self) -> int:
+        """Samples taken that have no verdict yet."""
+        return len(self._unfinished)
+
+    # --- samples in ---------------------------------------------------------------------------------------------
+
+    def take(self, index: int, sample: Sample | BadSample) -> None:
+        """Begin with one sample."""
+        self._note(index, sample)
+        if self._abandoned is not None:
+            self._settle(self._verdict(index, sample, self._abandoned, None))
+        else:
+            self._dispatch(self._plan(index, sample))
+
+    def note_many(self, samples: Sequence[Sample | BadSample]) -> None:
+        """Announce a whole batch's samples, before any is begun, so that a deadline finds them all."""
+        for index, sample in enumerate(samples):
+            self._note(index, sample)
+
+    def plan_many(self, first: int, samples: Sequence[Sample | BadSample]) -> list[Verdict | _Pending]:
+        """Plan samples and run the inline verifiers among them. Runs on the engine's thread."""
+        return [self._plan(index, sample) for index, sample in enumerate(samples, first)]
+
+    def dispatch_many(self, planned: Sequence[Verdict | _Pending]) -> None:
+        """Hand planned samples on, on the loop."""
+        for item in planned:
+            self._dispatch(item)
+
+    def finish(self) -> None:
+        """No more samples come: groups without a promised size are whole now."""
+        self._finished = True
+        for group in list(self._groups.values()):
+            if not group.closed:
+                incomplete = group.size is not None and not group.whole
+                self._close_group(group, complete=not incomplete)
+
+    def _note(self, index: int, sample: Sample | BadSample) -> None:
+        self._unfinished[index] = sample
+        if isinstance(sample, BadSample) or sample.group is None:
+            return
+        group = self._groups.get(sample.group)
+        if group is None:
+            group = self._groups[sample.group] = OpenGroup(sample.group, len(self._groups))
+            if self.header.group_deadline_s is not None:
+                timer = self._loop.call_later(self.header.group_deadline_s, self._expire_group, group)
+                self._timers.append(timer)
+        group.seen += 1
+        if sample.group_size is not None:
+            group.size = sample.group_size
+
+    def _plan(self, index: int, sample: Sample | BadSample) -> Verdict | _Pending:
+        if isinstance(sample, BadSample):
+            return self._verdict(index, sample, failures.bad_sample(sample), None)
+        use: BoundUse | None = None
+        try:
+            planner = self.engine.planner
+            use = planner.bind(default_use(sample, self.header))
+            self._check_expected(use)
+            resolved = planner.resolve(sample, self.header.shared)
+            spec = use.spec
+            if spec.group and sample.group is None:
+                raise InvalidSample(f"verifier {spec.name!r} judges groups: give the sample a 'group'", path="group")
+            if spec.orchestrates:
+                return _Pending(index, resolved, use, None)
+            plan = planner.plan(use, resolved, self.header.progress)
+            if plan.viewless is not None:
+                return self._verdict(index, sample, failures.viewless(plan.viewless, spec), use)
+            if not spec.inline:
+                return _Pending(index, resolved, use, plan)
+            start = time.perf_counter()
+            outcome = run_inline(plan)
+            return self._verdict(index, sample, outcome, use, Result(run_s=time.perf_counter() - start))
+        except Exception as error:  # noqa: BLE001 - named in failures.py; a bad row must not cost its neighbours
+            return self._verdict(index, sample, failures.outcome_of(error), use)
+
+    def _check_expected(self, use: BoundUse) -> None:
+        wanted = self.header.expect.get(use.ref.name)
+        if wanted is not None and wanted != use.ref.fingerprint:
+            raise InvalidParams(
+                f"verifier {use.ref.name!r} has fingerprint {use.ref.fingerprint}, not the expected {wanted}",
+                path="use",
+            )
+
+    # --- lanes --------------------------------------------------------------------------------------------------
+
+    def _dispatch(self, planned: Verdict | _Pending) -> None:
+        if planned.index not in self._unfinished:
+            return  # its deadline passed while it was planned
+        name = planned.group if isinstance(planned, Verdict) else planned.sample.group
+        if name is not None:
+            self._groups[name].arrived += 1
+        if isinstance(planned, Verdict):
+            self._settle(planned)
+            return
+        index, sample, use, plan = planned.index, planned.sample, planned.use, planned.plan
+        if plan is not None:
+            self.request(plan, lambda result: self._ended(index, sample, use, result))
+        elif use.spec.group:
+            assert sample.group is not None
+            group = self._groups[sample.group]
+            if group.name in self._late:
+                outcome = failures.incomplete_group(group.name, group.size, group.arrived, late=True)
+                self._settle(self._verdict(index, sample, outcome, use))
+                return
+            group.waiting.setdefault(use.id, (use, []))[1].append((index, sample))
+            if group.whole:
+                self._close_group(group, complete=True)
+        else:
+            self._start(self._orchestrate(index, sample, use))
+
+    def request(self, plan: Plan, tell: Callable[[Result], None]) -> None:
+        """Ask the engine for a piece of pure work on this scope's behalf."""
+
+        def told(result: Result) -> None:
+            self._waiters.discard(waiter)
+            tell(result)
+
+        waiter = Waiter(told)
+        self._waiters.add(waiter)
+        self.engine.request(plan, waiter)
+
+    async def judge(self, use: BoundUse, sample: Sample, trail: tuple[BoundUse, ...]) -> Outcome:
+        """The outcome of any but a group verifier on a resolved sample. Raises SampleError."""
+        spec = use.spec
+        if spec.group:
+            raise InvalidParams(f"verifier {spec.name!r} judges groups, not single samples", path="use")
+        if spec.orchestrates:
+            context = EngineContext(self, sample, (*trail, use))
+            outcome: Outcome = await call_orchestrator(spec, self._arguments(use, sample, context))
+            return outcome
+        plan = self.engine.planner.plan(use, sample, self.header.progress)
+        if plan.viewless is not None:
+            return failures.viewless(plan.viewless, spec)
+        if spec.inline:
+            return run_inline(plan)
+        result = await self.work(plan)
+        assert result.outcome is not None
+        return result.outcome
+
+    async def judge_group(
+        self, use: BoundUse, members: Sequence[Member], trail: tuple[BoundUse, ...]
+    ) -> Sequence[Outcome]:
+        """A group verifier's outcomes for resolved members, in order. Raises SampleError."""
+        spec = use.spec
+        if not spec.group:
+            raise InvalidParams(f"verifier {spec.name!r} judges single samples, not groups", path="use")
+        context = EngineContext(self, members[0].sample, (*trail, use))
+        arguments = self._arguments(use, members[0].sample, context)
+        arguments["samples"] = list(members)
+        outcomes: Sequence[Outcome] = await call_orchestrator(spec, arguments)
+        return outcomes
+
+    def only_groups_wait(self) -> bool:
+        """Whether all that is unfinished are members of group verifiers that wait for their siblings."""
+        waiting = sum(len(members) for group in self._groups.values() for _, members in group.waiting.values())
+        return waiting >= len(self._unfinished)
+
+    async def work(self, plan: Plan) -> Result:
+        """The result of a piece of pure work; leaves the queue when the task that waits is cancelled."""
+        future: asyncio.Future[Result] = self._loop.create_future()
+        self.request(plan, lambda result: None if future.done() else future.set_result(result))
+        return await future
+
+    def _arguments(self, use: BoundUse, sample: Sample, context: EngineContext) -> dict[str, Any]:
+        own = {"ctx": context, "sample": sample, "samples": None}
+        reads = tuple(name for name in use.spec.reads if name not in own)
+        arguments = {name: own[name] for name in use.spec.reads if name in own}
+        if reads:
+            plan = self.engine.planner.collect(use, reads, sample, self.header.progress)
+            arguments.update(plan.arguments)
+        return arguments
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _orchestrate(self, index: int, sample: Sample, use: BoundUse) -> None:
+        queued = time.monotonic()
+        async with self.engine.orchestrations:
+            started = time.monotonic()
+            try:
+                outcome = await self.judge(use, sample, ())
+            except Exception as error:  # noqa: BLE001 - named in failures.py
+                outcome = failures.outcome_of(error)
+        result = Result(queue_s=started - queued, run_s=time.monotonic() - started)
+        self._settle(self._verdict(index, sample, outcome, use, result))
+
+    async def _orchestrate_group(self, use: BoundUse, members: Sequence[tuple[int, Sample]]) -> None:
+        queued = time.monotonic()
+        async with self.engine.orchestrations:
+            started = time.monotonic()
+            try:
+                viewed = [self._member(use, index, sample) for index, sample in members]
+                outcomes = await self.judge_group(use, viewed, ())
+            except Exception as error:  # noqa: BLE001 - named in failures.py
+                outcomes = [failures.outcome_of(error)] * len(members)
+        result = Result(queue_s=started - queued, run_s=time.monotonic() - started)
+        for (index, sample), outcome in zip(members, outcomes, strict=True):
+            self._settle(self._verdict(index, sample, outcome, use, result))
+
+    @staticmethod
+    def _member(use: BoundUse, index: int, sample: Sample) -> Member:
+        return Member(index=index, response=apply_view(sample.response, use.view).text, sample=sample)
+
+    def _ended(self, index: int, sample: Sample, use: BoundUse, result: Result) -> None:
+        assert result.outcome is not None
+        self._settle(self._verdict(index, sample, result.outcome, use, result))
+
+    # --- verdicts out -------------------------------------------------------------------------------------------
+
+    def _verdict(
+        self,
+        index: int,
+        sample: Sample | BadSample,
+        outcome: Outcome,
+        use: BoundUse | None,
+        result: Result | None = None,
+    ) -> Verdict:
+        flags = outcome.flags
+        row = None if isinstance(sample, BadSample) else sample
+        if row is not None and row.finish_reason == "length":
+            flags = (*flags, "truncated")
+        return Verdict(
+            status=outcome.status,
+            score=outcome.score,
+            range=outcome.range,
+            passed=outcome.passed,
+            raw=outcome.raw,
+            reason=outcome.reason,
+            fault=outcome.fault,
+            components=outcome.components,
+            steps=outcome.steps,
+            feedback=outcome.feedback,
+            extracted=outcome.extracted,
+            evidence=outcome.evidence,
+            flags=flags,
+            effective=outcome.effective,
+            exclude=outcome.exclude,
+            exclude_reason=outcome.exclude_reason,
+            index=index,
+            id=sample.id,
+            group=None if row is None else row.group,
+            data_source=None if row is None else row.data_source,
+            metadata=None if row is None else row.metadata,
+            verifier=use.ref if use is not None else None,
+            retryable=outcome.status == "error" and failures.retryable(outcome),
+            cached=result.cached if result is not None else False,
+            queue_s=result.queue_s if result is not None else 0.0,
+            run_s=result.run_s if result is not None else 0.0,
+        )
+
+    def _settle(self, verdict: Verdict) -> None:
+        if self._unfinished.pop(verdict.index, None) is None:
+            return  # its deadline passed first
+        self.engine.observer.verdict(verdict)
+        self._emit(verdict)
+        if verdict.group is not None:
+            group = self._groups[verdict.group]
+            group.verdicts.append(verdict)
+            if group.whole and not group.closed and not group.waiting:
+                group.closed = True  # the last member was no group verifier's
+            self._report(group)
+
+    # --- groups -------------------------------------------------------------------------------------------------
+
+    def _close_group(self, group: OpenGroup, *, complete: bool) -> None:
+        group.closed = True
+        waiting, group.waiting = group.waiting, {}
+        for use, members in waiting.values():
+            members = [member for member in members if member[0] in self._unfinished]
+            if complete and members:
+                self._start(self._orchestrate_group(use, members))
+            else:
+                late = group.name in self._late
+                outcome = failures.incomplete_group(group.name, group.size, group.arrived, late=late)
+                for index, sample in members:
+                    self._settle(self._verdict(index, sample, outcome, use))
+        self._report(group)
+
+    def _expire_group(self, group: OpenGroup) -> None:
+        if not group.closed and not group.whole and not self._finished:
+            self._late.add(group.name)
+            self._close_group(group, complete=False)
+
+    def _report(self, group: OpenGroup) -> None:
+        if group.judged and group.verdicts:
+            verdicts, group.verdicts = group.verdicts, []
+            self._emit(summarise(group.name, verdicts))
+            if not self._finished:
+                # Late siblings start the statistics anew; a stream of a million groups must not be remembered.
+                self._groups.pop(group.name, None)
+
+    # --- the ends -----------------------------------------------------------------------------------------------
+
+    def _expire(self) -> None:
+        seconds = self.header.deadline_s
+        self._abandon(DeadlineReached(f"the deadline of {seconds:g} s passed before this sample's verdict"))
+
+    def cancel(self) -> None:
+        """The caller left: what has not begun is dropped, orchestrators are cancelled. No more verdicts are told."""
+        self._emit = _silent
+        self._abandon(Cancelled("the caller left"))
+
+    def close(self) -> None:
+        """Let go of timers and tasks. The scope is at its end."""
+        self.open = False
+        for timer in self._timers:
+            timer.cancel()
+        for task in list(self._tasks):
+            task.cancel()
+        for waiter in self._waiters:
+            waiter.open = False
+        self._waiters.clear()
+
+    def _abandon(self, error: SampleError) -> None:
+        for waiter in self._waiters:
+            waiter.open = False
+        self._waiters.clear()
+        for task in list(self._tasks):
+            task.cancel()
+        outcome = self._abandoned = failures.outcome_of(error)
+        for index, sample in list(self._unfinished.items()):
+            self._settle(self._verdict(index, sample, outcome, None))
+
+
+def run_inline(plan: Plan) -> Outcome:
+    """A provably cheap verifier's outcome, on this thread. Raises SampleError."""
+    spec = plan.use.spec
+    try:
+        arguments = plan.arguments
+        if spec.prepare is not None and "prepared" in spec.reads:
+            arguments["prepared"] = spec.prepare(arguments["reference"], plan.use.params)
+            arguments = {name: arguments[name] for name in spec.reads}
+        return call_pure(spec, arguments)
+    except RecursionError:  # nesting deep enough to reach it is the text's doing
+        return failures.expired(spec, "run", 0.0, "recursion")
+
+
+def _silent(item: Verdict | Group) -> None:
+    pass
+
+
+def check_expected(header: Batch, uses: Sequence[BoundUse]) -> None:
+    """Refuse a batch whose verifiers are not those that the caller demands. Raises FingerprintMoved."""
+    for use in uses:
+        wanted = header.expect.get(use.ref.name)
+        if wanted is not None and wanted != use.ref.fingerprint:
+            raise FingerprintMoved(
+                f"verifier {use.ref.name!r} has fingerprint {use.ref.fingerprint}, not the expected {wanted}",
+                verifier=use.ref.name,
+                expected=wanted,
+                fingerprint=use.ref.fingerprint,
+            )

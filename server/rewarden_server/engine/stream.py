@@ -1,0 +1,104 @@
+"""A stream: samples in one by one, verdicts out as they end, groups when they are whole."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from rewarden.errors import Unavailable
+from rewarden.types import BadSample, Batch, Group, Sample, Verdict
+
+if TYPE_CHECKING:
+    from rewarden_server.engine.engine import Engine
+
+
+class Stream:
+    """See docs/architecture.md. One task puts, one iterates; indices count the samples put, from 0.
+
+    Flow control: `put` waits while more than the settings' window is in flight or not yet read.
+    """
+
+    def __init__(self, engine: Engine, header: Batch, source: str) -> None:
+        self._engine = engine
+        self._source = source
+        self._started = time.monotonic()
+        self._ready: deque[Verdict | Group] = deque()
+        self._wake = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._sizes: dict[int, int] = {}
+        self._bytes = 0
+        self._count = 0
+        self._finished = False
+        self._over = False
+        self._scope = engine.open_scope(header, self._emit)
+
+    async def put(self, sample: Sample | BadSample) -> None:
+        """Take one more sample; waits for room. Raises Unavailable after `cancel`."""
+        from rewarden_server.engine.engine import weight
+
+        size = weight(sample)
+        settings = self._engine.settings
+        while self._sizes and (
+            len(self._sizes) + len(self._ready) >= settings.window_samples or self._bytes + size > settings.window_bytes
+        ):
+            if self._only_groups_wait():
+                break  # the window is full of members that wait for their siblings: only more samples can free it
+            self._room.clear()
+            await self._room.wait()
+        if self._over:
+            raise Unavailable("the stream is at its end")
+        index = self._count
+        self._count += 1
+        self._sizes[index] = size
+        self._bytes += size
+        self._engine.observer.admitted(self._source, 1)
+        self._scope.take(index, sample)
+
+    def finish(self) -> None:
+        """No more samples come."""
+        self._finished = True
+        self._scope.finish()
+        self._wake.set()
+
+    async def cancel(self) -> None:
+        """The caller left: what has not begun is dropped."""
+        self._scope.cancel()
+        self._end()
+
+    def _only_groups_wait(self) -> bool:
+        return not self._ready and self._scope.only_groups_wait()
+
+    def _emit(self, item: Verdict | Group) -> None:
+        self._ready.append(item)
+        if isinstance(item, Verdict):
+            self._bytes -= self._sizes.pop(item.index)
+        self._wake.set()
+
+    async def __aiter__(self) -> AsyncIterator[Verdict | Group]:
+        try:
+            while True:
+                while self._ready:
+                    item = self._ready.popleft()
+                    self._room.set()
+                    yield item
+                if self._over or (self._finished and not self._sizes):
+                    break
+                self._wake.clear()
+                if not self._ready:
+                    await self._wake.wait()
+        finally:
+            if self._sizes:
+                self._scope.cancel()
+            self._end()
+
+    def _end(self) -> None:
+        if not self._over:
+            self._over = True
+            self._engine.close_scope(self._scope)
+            self._engine.observer.batch(self._source, time.monotonic() - self._started, self._count)
+            self._room.set()
+            self._wake.set()

@@ -1,0 +1,76 @@
+"""A piece of pure work, and those who wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rewarden.types import Outcome, VerifierRef
+from rewarden_verifiers.contract import VerifierSpec
+from rewarden_verifiers.view import View
+
+Op = Literal["verify", "read", "same"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundUse:
+    """A use, resolved and validated once: what every sample with that use shares. `id` names it to the workers."""
+
+    id: int
+    spec: VerifierSpec
+    params: Any
+    view: View
+    ref: VerifierRef
+
+
+@dataclass(slots=True, eq=False)
+class Result:
+    """How a piece of work ended: `outcome` (op verify) or `value` (read, same; None when it failed)."""
+
+    outcome: Outcome | None = None
+    value: Any = None
+    cached: bool = False
+    queue_s: float = 0.0
+    run_s: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """What a worker is to do. Equal work of several requests is one `Work` with several waiters.
+
+    `key` is its content (None: not shared, not cached); `reference_key` sends equal references to the same worker.
+    """
+
+    use: BoundUse
+    op: Op
+    arguments: dict[str, Any]
+    key: bytes | None = None
+    reference_key: bytes | None = None
+    waiters: list[Waiter] = field(default_factory=list)
+    queued_at: float = 0.0
+    started_at: float = 0.0
+    deaths: int = 0
+    slow: bool = False
+    started: bool = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody still waits."""
+        return any(waiter.open for waiter in self.waiters)
+
+
+class Waiter:
+    """Somebody who waits for a piece of work. Told once; then closed."""
+
+    __slots__ = ("_tell", "open")
+
+    def __init__(self, tell: Callable[[Result], None]) -> None:
+        self._tell = tell
+        self.open = True
+
+    def tell(self, result: Result) -> None:
+        """Hand over the result, unless the waiter has left."""
+        if self.open:
+            self.open = False
+            self._tell(result)

@@ -1,0 +1,183 @@
+"""A cpu worker: takes items from its socket, runs pure verifiers on them, says what came out.
+
+It was forked from the template (`template.py`), knows no asyncio, gRPC or HTTP, and can be killed at any moment. The
+clock of an item is this process's CPU time: a signal raises `Expired` inside the verifier when it runs out; code that
+does not return to the interpreter is ended from outside. What arrives was pickled by the engine itself; what goes
+back is JSON, because a verifier that a candidate's text has taken over must not reach into the engine.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import resource
+import signal
+import socket
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden.errors import SampleError
+from rewarden.types import Outcome
+from rewarden.wire.json import dumps, outcome_to_json
+from rewarden_server.engine.board import Board
+from rewarden_server.engine.frames import FrameReader, pack
+from rewarden_verifiers.contract import VerifierSpec, call_pure, spec_of
+
+PREPARED = 4096
+"""Parsed references that a worker keeps."""
+
+_RUN, _PREPARE = 2, 1
+
+
+class Expired(BaseException):
+    """The item's CPU time is used up. A BaseException, so that `except Exception` in a library cannot swallow it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A verifier with parameters, as a worker knows it."""
+
+    spec: VerifierSpec
+    params: Any
+    equivalence: Any
+
+
+class Clock:
+    """Raises `Expired` in the main thread after so many seconds of this process's CPU time."""
+
+    def __init__(self) -> None:
+        self._armed = False
+        signal.signal(signal.SIGPROF, self._strike)
+
+    def _strike(self, number: int, frame: Any) -> None:
+        if self._armed:
+            raise Expired
+
+    def run(self, limit_s: float, call: Callable[[], Any]) -> Any:
+        """What `call` returns. Raises Expired when the time is up."""
+        try:
+            self._armed = True
+            # The interval strikes again if a bare `except:` swallowed the first strike.
+            signal.setitimer(signal.ITIMER_PROF, limit_s, 0.01)
+            return call()
+        finally:
+            self._armed = False
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+
+
+class Worker:
+    """One worker process's state and loop."""
+
+    def __init__(self, connection: socket.socket, board: Board, row: int, memory_mb: int) -> None:
+        self._socket = connection
+        self._board = board
+        self._row = row
+        self._bound: dict[int, Bound] = {}
+        self._prepared: OrderedDict[tuple[int, bytes], Any] = OrderedDict()
+        self._clock = Clock()
+        self._limit_memory(memory_mb)
+
+    @staticmethod
+    def _limit_memory(memory_mb: int) -> None:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            pages = int(file.read().split()[0])
+        limit = pages * resource.getpagesize() + memory_mb * 1024**2
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    def loop(self) -> None:
+        """Serve until the engine closes the socket."""
+        reader = FrameReader()
+        while True:
+            data = self._socket.recv(1 << 18)
+            if not data:
+                return
+            for payload in reader.feed(data):
+                message = pickle.loads(payload)  # noqa: S301 - written by the engine, never by a caller
+                if message[0] == "use":
+                    self._bind(*message[1:])
+                elif message[0] == "forget":
+                    self._bound.clear()
+                else:
+                    reply = self._serve(*message[1:])
+                    self._socket.sendall(pack(dumps(reply)))
+
+    def _bind(self, use_id: int, module: str, attribute: str, params: Any) -> None:
+        spec = spec_of(getattr(importlib.import_module(module), attribute))
+        assert spec is not None
+        equivalence = spec.equivalence(params) if spec.equivalence is not None else None
+        self._bound[use_id] = Bound(spec, params, equivalence)
+
+    def _serve(
+        self, item: int, use_id: int, op: str, reference_key: bytes | None, arguments: dict[str, Any], limit_s: float
+    ) -> list[Any]:
+        """[item, kind, payload, CPU seconds]; kinds: outcome, value, cpu, memory, recursion, failed."""
+        start = time.process_time()
+        phase = _PREPARE if reference_key is not None else _RUN
+        bound = self._bound[use_id]
+        kind: str
+        payload: Any
+        try:
+            if reference_key is not None:
+                self._board.write(self._row, item, _PREPARE, start)
+                arguments["prepared"] = self._prepare(bound, use_id, reference_key, arguments, limit_s)
+                phase = _RUN
+            self._board.write(self._row, item, _RUN, time.process_time())
+            kind, payload = self._clock.run(limit_s, lambda: self._run(bound, op, arguments))
+        except Expired:
+            kind, payload = "cpu", phase
+        except MemoryError:
+            kind, payload = "memory", phase
+        except RecursionError:  # nesting deep enough to reach it is the text's doing
+            kind, payload = "recursion", phase
+        except SampleError as error:
+            kind = "failed"
+            payload = [error.status, error.reason, error.fault, error.message]
+        except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is its own defect, said so
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            text = f"verifier {bound.spec.name!r} raised {type(error).__name__} at {where.name}:{where.lineno}"
+            kind, payload = "failed", ["error", "verifier_raised", "verifier", text]
+        self._board.write(self._row, 0, 0, 0.0)
+        return [item, kind, payload, time.process_time() - start]
+
+    def _prepare(
+        self, bound: Bound, use_id: int, reference_key: bytes, arguments: dict[str, Any], limit_s: float
+    ) -> Any:
+        key = (use_id, reference_key)
+        if key in self._prepared:
+            self._prepared.move_to_end(key)
+            found = self._prepared[key]
+        else:
+            prepare = bound.spec.prepare
+            assert prepare is not None
+            try:
+                found = self._clock.run(limit_s, lambda: prepare(arguments["reference"], bound.params))
+            except SampleError as error:
+                found = error  # a bad reference is as bad for its siblings
+            self._prepared[key] = found
+            if len(self._prepared) > PREPARED:
+                self._prepared.popitem(last=False)
+        if isinstance(found, SampleError):
+            raise found
+        return found
+
+    @staticmethod
+    def _run(bound: Bound, op: str, arguments: dict[str, Any]) -> tuple[str, Any]:
+        spec = bound.spec
+        if op == "verify":
+            given = {name: bound.params if name == "params" else arguments[name] for name in spec.reads}
+            outcome: Outcome = call_pure(spec, given)
+            return "outcome", outcome_to_json(outcome)
+        if op == "read":
+            answer = bound.equivalence.extract(arguments["text"])
+            return "value", None if answer is None else [answer, bound.equivalence.key(answer)]
+        return "value", bound.equivalence.same(arguments["a"], arguments["b"])
+
+
+def serve(connection: socket.socket, board: Board, row: int, memory_mb: int) -> None:
+    """The whole life of a worker process."""
+    Worker(connection, board, row, memory_mb).loop()

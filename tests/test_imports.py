@@ -1,0 +1,95 @@
+"""Imports run one way: DESIGN's house, held by reading every module's imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+OURS = ("rewarden", "rewarden_verifiers", "rewarden_server", "rewarden_sandboxes")
+FOLDERS = {
+    "rewarden": ROOT / "client/rewarden",
+    "rewarden_verifiers": ROOT / "verifiers/rewarden_verifiers",
+    "rewarden_server": ROOT / "server/rewarden_server",
+    "rewarden_sandboxes": ROOT / "sandboxes/rewarden_sandboxes",
+}
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """Absolute names of the modules that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def foreign(package: str, allowed: tuple[str, ...]) -> list[str]:
+    """Imports of a package that reach into another package of ours beyond what is allowed."""
+    found = []
+    for path in sorted(FOLDERS[package].rglob("*.py")):
+        for name in imports_of(path):
+            top = name.split(".")[0]
+            permitted = any(name == module or name.startswith(module + ".") for module in allowed)
+            if top in OURS and top != package and not permitted and name != top:
+                found.append(f"{path.relative_to(ROOT)}: {name}")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("package", "allowed"),
+    [
+        ("rewarden", ()),
+        ("rewarden_sandboxes", ()),
+        ("rewarden_verifiers", ("rewarden.types", "rewarden.errors")),
+        ("rewarden_server", OURS),
+    ],
+)
+def test_imports_run_one_way(package: str, allowed: tuple[str, ...]) -> None:
+    assert foreign(package, allowed) == []
+
+
+@pytest.mark.parametrize("module", ["pydantic", "TypeAdapter"])
+def test_pydantic_is_known_to_one_module(module: str) -> None:
+    users = {
+        str(path.relative_to(ROOT))
+        for folder in FOLDERS.values()
+        for path in folder.rglob("*.py")
+        if any(module in name.split(".") for name in imports_of(path))
+    }
+    assert users == {"verifiers/rewarden_verifiers/schema.py"}
+
+
+def test_a_verifier_knows_no_transport_and_no_engine() -> None:
+    banned = {"asyncio", "http", "httpx", "grpc", "starlette", "uvicorn", "socket", "subprocess", "multiprocessing"}
+    banned |= {"threading"}
+    found = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for folder in ("answer", "structure", "group")
+        for path in (FOLDERS["rewarden_verifiers"] / folder).rglob("*.py")
+        for name in imports_of(path)
+        if name.split(".")[0] in banned
+    ]
+    assert found == []
+
+
+def test_the_client_needs_nothing_but_httpx_and_that_lazily() -> None:
+    standard = __import__("sys").stdlib_module_names
+    for path in FOLDERS["rewarden"].rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if "v1" in path.parts:
+            continue
+        for node in tree.body:  # top level only: functions may import what an extra brings
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module]
+            for name in names:
+                top = name.split(".")[0]
+                grpc_only = path.name in ("grpc.py", "protobuf.py")
+                assert top in standard or top == "rewarden" or grpc_only, f"{path.relative_to(ROOT)} imports {name}"

@@ -1,0 +1,1 @@
+"""Rewarden's verifiers: the contract, every verifier beside its cases, recipes and their gallery."""

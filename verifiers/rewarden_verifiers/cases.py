@@ -1,0 +1,104 @@
+"""A verifier's documentation by example: `<name>.cases.jsonl` beside its module, one case a line.
+
+    {"kind", "title", "sample" | "samples", "params"?, "expect" | list of them, "why"}
+
+`kind` is `full`, `zero`, `malformed`, `hack`, and `partial` for graded verifiers. `expect` is matched field by field
+against the verdict: a plain value is equality, `{"min", "max"}` bounds a number, `{"has": x}` asks that a list holds
+x, an object descends. One generic test runs them all, directly and over each transport.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rewarden_verifiers.contract import VerifierSpec
+
+KINDS = ("full", "zero", "malformed", "hack", "partial")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One example. `samples` holds JSON forms of samples; `expects` has one entry for each."""
+
+    verifier: str
+    kind: str
+    title: str
+    samples: tuple[Mapping[str, Any], ...]
+    expects: tuple[Mapping[str, Any], ...]
+    params: Mapping[str, Any]
+    why: str
+
+
+def cases_path(spec: VerifierSpec, folder: Path | None = None) -> Path | None:
+    """Where a verifier's cases lie: beside its module; None when the module is no file."""
+    if folder is not None:
+        return folder / f"{spec.name}.cases.jsonl"
+    found = importlib.util.find_spec(spec.module)
+    if found is None or found.origin is None:
+        return None
+    return Path(found.origin).parent / f"{spec.name}.cases.jsonl"
+
+
+def load_cases(spec: VerifierSpec, folder: Path | None = None) -> list[Case]:
+    """The cases of a verifier, in the file's order; none when there is no file.
+
+    Raises ValueError with the file and line for a case that is not of the form.
+    """
+    path = cases_path(spec, folder)
+    if path is None or not path.exists():
+        return []
+    found: list[Case] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.strip():
+            found.append(_case(json.loads(line), spec.name, f"{path.name}:{number}"))
+    return found
+
+
+def _case(row: Mapping[str, Any], verifier: str, where: str) -> Case:
+    known = {"kind", "title", "sample", "samples", "params", "expect", "why"}
+    if unknown := set(row) - known:
+        raise ValueError(f"{where}: unknown keys {sorted(unknown)}")
+    if row.get("kind") not in KINDS:
+        raise ValueError(f"{where}: kind must be one of {', '.join(KINDS)}")
+    samples = tuple(row["samples"]) if "samples" in row else (row["sample"],)
+    expect = row["expect"]
+    expects = tuple(expect) if isinstance(expect, list) else (expect,) * len(samples)
+    if len(expects) != len(samples):
+        raise ValueError(f"{where}: {len(samples)} samples but {len(expects)} expectations")
+    return Case(
+        verifier=verifier,
+        kind=row["kind"],
+        title=row["title"],
+        samples=samples,
+        expects=expects,
+        params=row.get("params", {}),
+        why=row.get("why", ""),
+    )
+
+
+def mismatches(expect: Mapping[str, Any], verdict: Mapping[str, Any], path: str = "") -> list[str]:
+    """How a verdict (its JSON form) differs from what a case expects; empty when it does not."""
+    found: list[str] = []
+    for name, wanted in expect.items():
+        got = verdict.get(name)
+        where = f"{path}{name}"
+        if isinstance(wanted, Mapping) and set(wanted) <= {"min", "max"} and wanted:
+            low, high = wanted.get("min", float("-inf")), wanted.get("max", float("inf"))
+            if not isinstance(got, (int, float)) or not low <= got <= high:
+                found.append(f"{where}: {got!r} is not within [{low}, {high}]")
+        elif isinstance(wanted, Mapping) and set(wanted) == {"has"}:
+            if not isinstance(got, Sequence) or wanted["has"] not in got:
+                found.append(f"{where}: {got!r} does not hold {wanted['has']!r}")
+        elif isinstance(wanted, Mapping) and isinstance(got, Mapping):
+            found.extend(mismatches(wanted, got, f"{where}."))
+        elif isinstance(wanted, float) and isinstance(got, (int, float)):
+            if abs(wanted - got) > 1e-9:
+                found.append(f"{where}: {got!r} is not {wanted!r}")
+        elif wanted != got:
+            found.append(f"{where}: {got!r} is not {wanted!r}")
+    return found

@@ -1,0 +1,256 @@
+"""The contract: a verifier is a function, and its signature says what it reads.
+
+    @verifier(version="1", graded=True)
+    def atom_count(response: str, reference: int, params: Params) -> Outcome: ...
+
+Argument names are the contract. Only what is named is passed, and only that, with the effective parameters, is the
+cache key:
+
+    response   str              the viewed response (see `view`)
+    prompt     str              the prompt, messages joined
+    reference  as annotated     the expected answer, validated against its annotation
+    prepared   what `prepare(reference, params)` returned: parsed once per distinct reference, kept by the worker
+    params     as annotated     a frozen dataclass with defaults, validated
+    steps, media, signals, metadata, progress, finish_reason, token_count, data_source: as in `Sample` and `Batch`
+    sample     Sample           everything (orchestrators only)
+    samples    list[Member]     a group verifier: one outcome per member is returned, in order
+    ctx        Context          orchestrators only
+
+`def` is pure: it runs where it can be killed (`inline=True`, for built-ins that are provably cheap, on a thread of
+the server). `async def` orchestrates: it runs on the loop, computes nothing, and reaches out only through `ctx`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, get_type_hints
+
+from rewarden.errors import PluginError, SampleError
+from rewarden.types import Outcome, Sample, Use
+from rewarden_verifiers.view import DEFAULT_VIEW, Part, View
+
+Determinism = Literal["exact", "tolerance", "sampled", "stateful"]
+
+READABLE = (
+    "response",
+    "prompt",
+    "reference",
+    "prepared",
+    "params",
+    "steps",
+    "media",
+    "signals",
+    "metadata",
+    "progress",
+    "finish_reason",
+    "token_count",
+    "data_source",
+    "sample",
+    "samples",
+    "ctx",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A member of a group, as group verifiers see it. `response` is None where the view found nothing to judge."""
+
+    index: int
+    response: str | None
+    sample: Sample
+
+
+class AsyncEquivalence(Protocol):
+    """An `Equivalence` whose work runs in the cpu workers, each item by itself, so that none harms its neighbours."""
+
+    async def read(self, texts: Sequence[str]) -> Sequence[tuple[str, str | None] | None]:
+        """For each viewed response its (answer, key), or None where there is no answer."""
+
+    async def same(self, pairs: Sequence[tuple[str, str]]) -> Sequence[bool | None]:
+        """For each pair whether the answers are equal; None where that cannot be told."""
+
+
+class Context(Protocol):
+    """How an orchestrator reaches out. Inherits the request's admission, deadline and cancellation."""
+
+    async def verify(self, use: Use, *, sample: Sample | None = None, **replace: Any) -> Outcome:
+        """The outcome of another verifier or recipe on this sample (or on `sample`), some fields replaced.
+
+        Never raises for what happens inside: an `error` outcome comes back as one, so that a recipe can fall back.
+        """
+
+    async def verify_group(self, use: Use, members: Sequence[Member]) -> Sequence[Outcome]:
+        """A group verifier's outcomes for the members, in order."""
+
+    def equivalence(self, use: Use) -> AsyncEquivalence | None:
+        """The sameness that a verifier declares, or None where it declares none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifierSpec:
+    """All that is known of a verifier. Made by `@verifier`, or from a recipe; never by hand."""
+
+    name: str
+    version: str
+    function: Callable[..., Any]
+    reads: tuple[str, ...]
+    params_type: type | None
+    reference_type: Any
+    reference_required: bool
+    orchestrates: bool
+    group: bool
+    inline: bool
+    graded: bool
+    determinism: Determinism
+    requires: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    prepare: Callable[..., Any] | None = None
+    equivalence: Callable[[Any], Any] | None = None
+    children: Callable[[Any], Sequence[Use]] | None = None
+    warm: Callable[[], None] | None = None
+    default_view: View = DEFAULT_VIEW
+    score_range: tuple[float, float] = (0.0, 1.0)
+    module: str = ""
+    summary: str = ""
+    doc: str = ""
+    source_text: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+SPEC_ATTRIBUTE = "__rewarden_spec__"
+
+
+def verifier(
+    *,
+    version: str,
+    name: str | None = None,
+    graded: bool = False,
+    determinism: Determinism = "exact",
+    requires: Sequence[str] = (),
+    libraries: Sequence[str] = (),
+    inline: bool = False,
+    prepare: Callable[..., Any] | None = None,
+    equivalence: Callable[[Any], Any] | None = None,
+    children: Callable[[Any], Sequence[Use]] | None = None,
+    warm: Callable[[], None] | None = None,
+    view: Part = "final",
+    score_range: tuple[float, float] = (0.0, 1.0),
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a function to be a verifier.
+
+    version: changes whenever a verdict may change. graded: scores between the ends of the range occur. requires:
+    extras of `rewarden-server` that must be installed. libraries: distributions whose version is part of the
+    fingerprint. prepare(reference, params): parsed once per distinct reference. equivalence(params): makes the
+    verifier's `Equivalence`. children(params): the uses that an orchestrator will verify, for finding cycles early.
+
+    Raises TypeError when the signature is not one that the contract knows, naming the argument.
+    """
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        own_name: str = name or function.__name__  # type: ignore[attr-defined]
+        spec = _inspect(
+            function,
+            name=own_name,
+            version=version,
+            graded=graded,
+            determinism=determinism,
+            requires=tuple(requires),
+            libraries=tuple(libraries),
+            inline=inline,
+            prepare=prepare,
+            equivalence=equivalence,
+            children=children,
+            warm=warm,
+            default_view=View(part=view),
+            score_range=score_range,
+        )
+        setattr(function, SPEC_ATTRIBUTE, spec)
+        return function
+
+    return declare
+
+
+def spec_of(function: Any) -> VerifierSpec | None:
+    """The spec that `@verifier` left on a function, or None."""
+    spec = getattr(function, SPEC_ATTRIBUTE, None)
+    return spec if isinstance(spec, VerifierSpec) else None
+
+
+def _inspect(function: Callable[..., Any], **declared: Any) -> VerifierSpec:
+    signature = inspect.signature(function)
+    hints = get_type_hints(function)
+    label = f"verifier {declared['name']!r}"
+    for argument in signature.parameters.values():
+        if argument.name not in READABLE:
+            raise TypeError(f"{label}: no argument may be named {argument.name!r}; known: {', '.join(READABLE)}")
+    reads = tuple(signature.parameters)
+    orchestrates = inspect.iscoroutinefunction(function)
+    if "ctx" in reads and not orchestrates:
+        raise TypeError(f"{label}: only an 'async def' verifier may read 'ctx'")
+    if orchestrates and declared["inline"]:
+        raise TypeError(f"{label}: inline is for pure verifiers; an 'async def' runs on the loop")
+    if "prepared" in reads and declared["prepare"] is None:
+        raise TypeError(f"{label}: reads 'prepared' but declares no prepare=")
+    if "samples" in reads and not orchestrates:
+        raise TypeError(f"{label}: a group verifier orchestrates; make it 'async def'")
+    reference = signature.parameters.get("reference")
+    params_type = hints.get("params")
+    # A verifier that prepares reads the reference through `prepare`, whose annotation is then the schema.
+    prepare_hints = get_type_hints(declared["prepare"]) if declared["prepare"] is not None else {}
+    reference_type = hints.get("reference", prepare_hints.get("reference", Any))
+    required = (reference is not None and reference.default is inspect.Parameter.empty) or "prepared" in reads
+    doc = inspect.getdoc(function) or ""
+    return VerifierSpec(
+        function=function,
+        reads=reads,
+        params_type=params_type,
+        reference_type=reference_type,
+        reference_required=required,
+        orchestrates=orchestrates,
+        group="samples" in reads,
+        module=function.__module__,
+        summary=doc.split("\n", 1)[0],
+        doc=doc,
+        **declared,
+    )
+
+
+def call_pure(spec: VerifierSpec, arguments: Mapping[str, Any]) -> Outcome:
+    """Run a pure verifier on its arguments. What it raises by mistake becomes PluginError, named for the verifier."""
+    try:
+        outcome = spec.function(**arguments)
+    except (SampleError, MemoryError, RecursionError):
+        raise  # memory and depth are limits that the text reached, not defects of the verifier
+    except Exception as error:
+        raise PluginError(f"verifier {spec.name!r} raised {type(error).__name__}: {error}") from error
+    return checked(spec, outcome)
+
+
+async def call_orchestrator(spec: VerifierSpec, arguments: Mapping[str, Any]) -> Any:
+    """Run an orchestrator: an Outcome, or for a group verifier a list of them."""
+    try:
+        made: Awaitable[Any] = spec.function(**arguments)
+        result = await made
+    except SampleError:
+        raise
+    except Exception as error:
+        raise PluginError(f"verifier {spec.name!r} raised {type(error).__name__}: {error}") from error
+    if spec.group:
+        members = arguments["samples"]
+        if not isinstance(result, Sequence) or len(result) != len(members):
+            raise PluginError(f"verifier {spec.name!r} must return one outcome for each of its {len(members)} samples")
+        return [checked(spec, outcome) for outcome in result]
+    return checked(spec, result)
+
+
+def checked(spec: VerifierSpec, outcome: Any) -> Outcome:
+    """The outcome, if it is one that a verifier may return: `error` outcomes are the engine's alone to make."""
+    if not isinstance(outcome, Outcome):
+        raise PluginError(f"verifier {spec.name!r} returned {type(outcome).__name__}, not an Outcome")
+    if (outcome.status == "scored") != (outcome.score is not None):
+        raise PluginError(f"verifier {spec.name!r}: a score goes with status 'scored' and with no other")
+    if outcome.status == "error" and not spec.orchestrates:
+        raise PluginError(f"verifier {spec.name!r} returned an error; raise instead")
+    return outcome

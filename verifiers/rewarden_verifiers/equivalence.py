@@ -1,0 +1,24 @@
+"""When two answers are the same: what `consensus`, `diversity`, `reader` and maj@k build on.
+
+A verifier that has a notion of sameness declares an `Equivalence`. Answers are strings, so that they can cross a
+process border; `key` maps equal answers to equal keys where it can, which spares a group of n members most of its
+n² comparisons; `same` decides the rest. All three run where they can be killed.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Equivalence(Protocol):
+    """Made from the verifier's parameters; reflexive and symmetric; none of the three raises for any text."""
+
+    def extract(self, text: str) -> str | None:
+        """The answer in a viewed response, or None when there is none (or it hedges)."""
+
+    def key(self, answer: str) -> str | None:
+        """A canonical form: equal keys mean equal answers. None where there is no cheap one."""
+
+    def same(self, a: str, b: str) -> bool | None:
+        """Whether two answers are equal; None where that cannot be told."""

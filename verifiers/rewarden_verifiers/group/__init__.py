@@ -1,0 +1,1 @@
+"""Verifiers of a group of responses to one prompt."""

@@ -1,0 +1,95 @@
+"""The ways in which a verifier may end. `error` is not among them: the engine alone makes it, from what was raised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rewarden.types import Component, Fault, Outcome, StepScore
+
+UNIT = (0.0, 1.0)
+
+
+def scored(
+    score: float,
+    *,
+    range: tuple[float, float] = UNIT,
+    passed: bool | None = None,
+    reason: str | None = None,
+    fault: Fault | None = None,
+    raw: Any = None,
+    components: Mapping[str, Component] | None = None,
+    steps: Sequence[StepScore] = (),
+    feedback: str | None = None,
+    extracted: Any = None,
+    evidence: Mapping[str, Any] | None = None,
+    flags: Iterable[str] = (),
+    effective: Mapping[str, Any] | None = None,
+    exclude: bool = False,
+    exclude_reason: str | None = None,
+) -> Outcome:
+    """A number within `range`. Short of full marks the fault is the policy's, unless `fault` or `passed` says other.
+
+    Raises ValueError for a score that is not finite or lies outside `range`: a defect of the verifier, which becomes
+    an `error` verdict and never a reward.
+    """
+    low, high = range
+    score = float(score)
+    if not math.isfinite(score):
+        raise ValueError(f"score {score} is not a finite number")
+    if not low <= score <= high:
+        raise ValueError(f"score {score} lies outside the declared range [{low}, {high}]")
+    if fault is None and score < high and not passed:
+        fault = "policy"
+    return Outcome(
+        status="scored",
+        score=score,
+        range=range,
+        passed=passed,
+        raw=raw,
+        reason=reason,
+        fault=fault,
+        components=components or {},
+        steps=steps,
+        feedback=feedback,
+        extracted=extracted,
+        evidence=evidence or {},
+        flags=tuple(flags),
+        effective=effective or {},
+        exclude=exclude,
+        exclude_reason=exclude_reason,
+    )
+
+
+def right(**details: Any) -> Outcome:
+    """Full marks, passed."""
+    return scored(details.pop("score", 1.0), passed=True, **details)
+
+
+def wrong(reason: str = "wrong", **details: Any) -> Outcome:
+    """The bottom of the range, not passed, the policy's fault."""
+    low = details.get("range", UNIT)[0]
+    return scored(low, passed=False, reason=reason, fault="policy", **details)
+
+
+def no_answer(reason: str = "no_answer", **details: Any) -> Outcome:
+    """The response holds no answer: scored at the bottom, because not answering must not pay (promise 2)."""
+    flags = (*details.pop("flags", ()), "no_answer")
+    return wrong(reason, flags=flags, **details)
+
+
+def too_expensive(**details: Any) -> Outcome:
+    """What the policy wrote exceeds the verifier's bounds: scored at the bottom, flagged (promise 2)."""
+    flags = (*details.pop("flags", ()), "too_expensive")
+    return wrong("too_expensive", flags=flags, **details)
+
+
+def undecided(reason: str, *, fault: Fault = "verifier", **details: Any) -> Outcome:
+    """The verifier cannot tell, and not because of what the policy wrote: no number.
+
+    `fault` is `reference` for a bad expected answer and `verifier` for a real limit of the verifier's.
+    """
+    if fault == "policy":
+        raise ValueError("what the policy causes is scored at the bottom, never undecided")
+    return Outcome(status="undecided", reason=reason, fault=fault, **details)

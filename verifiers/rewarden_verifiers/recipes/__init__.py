@@ -1,0 +1,1 @@
+"""Recipes: published rewards as data, made of named verifiers."""

@@ -1,0 +1,145 @@
+"""Names to verifiers, lazily: nothing is imported before its name is asked for (SymPy alone takes 0.6 s).
+
+Verifiers and recipes share one namespace. Built-ins are listed here by module; plug-ins come from the entry-point
+group `rewarden.verifiers` (`name = "package.module:function"`), built-in recipes from `recipes/gallery/*.yaml`, and
+recipes of plug-ins from the group `rewarden.recipes` (`name = "package:file.yaml"`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.metadata
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rewarden.errors import MissingDependency, PluginError, UnknownVerifier
+from rewarden.types import Use
+from rewarden_verifiers.contract import VerifierSpec, spec_of
+
+BUILT_IN: Mapping[str, str] = {
+    "math": "rewarden_verifiers.answer.math.verifier:math",
+    "choice": "rewarden_verifiers.answer.choice:choice",
+    "format": "rewarden_verifiers.structure.format:format",
+    "group_stats": "rewarden_verifiers.group.group_stats:group_stats",
+    "consensus": "rewarden_verifiers.group.consensus:consensus",
+}
+
+VERIFIER_GROUP = "rewarden.verifiers"
+RECIPE_GROUP = "rewarden.recipes"
+GALLERY = Path(__file__).parent / "recipes" / "gallery"
+
+
+class Registry:
+    """What can judge. Thread-safe; cheap to make; modules are imported on first use of a name."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._specs: dict[str, VerifierSpec] = {}
+        self._modules: dict[str, str] = dict(BUILT_IN)
+        self._recipes: dict[str, Path] = {path.stem: path for path in sorted(GALLERY.glob("*.yaml"))}
+        self._plugin_of: dict[str, str] = {}
+        for group, names in ((VERIFIER_GROUP, self._modules), (RECIPE_GROUP, None)):
+            for point in importlib.metadata.entry_points(group=group):
+                distribution = point.dist.name if point.dist is not None else "?"
+                if point.name in self._modules or point.name in self._recipes:
+                    # A plug-in must not quietly take the place of a verifier that others rely on.
+                    raise PluginError(
+                        f"package {distribution!r} declares {point.name!r}, a name already taken; rename it there"
+                    )
+                self._plugin_of[point.name] = distribution
+                if names is not None:
+                    names[point.name] = point.value
+                else:
+                    module, _, file = point.value.partition(":")
+                    origin = importlib.util.find_spec(module)
+                    if origin is None or origin.origin is None:
+                        raise PluginError(f"package {distribution!r}: recipe {point.name!r} names no module {module!r}")
+                    self._recipes[point.name] = Path(origin.origin).parent / file
+
+    def add(self, spec: VerifierSpec) -> None:
+        """Make a verifier known that is declared in this process: notebooks, tests. Raises PluginError if taken."""
+        with self._lock:
+            if spec.name in self:
+                raise PluginError(f"the name {spec.name!r} is already taken")
+            self._modules[spec.name] = f"{spec.module}:{spec.function.__name__}"
+            self._specs[spec.name] = spec
+
+    def names(self) -> list[str]:
+        """Every verifier's name, built-in ones first."""
+        return list(self._modules)
+
+    def recipe_names(self) -> list[str]:
+        """Every recipe's name."""
+        return list(self._recipes)
+
+    def get(self, name: str) -> VerifierSpec:
+        """The verifier or recipe of that name.
+
+        Raises UnknownVerifier with near names, MissingDependency with the pip command, PluginError for broken code.
+        """
+        spec = self._specs.get(name)
+        if spec is not None:
+            return spec
+        with self._lock:
+            if name in self._modules:
+                spec = self._load(name, self._modules[name])
+            elif name in self._recipes:
+                from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
+
+                spec = recipe_spec(load_recipe(self._recipes[name]), self, name=name)
+            else:
+                near = difflib.get_close_matches(name, [*self._modules, *self._recipes], n=3)
+                hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+                raise UnknownVerifier(f"there is no verifier or recipe named {name!r}{hint}", path="use.name")
+            self._specs[name] = spec
+            return spec
+
+    def resolve(self, use: Use) -> VerifierSpec:
+        """The spec of a use, inline recipes included."""
+        if use.recipe is not None:
+            from rewarden_verifiers.recipes.load import parse_recipe, recipe_spec
+
+            return recipe_spec(parse_recipe(use.recipe), self)
+        if use.name is None:
+            raise UnknownVerifier("use names no verifier: give a name or a recipe", path="use")
+        return self.get(use.name)
+
+    def recipe_path(self, name: str) -> Path:
+        """The file of a recipe. Raises UnknownVerifier."""
+        if name not in self._recipes:
+            raise UnknownVerifier(f"there is no recipe named {name!r}", path="use.name")
+        return self._recipes[name]
+
+    def plugin_of(self, name: str) -> str | None:
+        """The distribution that declares a name, or None for a built-in one."""
+        return self._plugin_of.get(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._modules, *self._recipes])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules or name in self._recipes
+
+    def _load(self, name: str, target: str) -> VerifierSpec:
+        module_name, _, attribute = target.partition(":")
+        try:
+            function: Any = getattr(importlib.import_module(module_name), attribute)
+        except ModuleNotFoundError as error:
+            raise MissingDependency(
+                f"verifier {name!r} needs the package {error.name!r}: {self._mend(name)}", verifier=name
+            ) from error
+        except Exception as error:
+            raise PluginError(f"verifier {name!r} could not be loaded from {target!r}: {error!r}") from error
+        spec = spec_of(function)
+        if spec is None:
+            raise PluginError(f"{target!r} is no verifier: decorate it with @verifier(version=…)")
+        if spec.name != name:
+            raise PluginError(f"{target!r} declares the name {spec.name!r}, but is registered as {name!r}")
+        return spec
+
+    def _mend(self, name: str) -> str:
+        plugin = self._plugin_of.get(name)
+        return f"pip install --force-reinstall {plugin}" if plugin else "pip install 'rewarden-server[all]'"

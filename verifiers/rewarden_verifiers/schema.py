@@ -1,0 +1,79 @@
+"""Validation and JSON Schema of references and parameters: the one module that knows Pydantic."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
+
+from rewarden.errors import InvalidParams, InvalidReference
+from rewarden_verifiers.contract import VerifierSpec
+
+
+@lru_cache(maxsize=1024)
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    if dataclasses.is_dataclass(annotation):
+        # A misspelt parameter must not be silently ignored.
+        annotation = with_config(ConfigDict(extra="forbid"))(cast(type, annotation))
+    return TypeAdapter(annotation)
+
+
+def _message(error: ValidationError, root: str) -> tuple[str, str]:
+    first = error.errors(include_url=False, include_input=False)[0]
+    path = root + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+    if first["type"] == "unexpected_keyword_argument":
+        return path, f"{path}: there is no such field"
+    return path, f"{path}: {first['msg']}"
+
+
+def parse_params(spec: VerifierSpec, params: Mapping[str, Any]) -> Any:
+    """The verifier's parameters as its own type, defaults filled in; None where it takes none.
+
+    Raises InvalidParams with the JSON path of the first field at fault, and what the verifier does accept.
+    """
+    if spec.params_type is None:
+        if params:
+            raise InvalidParams(f"verifier {spec.name!r} takes no parameters", path=f"params.{next(iter(params))}")
+        return None
+    try:
+        return _adapter(spec.params_type).validate_python(dict(params))
+    except ValidationError as error:
+        path, message = _message(error, "params")
+        fields = ", ".join(f.name for f in dataclasses.fields(spec.params_type))
+        raise InvalidParams(f"verifier {spec.name!r}: {message} (it takes: {fields})", path=path) from None
+
+
+def parse_reference(spec: VerifierSpec, reference: Any) -> Any:
+    """The reference as the verifier's annotation has it. Raises InvalidReference with the JSON path."""
+    if reference is None and spec.reference_required:
+        raise InvalidReference(f"verifier {spec.name!r} needs a reference", path="reference")
+    if reference is None or spec.reference_type is Any:
+        return reference
+    try:
+        return _adapter(spec.reference_type).validate_python(reference)
+    except ValidationError as error:
+        path, message = _message(error, "reference")
+        raise InvalidReference(f"verifier {spec.name!r}: {message}", path=path) from None
+
+
+def json_schema(annotation: Any) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a type; `{}` (anything) for types that have none."""
+    try:
+        return _adapter(annotation).json_schema()
+    except PydanticUserError:
+        return {}
+
+
+def params_schema(spec: VerifierSpec) -> dict[str, Any]:
+    """The JSON Schema of a verifier's parameters."""
+    if spec.params_type is None:
+        return {"type": "object", "properties": {}, "additionalProperties": False}
+    return json_schema(spec.params_type)
+
+
+def reference_schema(spec: VerifierSpec) -> dict[str, Any]:
+    """The JSON Schema of a verifier's reference; `{}` where anything goes or none is read."""
+    return json_schema(spec.reference_type)

@@ -1,0 +1,1 @@
+"""Verifiers of the form of a response."""
