@@ -149,7 +149,7 @@ def verifier(
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        own_name: str = name or function.__name__  # type: ignore[attr-defined]
+        own_name: str = name or function.__name__
         spec = _inspect(
             function,
             name=own_name,

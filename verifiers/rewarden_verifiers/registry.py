@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.metadata
+import importlib.util
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, cast
@@ -17,7 +18,7 @@ from rewarden_verifiers.contract import VerifierSpec
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
     if dataclasses.is_dataclass(annotation):
         # A misspelt parameter must not be silently ignored.
-        annotation = with_config(ConfigDict(extra="forbid"))(cast(type, annotation))
+        annotation = with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))(cast(type, annotation))
     return TypeAdapter(annotation)
 
 
@@ -71,7 +72,29 @@ def params_schema(spec: VerifierSpec) -> dict[str, Any]:
     """The JSON Schema of a verifier's parameters."""
     if spec.params_type is None:
         return {"type": "object", "properties": {}, "additionalProperties": False}
-    return json_schema(spec.params_type)
+    schema = json_schema(spec.params_type)
+    for name, meaning in field_meanings(spec.params_type).items():
+        if name in schema.get("properties", {}):
+            schema["properties"][name].setdefault("description", meaning)
+    return schema
+
+
+def field_meanings(annotation: type) -> dict[str, str]:
+    """What a dataclass's docstring says of its fields, in paragraphs that begin with `name:` or `name, name:`."""
+    names = {field.name for field in dataclasses.fields(annotation)} if dataclasses.is_dataclass(annotation) else set()
+    meanings: dict[str, str] = {}
+    current: list[str] = []
+    for line in inspect.cleandoc(annotation.__doc__ or "").splitlines():
+        head, colon, rest = line.partition(":")
+        listed = [name.strip(" `") for name in head.split(",")]
+        if colon and all(name in names for name in listed):
+            current = listed
+            meanings.update(dict.fromkeys(listed, rest.strip()))
+        elif not line.strip():
+            current = []
+        elif current:
+            meanings.update({name: f"{meanings[name]} {line.strip()}" for name in current})
+    return meanings
 
 
 def reference_schema(spec: VerifierSpec) -> dict[str, Any]:

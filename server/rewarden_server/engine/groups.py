@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rewarden.types import Group, Sample, Verdict
+from rewarden.types import Sample, Verdict
 from rewarden_server.engine.work import BoundUse
 
 
@@ -36,30 +34,3 @@ class OpenGroup:
     def judged(self) -> bool:
         """Whether no more members come and all have their verdicts."""
         return self.closed and len(self.verdicts) >= self.seen
-
-
-def pass_at_k(n: int, c: int, k: int) -> float:
-    return 1.0 if n - c < k else 1.0 - math.prod((n - c - i) / (n - i) for i in range(k))
-
-
-def summarise(name: str, verdicts: Sequence[Verdict]) -> Group:
-    """The statistics of a group's verdicts: means over the scored ones, unscored ones counted apart."""
-    scores = [v.score for v in verdicts if v.score is not None]
-    passed = sum(1 for v in verdicts if v.status == "scored" and v.passed)
-    n = len(scores)
-    mean = math.fsum(scores) / n if n else None
-    std = math.sqrt(math.fsum((s - mean) ** 2 for s in scores) / n) if mean is not None else None
-    powers = [1 << i for i in range(n.bit_length()) if 1 << i <= n]
-    return Group(
-        group=name,
-        size=len(verdicts),
-        scored=n,
-        unscored=len(verdicts) - n,
-        passed=passed,
-        mean=mean,
-        std=std,
-        best=max(scores) if scores else None,
-        all_pass=n > 0 and passed == len(verdicts),
-        all_fail=n > 0 and passed == 0 and n == len(verdicts),
-        pass_at={k: pass_at_k(n, passed, k) for k in powers},
-    )

@@ -15,10 +15,11 @@ from rewarden.errors import Cancelled, DeadlineReached, FingerprintMoved, Invali
 from rewarden.types import BadSample, Batch, Group, Outcome, Sample, Verdict
 from rewarden_server.engine import failures
 from rewarden_server.engine.context import EngineContext
-from rewarden_server.engine.groups import OpenGroup, summarise
+from rewarden_server.engine.groups import OpenGroup
 from rewarden_server.engine.plan import Plan, default_use
 from rewarden_server.engine.work import BoundUse, Result, Waiter
 from rewarden_verifiers.contract import Member, call_orchestrator, call_pure
+from rewarden_verifiers.group.statistics import describe
 from rewarden_verifiers.view import apply_view
 
 if TYPE_CHECKING:
@@ -349,7 +350,7 @@ class Scope:
     def _report(self, group: OpenGroup) -> None:
         if group.judged and group.verdicts:
             verdicts, group.verdicts = group.verdicts, []
-            self._emit(summarise(group.name, verdicts))
+            self._emit(describe(group.name, verdicts))
             if not self._finished:
                 # Late siblings start the statistics anew; a stream of a million groups must not be remembered.
                 self._groups.pop(group.name, None)

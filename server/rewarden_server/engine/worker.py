@@ -115,15 +115,15 @@ class Worker:
     def _serve(
         self, item: int, use_id: int, op: str, reference_key: bytes | None, arguments: dict[str, Any], limit_s: float
     ) -> list[Any]:
-        """[item, kind, payload, CPU seconds]; kinds: outcome, value, cpu, memory, recursion, failed."""
-        start = time.process_time()
+        """[item, kind, payload, seconds]; kinds: outcome, value, cpu, memory, recursion, failed."""
+        start = time.perf_counter()
         phase = _PREPARE if reference_key is not None else _RUN
         bound = self._bound[use_id]
         kind: str
         payload: Any
         try:
             if reference_key is not None:
-                self._board.write(self._row, item, _PREPARE, start)
+                self._board.write(self._row, item, _PREPARE, time.process_time())
                 arguments["prepared"] = self._prepare(bound, use_id, reference_key, arguments, limit_s)
                 phase = _RUN
             self._board.write(self._row, item, _RUN, time.process_time())
@@ -142,7 +142,7 @@ class Worker:
             text = f"verifier {bound.spec.name!r} raised {type(error).__name__} at {where.name}:{where.lineno}"
             kind, payload = "failed", ["error", "verifier_raised", "verifier", text]
         self._board.write(self._row, 0, 0, 0.0)
-        return [item, kind, payload, time.process_time() - start]
+        return [item, kind, payload, time.perf_counter() - start]
 
     def _prepare(
         self, bound: Bound, use_id: int, reference_key: bytes, arguments: dict[str, Any], limit_s: float

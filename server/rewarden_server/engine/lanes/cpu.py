@@ -377,7 +377,7 @@ class CpuLane:
         self._feed(worker)
 
     def _take(self, worker: _Worker, payload: bytes) -> None:
-        item, kind, content, cpu_s = loads(payload)
+        item, kind, content, run_s = loads(payload)
         work = worker.taken.pop(item)
         worker.items += 1
         worker.barren = False
@@ -391,9 +391,9 @@ class CpuLane:
                 self._slow_queue.append(work)
                 self._pump()
                 return
-            self._limit(work, phase, kind, cpu_s)
+            self._limit(work, phase, kind, run_s)
             return
-        result = Result(run_s=cpu_s, queue_s=max(work.started_at - work.queued_at, 0.0))
+        result = Result(run_s=run_s, queue_s=max(work.started_at - work.queued_at, 0.0))
         if kind == "outcome":
             result.outcome = outcome_from_json(content)
         elif kind == "value":

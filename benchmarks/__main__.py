@@ -1,0 +1,21 @@
+"""Run the benchmarks named on the command line, or all; exit status 1 when a promise was not kept."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+NAMES = ("math_pairs", "bounded", "transport", "large")
+
+
+def main() -> int:
+    """See the module."""
+    broken = []
+    for name in sys.argv[1:] or NAMES:
+        broken += [f"{name}: {what}" for what in importlib.import_module(f"benchmarks.{name}").run()]
+    print("\nall promises kept" if not broken else "\nNOT KEPT\n" + "\n".join(f"   {what}" for what in broken))
+    return bool(broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

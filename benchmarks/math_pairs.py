@@ -1,0 +1,78 @@
+"""Math pairs a second, against Math-Verify alone and in a pool of two processes, in the same run.
+
+Load: `benchmarks.pairs` (2,000 pairs, 125 references × 16), the verdict cache off, workers warm, 2 workers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+from benchmarks.pairs import Pair, pairs
+from benchmarks.report import Report
+from rewarden.types import Batch, Sample, Use, Verdict
+from rewarden_server.engine.engine import Engine
+from rewarden_server.engine.settings import EngineSettings
+
+
+def plain(pair: Pair) -> tuple[bool, float]:
+    """Math-Verify as its documentation uses it: parse both, verify. Returns (verdict, seconds)."""
+    from math_verify import parse, verify
+
+    start = time.perf_counter()
+    verdict = bool(verify(parse(f"${pair.reference}$"), parse(pair.response)))
+    return verdict, time.perf_counter() - start
+
+
+async def ours(load: list[Pair]) -> tuple[list[Verdict], float]:
+    """Verdicts and seconds. The workers are warm: a first batch of other pairs went before."""
+    engine = Engine(settings=EngineSettings(workers=2, cache=False, eager=True))
+    await engine.start()
+    try:
+        warm = [Sample(response=pair.response, reference=pair.reference) for pair in pairs(seed=8)[:64]]
+        await engine.verify(Batch(samples=warm, use=Use(name="math")))
+        samples = [Sample(response=pair.response, reference=pair.reference, group=pair.group) for pair in load]
+        start = time.perf_counter()
+        result = await engine.verify(Batch(samples=samples, use=Use(name="math")))
+        return list(result.verdicts), time.perf_counter() - start
+    finally:
+        await engine.close()
+
+
+def run() -> list[str]:
+    """Run and report; the promises not kept."""
+    report = Report("math: 2,000 pairs, 125 references × 16, cache off, 2 workers")
+    load = pairs()
+    plain(load[0])
+    start = time.perf_counter()
+    alone = [plain(pair) for pair in load]
+    alone_s = time.perf_counter() - start
+    with ProcessPoolExecutor(2) as pool:
+        list(pool.map(plain, load[:8]))
+        start = time.perf_counter()
+        list(pool.map(plain, load, chunksize=16))
+        pool_s = time.perf_counter() - start
+    verdicts, ours_s = asyncio.run(ours(load))
+    times = sorted(verdict.run_s for verdict in verdicts)
+    p99 = times[int(len(times) * 0.99)] * 1000
+    their_p99 = sorted(seconds for _, seconds in alone)[int(len(load) * 0.99)] * 1000
+    right = sum((verdict.score == 1.0) == pair.right for verdict, pair in zip(verdicts, load, strict=True))
+    theirs = sum(said == pair.right for (said, _), pair in zip(alone, load, strict=True))
+    lost = sum(
+        said == pair.right and (verdict.score == 1.0) != pair.right
+        for (said, _), verdict, pair in zip(alone, verdicts, load, strict=True)
+    )
+    report.figure("Math-Verify, plain loop", len(load) / alone_s, "/s")
+    report.figure("Math-Verify, 2 processes", len(load) / pool_s, "/s")
+    report.figure("Rewarden, 2 workers", len(load) / ours_s, "/s")
+    report.figure("times the plain loop", alone_s / ours_s, least=20)
+    report.figure("times the pool of two", pool_s / ours_s, least=10)
+    report.figure("a pair's time, median", statistics.median(times) * 1000, "ms")
+    report.figure("a pair's time, p99", p99, "ms", most=20)
+    report.figure("Math-Verify's p99", their_p99, "ms")
+    report.figure("labels right", right, least=len(load))
+    report.figure("labels right, Math-Verify", theirs)
+    report.figure("pairs that Math-Verify judges right and we do not", lost, most=0)
+    return report.broken

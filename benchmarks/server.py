@@ -1,0 +1,86 @@
+"""A real server in a process of its own, for benchmarks: `rewarden serve` on free ports of the loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Where a server listens, and its process id."""
+
+    http: str
+    grpc: str
+    pid: int
+
+    def resident_mb(self) -> float:
+        """Resident memory of the server and its workers, in MB; pages they share count once for each."""
+        total = 0
+        for pid in (self.pid, *_descendants(self.pid)):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/statm", encoding="ascii") as file:
+                total += int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return total / 1024**2
+
+    def own_resident_mb(self) -> float:
+        """Resident memory of the server's own process, in MB."""
+        with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1024**2
+
+    def descriptors(self) -> int:
+        """Open descriptors of the server's own process."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def processes(self) -> int:
+        """The server's processes."""
+        return 1 + len(_descendants(self.pid))
+
+
+def _descendants(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            children = [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+    return [*children, *(grandchild for child in children for grandchild in _descendants(child))]
+
+
+@contextlib.contextmanager
+def served(**environment: str) -> Iterator[Served]:
+    """A server with these settings in its environment; ended by SIGTERM."""
+    with tempfile.TemporaryDirectory() as folder:
+        ready = Path(folder) / "ready.json"
+        command = [
+            sys.executable,
+            "-m",
+            "rewarden",
+            "serve",
+            "--port",
+            "0",
+            "--grpc-port",
+            "0",
+            "--ready-file",
+            str(ready),
+        ]
+        process = subprocess.Popen(
+            command, env={**os.environ, "REWARDEN_LOGS_LEVEL": "warning", **environment}, stdout=subprocess.DEVNULL
+        )
+        try:
+            while not ready.exists():
+                if process.poll() is not None:
+                    raise RuntimeError("the server did not start; its own words are on stderr")
+                time.sleep(0.05)
+            found = json.loads(ready.read_text())
+            yield Served(found["http"], found["grpc"], process.pid)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)

@@ -1,0 +1,130 @@
+"""The scorecard: how often a verifier is right on labelled rollouts, with intervals, and which rows it gets wrong.
+
+A row is `{"id", "sample" | "samples", "params"?, "label", "why"?}`. A label is `true` or `false` (should the sample
+pass?), a number (the expected score), or, for `samples`, a list of them. An unscored verdict is never right, and is
+counted apart: a verifier must not look better for saying nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rewarden.types import BadSample, Batch, Sample, Use, Verdict
+from rewarden.wire.json import sample_from_json
+from rewarden_server.engine.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A labelled row: samples of one group (mostly one), with a label for each."""
+
+    id: str
+    samples: tuple[Sample, ...]
+    labels: tuple[bool | float, ...]
+    params: Mapping[str, Any]
+    why: str
+
+
+@dataclass(slots=True)
+class Card:
+    """Counts of a verifier over its rows. Positive: should pass. `misses` are (row id, label, verdict, why)."""
+
+    verifier: str
+    true_positive: int = 0
+    false_positive: int = 0
+    true_negative: int = 0
+    false_negative: int = 0
+    score_right: int = 0
+    score_wrong: int = 0
+    undecided: int = 0
+    error: int = 0
+    misses: list[tuple[str, bool | float, Verdict, str]] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        """All that was judged."""
+        decided = self.true_positive + self.false_positive + self.true_negative + self.false_negative
+        return decided + self.score_right + self.score_wrong + self.undecided + self.error
+
+    @property
+    def right(self) -> int:
+        """What was judged as labelled."""
+        return self.true_positive + self.true_negative + self.score_right
+
+    def count(self, row: Row, label: bool | float, verdict: Verdict) -> None:
+        """Count one verdict."""
+        if verdict.status == "undecided":
+            self.undecided += 1
+        elif verdict.status == "error":
+            self.error += 1
+        elif isinstance(label, bool):
+            passed = verdict.passed if verdict.passed is not None else verdict.score == verdict.range[1]
+            if passed:
+                self.true_positive += label
+                self.false_positive += not label
+            else:
+                self.true_negative += not label
+                self.false_negative += label
+            if passed == label:
+                return
+        else:
+            right = verdict.score is not None and math.isclose(verdict.score, label, abs_tol=1e-6)
+            self.score_right += right
+            self.score_wrong += not right
+            if right:
+                return
+        self.misses.append((row.id, label, verdict, row.why))
+
+
+def wilson(successes: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927); (0, 1) without trials."""
+    if trials == 0:
+        return 0.0, 1.0
+    share = successes / trials
+    centre = share + z * z / (2 * trials)
+    spread = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    scale = 1 + z * z / trials
+    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
+
+
+def load_rows(path: Path) -> list[Row]:
+    """The rows of a labelled file. Raises ValueError with file and line for one that is not of the form."""
+    rows: list[Row] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.strip():
+            try:
+                rows.append(_row(json.loads(line), f"{path.stem}-{number}"))
+            except (KeyError, TypeError, ValueError) as error:
+                raise ValueError(f"{path.name}:{number}: {error!r}") from error
+    return rows
+
+
+def _row(row: Mapping[str, Any], default_id: str) -> Row:
+    given: Sequence[Any] = row["samples"] if "samples" in row else [row["sample"]]
+    labels = row["label"] if isinstance(row["label"], list) else [row["label"]] * len(given)
+    if len(labels) != len(given):
+        raise ValueError(f"{len(given)} samples but {len(labels)} labels")
+    samples: list[Sample] = []
+    for value in given:
+        sample = sample_from_json(value)
+        if isinstance(sample, BadSample):
+            raise ValueError(sample.message)
+        samples.append(sample)
+    checked = tuple(label if isinstance(label, bool) else float(label) for label in labels)
+    return Row(str(row.get("id", default_id)), tuple(samples), checked, row.get("params", {}), row.get("why", ""))
+
+
+async def score(engine: Engine, verifier: str, rows: Sequence[Row]) -> Card:
+    """Judge labelled rows and count. Each row is a batch of its own, so that groups stay apart."""
+    card = Card(verifier)
+    for row in rows:
+        batch = Batch(samples=row.samples, use=Use(name=verifier, params=row.params))
+        result = await engine.verify(batch, source="scorecard")
+        for label, verdict in zip(row.labels, result.verdicts, strict=True):
+            card.count(row, label, verdict)
+    return card

@@ -1,0 +1,108 @@
+"""A stranger's verifier: fifteen lines in a package of its own, one entry-point line, a cases file, and nothing else.
+
+It is installed in a fresh virtual environment, and must then work through the command line, HTTP, gRPC, the generated
+pages, and inside a group under `consensus`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from rewarden import Client
+from rewarden.types import Sample
+
+pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
+
+ROOT = Path(__file__).parent.parent.parent
+PACKAGE = Path(__file__).parent / "rewarden_atoms"
+GROUP = [Sample(response=text, reference=5, group="g") for text in ("it is 5", "5", "so 5 atoms", "6", "none")]
+
+
+@pytest.fixture(scope="module")
+def bin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scripts of a fresh environment that holds the project and the stranger's package."""
+    folder = tmp_path_factory.mktemp("fresh")
+    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    python = folder / "venv/bin/python"
+    shutil.copytree(PACKAGE, folder / "package")
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", ROOT / "constraints.txt"]
+    done = subprocess.run([*install, ROOT / "client", ROOT, folder / "package"], capture_output=True, text=True)
+    if done.returncode and "Could not find a version" in done.stderr:
+        pytest.skip("the package index cannot be reached")
+    assert done.returncode == 0, done.stderr
+    return folder / "venv/bin"
+
+
+@pytest.fixture(scope="module")
+def server(bin_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The addresses of a server in the fresh environment."""
+    ready = tmp_path_factory.mktemp("ready") / "ready.json"
+    command = [bin_folder / "rewarden", "serve", "--port", "0", "--grpc-port", "0", "--ready-file", ready]
+    process = subprocess.Popen(command, cwd=ready.parent, env=_environment(), stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()  # printed when it serves
+    yield json.loads(ready.read_text())
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+    process.stdout.close()
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+
+def _rewarden(bin_folder: Path, *words: str) -> str:
+    done = subprocess.run([bin_folder / "rewarden", *words], capture_output=True, text=True, env=_environment())
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_command_line_judges(bin_folder: Path) -> None:
+    out = _rewarden(
+        bin_folder, "verify", "--use", "atom_count", "--response", "It has 5 atoms", "--reference", "5", "--json"
+    )
+    assert json.loads(out)["score"] == 1.0
+
+
+def test_the_command_line_lists_and_describes(bin_folder: Path) -> None:
+    assert "atom_count" in _rewarden(bin_folder, "verifiers")
+    assert "number of atoms" in _rewarden(bin_folder, "verifiers", "atom_count")
+
+
+def test_its_cases_run(bin_folder: Path) -> None:
+    assert "6 of 6 cases" in _rewarden(bin_folder, "scorecard", "--cases", "atom_count")
+
+
+@pytest.mark.parametrize("surface", ["http", "grpc"])
+def test_the_server_judges(server: dict[str, str], surface: str) -> None:
+    with Client(server[surface]) as client:
+        result = client.verify(GROUP, use={"name": "atom_count", "params": {"near": 1}})
+        assert [verdict.score for verdict in result.verdicts] == [1.0, 1.0, 1.0, 0.5, 0.0]
+        assert result.groups[0].passed == 3
+        named = {entry["name"] for entry in client.verifiers()}
+        assert "atom_count" in named
+
+
+@pytest.mark.parametrize("surface", ["http", "grpc"])
+def test_consensus_builds_on_it(server: dict[str, str], surface: str) -> None:
+    with Client(server[surface]) as client:
+        result = client.verify(GROUP, use={"name": "consensus", "params": {"use": "atom_count"}})
+        assert [verdict.score for verdict in result.verdicts] == [1.0, 1.0, 1.0, 0.0, 0.0]
+
+
+def test_the_generated_pages_describe_it(server: dict[str, str]) -> None:
+    page = httpx.get(f"{server['http']}/docs").text
+    assert "The last integer of the response is the number of atoms." in page
+    assert "off by at most so many" in page
+    described = httpx.get(f"{server['http']}/v1/verifiers/atom_count").json()
+    assert described["params_schema"]["properties"]["near"]["default"] == 0

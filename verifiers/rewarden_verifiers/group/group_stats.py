@@ -1,0 +1,111 @@
+"""`group_stats`: another verifier's outcomes, with the statistics of their group beside or instead of the score."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from rewarden.errors import InvalidParams
+from rewarden.types import Component, Group, Outcome, Use
+from rewarden_verifiers.contract import Context, Member, verifier
+from rewarden_verifiers.group.statistics import describe
+from rewarden_verifiers.outcome import scored
+from rewarden_verifiers.uses import UseLike, parse_use
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupStatsParams:
+    """Options of `group_stats`.
+
+    use: the verifier or recipe that judges each member.
+    score: what a member's score is: `own` (its own), `pass_rate` or `fail_rate` (of its group), `centred` (its own
+        minus the group's mean), `standardised` (that over the standard deviation; 0 where all are equal).
+    ddof: degrees of freedom taken off in the standard deviation (0: of these members; 1: of the policy).
+    ks: the k of pass@k; default: powers of two up to the scored members.
+    """
+
+    use: UseLike
+    score: Literal["own", "pass_rate", "fail_rate", "centred", "standardised"] = "own"
+    ddof: Literal[0, 1] = 0
+    ks: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.ks is not None and any(k < 1 for k in self.ks):
+            raise InvalidParams("params.ks must hold whole numbers from 1", path="params.ks")
+
+
+def _children(params: GroupStatsParams) -> list[Use]:
+    return [parse_use(params.use)]
+
+
+@verifier(version="1", graded=True, children=_children)
+async def group_stats(samples: list[Member], params: GroupStatsParams, ctx: Context) -> Sequence[Outcome]:
+    """Statistics of a group: pass rate, mean, deviation, pass@k, all passed, all failed.
+
+    Each member is judged by `use`. Its outcome is its own, with the group's statistics in the evidence; `score`
+    replaces the number by one of the group's. Members without a score are counted apart, never as zeros, and flagged
+    `group_has_unscored`; they keep their own outcome, because a statistic cannot mend what was not judged.
+    """
+    use = parse_use(params.use)
+    outcomes = await asyncio.gather(*(ctx.verify(use, sample=member.sample) for member in samples))
+    name = samples[0].sample.group or ""
+    stats = describe(name, outcomes, ddof=params.ddof, ks=params.ks)
+    return [_outcome(outcome, stats, params, use) for outcome in outcomes]
+
+
+def _outcome(own: Outcome, stats: Group, params: GroupStatsParams, use: Use) -> Outcome:
+    evidence = {**own.evidence, "group": _plain(stats)}
+    flags = (*own.flags, "group_has_unscored") if stats.unscored else own.flags
+    part = Component(status=own.status, score=own.score, reason=own.reason, fault=own.fault, verifier=use.name)
+    components = {**own.components, "own": part}
+    if own.score is None or params.score == "own":
+        return replace(own, evidence=evidence, flags=flags, components=components)
+    low, high = own.range
+    value, bounds = own.score, own.range
+    if params.score in ("pass_rate", "fail_rate"):
+        rate = stats.passed / stats.scored
+        value, bounds = (rate if params.score == "pass_rate" else 1.0 - rate), (0.0, 1.0)
+    elif stats.mean is not None:
+        span = high - low
+        value, bounds = own.score - stats.mean, (-span, span)
+        if params.score == "standardised":
+            # |x - mean| / std is at most (n - 1) / sqrt(n) for ddof 1, and sqrt(n - 1) for ddof 0.
+            limit = float(max(stats.scored, 2))
+            value, bounds = (value / stats.std if stats.std else 0.0), (-limit, limit)
+    return scored(
+        min(max(value, bounds[0]), bounds[1]),
+        range=bounds,
+        passed=own.passed,
+        reason=own.reason,
+        fault=own.fault,
+        raw=own.score,
+        components=components,
+        steps=own.steps,
+        feedback=own.feedback,
+        extracted=own.extracted,
+        evidence=evidence,
+        flags=flags,
+        effective=own.effective,
+        exclude=own.exclude,
+        exclude_reason=own.exclude_reason,
+    )
+
+
+def _plain(stats: Group) -> dict[str, Any]:
+    return {
+        "size": stats.size,
+        "scored": stats.scored,
+        "unscored": stats.unscored,
+        "passed": stats.passed,
+        "pass_rate": stats.passed / stats.scored if stats.scored else None,
+        "mean": stats.mean,
+        "std": stats.std,
+        "variance": None if stats.std is None else stats.std**2,
+        "ddof": stats.ddof,
+        "best": stats.best,
+        "all_pass": stats.all_pass,
+        "all_fail": stats.all_fail,
+        "pass_at": {str(k): value for k, value in stats.pass_at.items()},
+    }

@@ -1,0 +1,68 @@
+"""Statistics of a group's scores: plain functions, shared by `group_stats`, the engine and rescoring."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from rewarden.types import Group, Outcome
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """The unbiased estimate of pass@k from n samples of which c passed (Chen et al. 2021, arXiv 2107.03374).
+
+    1 - C(n - c, k) / C(n, k), as a product, so that no large number arises. Raises ValueError unless
+    0 <= c <= n and 1 <= k <= n: with fewer samples than k there is no unbiased estimate.
+    """
+    if not 0 <= c <= n or not 1 <= k <= n:
+        raise ValueError(f"pass@{k} of {c} passed among {n} is not defined")
+    if n - c < k:
+        return 1.0
+    return 1.0 - math.prod((n - c - i) / (n - i) for i in range(k))
+
+
+def powers_of_two(n: int) -> list[int]:
+    """1, 2, 4 … up to n: the k for which pass@k is given unless the caller asks for others."""
+    return [1 << i for i in range(n.bit_length())]
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean, or None of nothing."""
+    return math.fsum(values) / len(values) if values else None
+
+
+def std(values: Sequence[float], ddof: int = 0) -> float | None:
+    """The standard deviation with `ddof` degrees of freedom taken off; None where none are left."""
+    if len(values) <= ddof:
+        return None
+    centre = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - ddof))
+
+
+def estimates(n: int, c: int, ks: Iterable[int] | None = None) -> Mapping[int, float]:
+    """pass@k for every k of `ks` that n samples allow (default: powers of two)."""
+    return {k: pass_at_k(n, c, k) for k in (powers_of_two(n) if ks is None else ks) if 1 <= k <= n}
+
+
+def describe(name: str, outcomes: Sequence[Outcome], *, ddof: int = 0, ks: Iterable[int] | None = None) -> Group:
+    """The statistics of a group's outcomes. Unscored members are counted apart and never as zeros.
+
+    `all_pass` and `all_fail` speak of whole groups: with an unscored member neither is known, so neither is true.
+    """
+    scores = [outcome.score for outcome in outcomes if outcome.score is not None]
+    passed = sum(1 for outcome in outcomes if outcome.status == "scored" and outcome.passed)
+    whole = bool(scores) and len(scores) == len(outcomes)
+    return Group(
+        group=name,
+        size=len(outcomes),
+        scored=len(scores),
+        unscored=len(outcomes) - len(scores),
+        passed=passed,
+        mean=mean(scores),
+        std=std(scores, ddof),
+        ddof=ddof,
+        best=max(scores) if scores else None,
+        all_pass=whole and passed == len(outcomes),
+        all_fail=whole and passed == 0,
+        pass_at=estimates(len(scores), passed, ks) if scores else {},
+    )

@@ -1,0 +1,29 @@
+"""A use as a parameter: how a verifier that builds on others is told which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rewarden.errors import InvalidParams
+from rewarden.types import Use
+
+UseLike = str | dict[str, Any]
+"""A name, `{"name", "params"}`, or `{"recipe": {…}}`, as in a request."""
+
+
+def parse_use(value: UseLike, path: str = "params.use") -> Use:
+    """The use that a parameter names. Raises InvalidParams with the parameter's path."""
+    if isinstance(value, str):
+        return Use(name=value)
+    name, params, recipe = value.get("name"), value.get("params", {}), value.get("recipe")
+    for key in value:
+        if key not in ("name", "params", "recipe"):
+            raise InvalidParams(f"{path} has no field {key!r}; it has name, params, recipe", path=f"{path}.{key}")
+    if not isinstance(params, Mapping):
+        raise InvalidParams(f"{path}.params must be an object", path=f"{path}.params")
+    if recipe is None and isinstance(name, str):
+        return Use(name=name, params=params)
+    if name is None and isinstance(recipe, Mapping):
+        return Use(recipe=recipe, params=params)
+    raise InvalidParams(f"{path} needs a name or a recipe", path=path)
