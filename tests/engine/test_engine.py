@@ -269,6 +269,23 @@ async def test_a_window_full_of_waiting_siblings_does_not_lock_up(make_engine: M
     assert len([item async for item in stream]) == 11
 
 
+async def test_a_stream_waits_while_others_fill_the_engine(make_engine: Make) -> None:
+    engine = await make_engine(max_samples=3)
+    call = asyncio.ensure_future(verdicts_of(engine, ["yes"] * 3, "toy_never"))
+    while engine.info()["samples"] == 0:
+        await asyncio.sleep(0)
+    stream = engine.open_stream(Batch(use=Use(name="toy_inline")))
+    putting = asyncio.ensure_future(stream.put(YES))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not putting.done()
+    call.cancel()
+    await asyncio.wait_for(putting, 30)
+    stream.finish()
+    assert len([item async for item in stream]) == 1
+    assert engine.info()["samples"] == 0
+
+
 async def test_a_cancelled_stream_leaves_nothing(engine: Engine) -> None:
     stream = engine.open_stream(Batch(use=Use(name="toy_never")))
     for _ in range(5):
@@ -277,3 +294,4 @@ async def test_a_cancelled_stream_leaves_nothing(engine: Engine) -> None:
     with pytest.raises(Unavailable):
         await stream.put(YES)
     assert [item async for item in stream] == []
+    assert (engine.info()["samples"], engine.info()["bytes"]) == (0, 0)

@@ -61,6 +61,7 @@ class Engine:
         self._samples = 0
         self._bytes = 0
         self._scopes: set[Scope] = set()
+        self._short_of_room: set[Stream] = set()
         self._idle = asyncio.Event()
         self._idle.set()
         self._started = False
@@ -199,22 +200,37 @@ class Engine:
         if not self.ready:
             self.observer.refused(source, Unavailable.code)
             raise Unavailable("the server is draining" if self._draining else "the engine is not started")
-        full = self._samples + samples > self.settings.max_samples or self._bytes + size > self.settings.max_bytes
-        if full:
+        if not self.fits(samples, size):
             self.observer.refused(source, Overloaded.code)
             raise Overloaded(
                 f"{self._samples} samples ({self._bytes} bytes) are under way, and {samples} more do not fit; "
                 "send them later, in smaller batches, or as a stream",
                 retry_after_s=1.0,
             )
+        self.count_in(source, samples, size)
+
+    def fits(self, samples: int, size: int) -> bool:
+        """Whether so much work fits beside what is there."""
+        settings = self.settings
+        return self._samples + samples <= settings.max_samples and self._bytes + size <= settings.max_bytes
+
+    def count_in(self, source: str, samples: int, size: int) -> None:
+        """Count work in, whether it fits or not."""
         self._samples += samples
         self._bytes += size
         self.observer.admitted(source, samples)
 
     def release(self, samples: int, size: int) -> None:
-        """Count work out."""
+        """Count work out, and wake the streams that wait for it."""
         self._samples -= samples
         self._bytes -= size
+        for stream in self._short_of_room:
+            stream.wake()
+        self._short_of_room.clear()
+
+    def wait_for_room(self, stream: Stream) -> None:
+        """Wake this stream at the next release."""
+        self._short_of_room.add(stream)
 
     def open_scope(self, header: Batch, emit: Any) -> Scope:
         """A scope that the engine waits for when it drains."""

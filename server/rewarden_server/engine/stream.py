@@ -41,13 +41,9 @@ class Stream:
         from rewarden_server.engine.engine import weight
 
         size = weight(sample)
-        settings = self._engine.settings
-        while self._sizes and (
-            len(self._sizes) + len(self._ready) >= settings.window_samples or self._bytes + size > settings.window_bytes
-        ):
-            if self._only_groups_wait():
-                break  # the window is full of members that wait for their siblings: only more samples can free it
+        while not self._over and not self._fits(size):
             self._room.clear()
+            self._engine.wait_for_room(self)
             await self._room.wait()
         if self._over:
             raise Unavailable("the stream is at its end")
@@ -55,8 +51,25 @@ class Stream:
         self._count += 1
         self._sizes[index] = size
         self._bytes += size
-        self._engine.observer.admitted(self._source, 1)
+        self._engine.count_in(self._source, 1, size)
         self._scope.take(index, sample)
+
+    def _fits(self, size: int) -> bool:
+        """Whether a sample may come in. A window full of members that wait for their siblings must take more: only
+        more samples can free it.
+        """
+        settings = self._engine.settings
+        own = (
+            len(self._sizes) + len(self._ready) < settings.window_samples
+            and self._bytes + size <= settings.window_bytes
+            and self._engine.fits(1, size)
+        )
+        idle = not self._sizes and self._engine.fits(1, 0)
+        return own or idle or (not self._ready and bool(self._sizes) and self._scope.only_groups_wait())
+
+    def wake(self) -> None:
+        """There may be room now."""
+        self._room.set()
 
     def finish(self) -> None:
         """No more samples come."""
@@ -69,13 +82,12 @@ class Stream:
         self._scope.cancel()
         self._end()
 
-    def _only_groups_wait(self) -> bool:
-        return not self._ready and self._scope.only_groups_wait()
-
     def _emit(self, item: Verdict | Group) -> None:
         self._ready.append(item)
         if isinstance(item, Verdict):
-            self._bytes -= self._sizes.pop(item.index)
+            size = self._sizes.pop(item.index)
+            self._bytes -= size
+            self._engine.release(1, size)
         self._wake.set()
 
     async def __aiter__(self) -> AsyncIterator[Verdict | Group]:
@@ -99,6 +111,9 @@ class Stream:
         if not self._over:
             self._over = True
             self._engine.close_scope(self._scope)
+            self._engine.release(len(self._sizes), self._bytes)
+            self._sizes.clear()
+            self._bytes = 0
             self._engine.observer.batch(self._source, time.monotonic() - self._started, self._count)
             self._room.set()
             self._wake.set()
