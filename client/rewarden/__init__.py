@@ -1,1 +1,104 @@
-"""Rewarden's client: send what a model wrote, get verdicts."""
+"""Rewarden's client: send what a model wrote, get verdicts.
+
+    from rewarden import Client
+
+    with Client("http://127.0.0.1:8080") as client:
+        verdict = client.verify_one("The answer is \\\\boxed{42}.", "42", use="math")
+        verdict.status, verdict.score, verdict.reason
+
+`Client` and `AsyncClient` send; `rewarden.types` is what crosses the boundary; `rewarden.errors` is what may be raised.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rewarden.errors import (
+    DeadlineExceeded,
+    FingerprintMoved,
+    InternalError,
+    InvalidRequest,
+    NotFound,
+    Overloaded,
+    RequestError,
+    RewardenError,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+)
+from rewarden.types import (
+    BadSample,
+    Batch,
+    BatchResult,
+    Component,
+    Group,
+    Media,
+    Outcome,
+    Progress,
+    Sample,
+    Step,
+    StepScore,
+    Use,
+    Verdict,
+    VerifierRef,
+)
+
+if TYPE_CHECKING:
+    from rewarden.batching import MicroBatcher
+    from rewarden.client import AsyncClient, Client
+    from rewarden.retry import NO_RETRY, Retry
+
+# Loaded when first asked for: who imports the types alone (a worker process, a verifier) needs no asyncio and no httpx.
+_LATER = {
+    "AsyncClient": "rewarden.client",
+    "Client": "rewarden.client",
+    "MicroBatcher": "rewarden.batching",
+    "NO_RETRY": "rewarden.retry",
+    "Retry": "rewarden.retry",
+}
+
+__all__ = [
+    "AsyncClient",
+    "BadSample",
+    "Batch",
+    "BatchResult",
+    "Client",
+    "Component",
+    "DeadlineExceeded",
+    "FingerprintMoved",
+    "Group",
+    "InternalError",
+    "InvalidRequest",
+    "Media",
+    "MicroBatcher",
+    "NO_RETRY",
+    "NotFound",
+    "Outcome",
+    "Overloaded",
+    "Progress",
+    "RequestError",
+    "Retry",
+    "RewardenError",
+    "Sample",
+    "Step",
+    "StepScore",
+    "TooLarge",
+    "Unauthorized",
+    "Unavailable",
+    "Use",
+    "Verdict",
+    "VerifierRef",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module 'rewarden' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LATER])

@@ -803,11 +803,18 @@ def _mapping(value: Any) -> dict[str, Any]:
     return value
 
 
-def _ref(value: Any) -> VerifierRef:
-    found = _known(value, {"name": _str, "version": _str, "fingerprint": _str})
-    _require(found, "name", "version", "fingerprint")
-    return VerifierRef(**found)
+@lru_cache(maxsize=256)
+def _verifier(name: str, version: str, fingerprint: str) -> VerifierRef:
+    return VerifierRef(name=name, version=version, fingerprint=fingerprint)
 
+
+def _ref(value: Any) -> VerifierRef:
+    found = _known(value, _REF)
+    _require(found, *_REF)
+    return _verifier(**found)
+
+
+_REF: _Readers = {"name": _str, "version": _str, "fingerprint": _str}
 
 _OUTCOME: _Readers = {
     "status": _status,

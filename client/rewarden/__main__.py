@@ -1,0 +1,119 @@
+"""The `rewarden` script: its own commands, and those that packages add under the entry-point group `rewarden.commands`.
+
+A command is a module (see `rewarden.commands`); it is imported when it runs, and for the list that `--help` prints.
+Exit status: 0; 1 something failed; 2 the arguments or the request are wrong; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from typing import Protocol, cast
+
+from rewarden.errors import Overloaded, RequestError, RewardenError
+
+COMMAND_GROUP = "rewarden.commands"
+
+_OWN = {"verify": "rewarden.commands.verify", "verifiers": "rewarden.commands.verifiers"}
+
+
+class Command(Protocol):
+    """What a command's module has."""
+
+    HELP: str
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's arguments."""
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do it; the exit status."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the script with the given arguments, or the process's own; the exit status."""
+    try:
+        return _main(list(sys.argv[1:] if argv is None else argv))
+    except SystemExit as leaving:  # argparse: the usage is printed already
+        return leaving.code if isinstance(leaving.code, int) else 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output (`head`) has left; keep the interpreter from complaining as it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except RewardenError as error:
+        _say(error.message)
+        refused = isinstance(error, RequestError) and error.http_status < 500
+        return 2 if refused and not isinstance(error, Overloaded) else 1
+    except OSError as error:
+        _say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return 2 if isinstance(error, (FileNotFoundError, IsADirectoryError, PermissionError)) else 1
+
+
+def _main(argv: list[str]) -> int:
+    commands = _commands()
+    if not argv or argv[0] in ("-h", "--help"):
+        print(_help(commands))
+        return 0 if argv else 2
+    if argv[0] == "--version":
+        print(f"rewarden {_version()}")
+        return 0
+    name, *rest = argv
+    if name not in commands:
+        near = difflib.get_close_matches(name, commands, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(commands))}"
+        _say(f"there is no command {name!r}; {hint}")
+        return 2
+    try:
+        command = _load(commands[name])
+    except ImportError as error:
+        _say(f"command {name!r} cannot be loaded: {error}")
+        return 1
+    parser = argparse.ArgumentParser(prog=f"rewarden {name}", description=command.HELP)
+    command.configure(parser)
+    return command.run(parser.parse_args(rest))
+
+
+def _commands() -> dict[str, str]:
+    """Every command's name and module; our own names are not for others to take."""
+    found = {point.name: point.value for point in entry_points(group=COMMAND_GROUP)}
+    return {**found, **_OWN}
+
+
+def _load(module: str) -> Command:
+    return cast(Command, importlib.import_module(module))
+
+
+def _help(commands: dict[str, str]) -> str:
+    width = max(map(len, commands))
+    lines = [f"  {name:{width}}  {_help_of(commands[name])}" for name in sorted(commands)]
+    return "\n".join(
+        ["usage: rewarden COMMAND …", "", "commands:", *lines, "", "rewarden COMMAND --help says more of each."]
+    )
+
+
+def _help_of(module: str) -> str:
+    try:
+        return _load(module).HELP
+    except Exception as error:  # noqa: BLE001 - one broken package must not take the help from all others
+        return f"(cannot be loaded: {error})"
+
+
+def _version() -> str:
+    try:
+        return version("rewarden")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _say(text: str) -> None:
+    print(f"rewarden: {text}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,331 @@
+"""The client: samples in, verdicts out, over any transport.
+
+`AsyncClient` and `Client` have the same methods. Both may be shared by any number of tasks or threads. A client opens
+nothing before its first call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import weakref
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, TypeVar, Union
+
+from rewarden.errors import InvalidRequest, Overloaded, Unavailable
+from rewarden.loop_thread import LoopThread
+from rewarden.resume import resume, wait_or_raise
+from rewarden.retry import Retry
+from rewarden.transports.base import Transport
+from rewarden.transports.targets import open_target
+from rewarden.types import BadSample, Batch, BatchResult, Group, Progress, Sample, Text, Use, Verdict
+from rewarden.wire.json import good_sample, sample_from_json, use_from_json
+
+T = TypeVar("T")
+
+DEFAULT_TARGET = "http://127.0.0.1:8080"
+STREAM_ABOVE = 1000
+STREAM_ABOVE_CHARACTERS = 16_000_000
+
+Row = Union[Sample, Mapping[str, Any]]
+"""A sample, or its JSON form as a mapping."""
+
+UseLike = Union[str, Mapping[str, Any], Use]
+"""A verifier's or recipe's name, `{name, params}`, `{recipe}`, or a `Use`."""
+
+
+class AsyncClient:
+    """A client for asyncio.
+
+    target: `http://…`, `https://…`, `grpc://host:port`, `grpcs://…`, or `local` (the engine in this process; needs
+    rewarden-server). api_key: sent with every request. timeout_s: the longest silence of the server's that is borne
+    before DeadlineExceeded; None waits for as long as it takes. retry: when to try again. stream_above: batches of more
+    samples than this, or of more than 16 million characters, travel as a stream, whose verdicts are put in the
+    request's order again. Other options go to the target (see its documentation).
+
+    Every method raises `rewarden.errors.RequestError` subclasses. A sample that cannot be judged is no error: it has a
+    verdict with status `error` or `undecided`.
+    """
+
+    def __init__(
+        self,
+        target: str = DEFAULT_TARGET,
+        *,
+        api_key: str | None = None,
+        timeout_s: float | None = None,
+        retry: Retry = Retry(),  # noqa: B008,RUF100 - frozen
+        stream_above: int = STREAM_ABOVE,
+        **options: Any,
+    ) -> None:
+        if api_key is not None and not (api_key.isascii() and api_key.isprintable() and api_key.strip() == api_key):
+            raise InvalidRequest("api_key must be printable ASCII without spaces at its ends; strip() what you read")
+        self.target = target
+        self._options = {"api_key": api_key, "timeout_s": timeout_s, **options}
+        self._retry = retry
+        self._stream_above = stream_above
+        self._transport: Transport | None = None
+        self._loop: weakref.ref[asyncio.AbstractEventLoop] | None = None
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def verify(
+        self,
+        samples: Batch | Iterable[Row],
+        use: UseLike | None = None,
+        *,
+        shared: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
+        deadline_s: float | None = None,
+        group_deadline_s: float | None = None,
+        expect: Mapping[str, str] | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> BatchResult:
+        """The verdicts of samples (or of a whole `Batch`, whose fields the arguments override), in their order.
+
+        The arguments are the fields of `rewarden.types.Batch`.
+        """
+        batch = _batch(
+            samples,
+            use=use,
+            shared=shared,
+            progress=progress,
+            deadline_s=deadline_s,
+            group_deadline_s=group_deadline_s,
+            expect=expect,
+            fields=fields,
+        )
+        if self._is_large(batch):
+            return await self._verify_streaming(batch)
+        return await self._tries(lambda transport: transport.verify(batch))
+
+    async def verify_one(
+        self, response: Text, reference: Any = None, use: UseLike | None = None, **fields: Any
+    ) -> Verdict:
+        """The verdict of one response; `fields` are further fields of `rewarden.types.Sample`."""
+        result = await self.verify([Sample(response=response, reference=reference, **fields)], use)
+        return result.verdicts[0]
+
+    async def stream(
+        self,
+        samples: Batch | Iterable[Row] | AsyncIterable[Row],
+        use: UseLike | None = None,
+        *,
+        shared: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
+        deadline_s: float | None = None,
+        group_deadline_s: float | None = None,
+        expect: Mapping[str, str] | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> AsyncGenerator[Verdict | Group, None]:
+        """Verdicts as they end, while `samples` are still being made; a group's statistics after its members' verdicts.
+
+        `Verdict.index` counts the samples as they were taken. Give samples of groups their `group_size`, so that a
+        group is whole before the end of the stream. What `samples` raises is raised here.
+        """
+        rows = samples.samples if isinstance(samples, Batch) else samples
+        header = _batch(
+            replace(samples, samples=()) if isinstance(samples, Batch) else (),
+            use=use,
+            shared=shared,
+            progress=progress,
+            deadline_s=deadline_s,
+            group_deadline_s=group_deadline_s,
+            expect=expect,
+            fields=fields,
+        )
+        transport = self._open()
+        async with aclosing(resume(lambda taken: transport.stream(header, taken), _rows(rows), self._retry)) as items:
+            async for item in items:
+                yield item
+
+    async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
+        """What can judge at the target; with a name, all that is known of that one. Raises NotFound."""
+        return await self._tries(lambda transport: transport.verifiers(name))
+
+    async def info(self) -> dict[str, Any]:
+        """What the target says of itself: versions, places where work runs, limits."""
+        return await self._tries(lambda transport: transport.info())
+
+    async def close(self) -> None:
+        """Give back connections; calls under way fail. A closed client may be used again."""
+        transport, self._transport = self._transport, None
+        if transport is not None and self._loop is not None and self._loop() is asyncio.get_running_loop():
+            await transport.close()
+
+    def _open(self) -> Transport:
+        # Connections belong to the loop that opened them; another `asyncio.run` needs its own.
+        loop = asyncio.get_running_loop()
+        if self._transport is None or self._loop is None or self._loop() is not loop:
+            self._transport = open_target(self.target, **self._options)
+            self._loop = weakref.ref(loop)
+        return self._transport
+
+    async def _tries(self, call: Callable[[Transport], Awaitable[T]]) -> T:
+        transport = self._open()
+        failures = 0
+        while True:
+            try:
+                return await call(transport)
+            except (Overloaded, Unavailable) as error:
+                failures += 1
+                await wait_or_raise(self._retry, failures, error)
+
+    def _is_large(self, batch: Batch) -> bool:
+        if len(batch.samples) > self._stream_above:
+            return True
+        characters = sum(len(sample.response) for sample in batch.samples if isinstance(sample, Sample))
+        return characters > STREAM_ABOVE_CHARACTERS
+
+    async def _verify_streaming(self, batch: Batch) -> BatchResult:
+        samples = [good_sample(sample, index) for index, sample in enumerate(batch.samples)]
+        sizes: dict[str, int] = {}
+        for sample in samples:
+            if sample.group is not None:
+                sizes[sample.group] = sizes.get(sample.group, 0) + 1
+        # A batch ends all its groups at once; a stream must be told when each is whole.
+        sized = [
+            sample
+            if sample.group is None or sample.group_size is not None
+            else replace(sample, group_size=sizes[sample.group])
+            for sample in samples
+        ]
+        verdicts: list[Any] = [None] * len(samples)
+        groups: dict[str, list[Group]] = {name: [] for name in sizes}
+        async with aclosing(self.stream(replace(batch, samples=sized))) as items:
+            async for item in items:
+                if isinstance(item, Group):
+                    groups.setdefault(item.group, []).append(item)
+                else:
+                    verdicts[item.index] = item
+        return BatchResult(
+            verdicts=tuple(verdicts), groups=tuple(group for found in groups.values() for group in found)
+        )
+
+
+class Client:
+    """A client for everybody else: the same as `AsyncClient`, without `await`.
+
+    It works from any thread and also inside a running event loop (a notebook), because its own loop runs in a thread
+    of its own. After a fork the child opens its own connections.
+    """
+
+    def __init__(
+        self,
+        target: str = DEFAULT_TARGET,
+        *,
+        api_key: str | None = None,
+        timeout_s: float | None = None,
+        retry: Retry = Retry(),  # noqa: B008,RUF100 - frozen
+        stream_above: int = STREAM_ABOVE,
+        **options: Any,
+    ) -> None:
+        self.target = target
+        self._settings: dict[str, Any] = {
+            "api_key": api_key,
+            "timeout_s": timeout_s,
+            "retry": retry,
+            "stream_above": stream_above,
+            **options,
+        }
+        self._start()
+
+    def _start(self) -> None:
+        self._client = AsyncClient(self.target, **self._settings)
+        self._thread = LoopThread("rewarden-client")
+        self._pid = os.getpid()
+
+    def _own(self) -> tuple[AsyncClient, LoopThread]:
+        if self._pid != os.getpid():  # the parent's thread and connections stayed with the parent
+            self._start()
+        return self._client, self._thread
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def verify(self, samples: Batch | Iterable[Row], use: UseLike | None = None, **envelope: Any) -> BatchResult:
+        """As `AsyncClient.verify`."""
+        client, thread = self._own()
+        rows = samples if isinstance(samples, Batch) else list(samples)
+        return thread.run(client.verify(rows, use, **envelope))
+
+    def verify_one(self, response: Text, reference: Any = None, use: UseLike | None = None, **fields: Any) -> Verdict:
+        """As `AsyncClient.verify_one`."""
+        client, thread = self._own()
+        return thread.run(client.verify_one(response, reference, use, **fields))
+
+    def stream(
+        self, samples: Batch | Iterable[Row], use: UseLike | None = None, **envelope: Any
+    ) -> Iterator[Verdict | Group]:
+        """As `AsyncClient.stream`. A generator of samples is run in a thread, so that it may take its time."""
+        client, thread = self._own()
+        given: Any = samples if isinstance(samples, (Batch, Sequence)) else _in_thread(samples)
+        return thread.iterate(lambda: client.stream(given, use, **envelope))
+
+    def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
+        """As `AsyncClient.verifiers`."""
+        client, thread = self._own()
+        return thread.run(client.verifiers(name))
+
+    def info(self) -> dict[str, Any]:
+        """As `AsyncClient.info`."""
+        client, thread = self._own()
+        return thread.run(client.info())
+
+    def close(self) -> None:
+        """Give back connections and end the thread. A closed client may be used again."""
+        if self._pid == os.getpid():
+            self._thread.stop(self._client.close())
+
+
+def _batch(samples: Batch | Iterable[Row], *, use: UseLike | None, **envelope: Any) -> Batch:
+    given = {name: value for name, value in envelope.items() if value is not None}
+    if use is not None:
+        given["use"] = use if isinstance(use, Use) else use_from_json(use if isinstance(use, str) else dict(use))
+    if isinstance(samples, Batch):
+        return replace(samples, **given) if given else samples
+    return Batch(samples=[_sample(row, index) for index, row in enumerate(samples)], **given)
+
+
+def _sample(row: Row | BadSample, index: int) -> Sample:
+    if isinstance(row, Sample):
+        return row
+    return good_sample(row if isinstance(row, BadSample) else sample_from_json(dict(row)), index)
+
+
+async def _rows(rows: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Sample]:
+    index = 0
+    if isinstance(rows, AsyncIterable):
+        async for row in rows:
+            yield _sample(row, index)
+            index += 1
+    else:
+        for row in rows:
+            yield _sample(row, index)
+            index += 1
+
+
+async def _in_thread(rows: Iterable[Row]) -> AsyncIterator[Row]:
+    """The rows of an iterable that may take its time, made on other threads, one at a time."""
+    iterator = iter(rows)
+    end = object()
+    while (row := await asyncio.to_thread(next, iterator, end)) is not end:
+        yield row  # type: ignore[misc]

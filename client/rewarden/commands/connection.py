@@ -1,0 +1,35 @@
+"""The arguments that say where a command's requests go, the same for every command that sends some."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from rewarden.client import DEFAULT_TARGET, Client
+from rewarden.transports.targets import declares
+
+
+def default_target() -> str:
+    """`REWARDEN_TARGET`, or else the engine in this process where it is installed, or else a server on this machine."""
+    return os.environ.get("REWARDEN_TARGET") or ("local" if declares("local") else DEFAULT_TARGET)
+
+
+def add_connection_arguments(parser: argparse.ArgumentParser) -> None:
+    """`--target`, `--api-key` and `--timeout`."""
+    group = parser.add_argument_group("where requests go")
+    group.add_argument(
+        "--target",
+        metavar="URL",
+        help=f"http://…, grpc://HOST:PORT or local; default: REWARDEN_TARGET, or else {default_target()}",
+    )
+    group.add_argument("--api-key", metavar="KEY", help="default: REWARDEN_API_KEY")
+    group.add_argument("--timeout", type=float, metavar="S", help="longest silence of the server's, in seconds")
+
+
+def open_client(args: argparse.Namespace) -> Client:
+    """The client that the arguments speak of."""
+    return Client(
+        args.target or default_target(),
+        api_key=args.api_key or os.environ.get("REWARDEN_API_KEY") or None,
+        timeout_s=args.timeout,
+    )

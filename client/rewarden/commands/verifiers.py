@@ -1,0 +1,40 @@
+"""`rewarden verifiers`: what can judge."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from rewarden.commands.connection import add_connection_arguments, open_client
+
+HELP = "what can judge, or all that is known of one verifier"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("name", nargs="?", help="only this one: its schemas, documentation and cases, as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_connection_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit status 0."""
+    with open_client(args) as client:
+        found = client.verifiers(args.name)
+    if args.name is not None:
+        print(json.dumps(found[0], indent=2, ensure_ascii=False))
+    elif args.json:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        width = max((len(str(each.get("name"))) for each in found), default=0)
+        for each in found:
+            print(f"{each.get('name')!s:{width}}  {_summary(each)}")
+    return 0
+
+
+def _summary(each: dict[str, Any]) -> str:
+    problem = each.get("problem")
+    if isinstance(problem, dict):
+        return f"not available: {problem.get('message')}"
+    return str(each.get("summary") or "")

@@ -1,0 +1,158 @@
+"""`rewarden verify`: verdicts of one response, or of a file of samples."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from typing import Any, BinaryIO
+
+from rewarden.commands.connection import add_connection_arguments, open_client
+from rewarden.errors import InvalidRequest, RewardenError
+from rewarden.types import BadSample, Batch, BatchResult, Group, Sample, Use, Verdict
+from rewarden.wire.json import dumps, loads, sample_from_json, use_from_json, verdict_to_json
+
+HELP = "verdicts of one response, or of a JSON-lines file of samples"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("file", nargs="?", help="JSON lines, one sample each; - is standard input")
+    parser.add_argument("--use", help="what judges: a name, or a recipe's .yaml or .json file")
+    parser.add_argument("--params", metavar="JSON", help="parameters of --use, an object")
+    parser.add_argument("--response", metavar="TEXT", help="the response to judge, instead of a file; - reads it")
+    parser.add_argument("--reference", metavar="TEXT", help="the expected answer that goes with --response")
+    parser.add_argument("--reference-json", metavar="JSON", help="the same, where it is no text")
+    parser.add_argument("--prompt", metavar="TEXT", help="the prompt that goes with --response")
+    parser.add_argument("--format", choices=("text", "json"), help="default: text for --response, json for a file")
+    add_connection_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit status 0; 1 when a row could not be read or a verdict is an `error`."""
+    if (args.file is None) == (args.response is None):
+        raise InvalidRequest("give either a file of samples or --response")
+    use = _use(args.use, args.params)
+    samples, faults = _samples(args)
+    for fault in faults:
+        print(f"rewarden: {fault}", file=sys.stderr)
+    with open_client(args) as client:
+        result = client.verify(Batch(samples=samples), use)
+    if (args.format or ("json" if args.response is None else "text")) == "json":
+        _print_json(result)
+    else:
+        _print_text(result)
+    return 1 if faults or any(verdict.status == "error" for verdict in result.verdicts) else 0
+
+
+def _use(text: str | None, params: str | None) -> Use | None:
+    if text is None:
+        if params is not None:
+            raise InvalidRequest("--params are those of --use; name what judges")
+        return None
+    value: dict[str, Any] = {"recipe": _recipe(text)} if text.endswith((".yaml", ".yml", ".json")) else {"name": text}
+    if params is not None:
+        value["params"] = _json("--params", params)
+    return use_from_json(value)
+
+
+def _recipe(path: str) -> Any:
+    with open(path, "rb") as file:
+        data = file.read()
+    if path.endswith(".json"):
+        return loads(data)
+    try:
+        import yaml
+    except ImportError:
+        raise InvalidRequest("recipes in YAML need PyYAML: pip install pyyaml (or give the recipe as .json)") from None
+    try:
+        return yaml.safe_load(data)
+    except yaml.YAMLError as error:
+        raise InvalidRequest(f"{path} is no YAML: {error}") from None
+
+
+def _json(option: str, text: str) -> Any:
+    try:
+        return loads(text)
+    except RewardenError as error:
+        raise InvalidRequest(f"{option}: {error.message}") from None
+
+
+def _samples(args: argparse.Namespace) -> tuple[list[Sample], list[str]]:
+    """The samples, and what is wrong with the lines that are none."""
+    if args.response is not None:
+        if args.reference is not None and args.reference_json is not None:
+            raise InvalidRequest("give either --reference or --reference-json")
+        reference = args.reference
+        if args.reference_json is not None:
+            reference = _json("--reference-json", args.reference_json)
+        response = sys.stdin.read() if args.response == "-" else args.response
+        return [Sample(response=response, prompt=args.prompt, reference=reference)], []
+    if args.reference is not None or args.reference_json is not None or args.prompt is not None:
+        raise InvalidRequest("--reference and --prompt go with --response; a file's samples have their own")
+    if args.file == "-":
+        return _read(sys.stdin.buffer, "standard input")
+    with open(args.file, "rb") as file:
+        return _read(file, args.file)
+
+
+def _read(file: BinaryIO | Iterable[bytes], name: str) -> tuple[list[Sample], list[str]]:
+    samples: list[Sample] = []
+    faults: list[str] = []
+    for number, line in enumerate(file, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = sample_from_json(loads(line))
+        except RewardenError as error:
+            row = BadSample(message=error.message)
+        if isinstance(row, Sample):
+            samples.append(row)
+        else:
+            faults.append(f"{name}:{number}: {row.message}")
+    return samples, faults
+
+
+def _print_json(result: BatchResult) -> None:
+    for verdict in result.verdicts:
+        print(dumps(verdict_to_json(verdict)).decode())
+
+
+def _print_text(result: BatchResult) -> None:
+    for verdict in result.verdicts:
+        print(_readable(verdict))
+    for group in result.groups:
+        print(_readable_group(group))
+
+
+def _readable(verdict: Verdict) -> str:
+    head = verdict.status if verdict.score is None else f"{verdict.status} {verdict.score:g}"
+    if verdict.passed is not None:
+        head += " (passed)" if verdict.passed else " (not passed)"
+    name = verdict.id if verdict.id is not None else str(verdict.index)
+    lines = [f"{name}: {head}"]
+    details = {
+        "reason": verdict.reason,
+        "fault": verdict.fault,
+        "extracted": verdict.extracted,
+        "feedback": verdict.feedback,
+        "flags": ", ".join(verdict.flags) or None,
+        "exclude": (verdict.exclude_reason or "yes") if verdict.exclude else None,
+        **{f"component {name}": _component_text(part) for name, part in verdict.components.items()},
+        **{f"evidence {name}": item for name, item in verdict.evidence.items()},
+        "verifier": verdict.verifier and f"{verdict.verifier.name} {verdict.verifier.version}",
+    }
+    for label, item in details.items():
+        if item is not None:
+            text = item if isinstance(item, str) else dumps(item).decode()
+            lines.append(f"    {label}: {text}")
+    return "\n".join(lines)
+
+
+def _component_text(part: Any) -> str:
+    return part.status if part.score is None else f"{part.status} {part.score:g}"
+
+
+def _readable_group(group: Group) -> str:
+    mean = "none" if group.mean is None else f"{group.mean:g}"
+    return f"group {group.group}: {group.scored} of {group.size} scored, {group.passed} passed, mean {mean}"

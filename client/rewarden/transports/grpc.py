@@ -1,0 +1,240 @@
+"""gRPC: `rewarden.v1.RewardService`. Needs `rewarden[grpc]`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Coroutine
+from contextlib import aclosing
+from typing import Any
+
+from rewarden.errors import (
+    DeadlineExceeded,
+    FingerprintMoved,
+    InternalError,
+    InvalidRequest,
+    NotFound,
+    Overloaded,
+    RequestError,
+    RewardenError,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+)
+from rewarden.transports.duplex import PeerClosed, converse
+from rewarden.types import Batch, BatchResult, Group, Sample, Verdict
+from rewarden.wire import json as plain
+
+try:
+    import grpc
+    import grpc.aio
+
+    from rewarden.v1 import rewarden_pb2 as pb
+    from rewarden.v1 import rewarden_pb2_grpc as stubs
+    from rewarden.wire import protobuf as wire
+except ImportError as missing:
+    raise InvalidRequest(f"targets grpc://… need gRPC: pip install 'rewarden[grpc]' ({missing})") from missing
+
+# Verdicts of a large batch pass gRPC's own limit of 4 MiB; the server limits what it takes in.
+_OPTIONS = (
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_metadata_size", 1 << 20),
+)
+
+# For servers and proxies that send a bare status; ours sends its own error along.
+_BY_STATUS: dict[str, type[RequestError]] = {
+    "INVALID_ARGUMENT": InvalidRequest,
+    "OUT_OF_RANGE": TooLarge,
+    "UNAUTHENTICATED": Unauthorized,
+    "PERMISSION_DENIED": Unauthorized,
+    "NOT_FOUND": NotFound,
+    "UNIMPLEMENTED": NotFound,
+    "FAILED_PRECONDITION": FingerprintMoved,
+    "RESOURCE_EXHAUSTED": Overloaded,
+    "UNAVAILABLE": Unavailable,
+    "CANCELLED": Unavailable,
+    "ABORTED": Unavailable,
+    "DEADLINE_EXCEEDED": DeadlineExceeded,
+}
+
+
+class GrpcTransport:
+    """A server at `grpc://host:port`, or `grpcs://…` with TLS. `timeout_s`: the longest silence that is borne."""
+
+    def __init__(self, target: str, *, api_key: str | None = None, timeout_s: float | None = None) -> None:
+        scheme, _, address = target.partition("://")
+        address = address.rstrip("/")
+        if not address:
+            raise InvalidRequest(f"target {target!r} names no host; use grpc://HOST:PORT")
+        self._address = address
+        self._timeout_s = timeout_s
+        self._metadata = () if api_key is None else (("authorization", f"Bearer {api_key}"),)
+        if scheme == "grpcs":
+            self._channel = grpc.aio.secure_channel(address, grpc.ssl_channel_credentials(), options=_OPTIONS)
+        else:
+            self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._stub = stubs.RewardServiceStub(self._channel)
+
+    async def verify(self, batch: Batch) -> BatchResult:
+        """`Verify`."""
+        reply = await self._call(self._stub.Verify, wire.batch_to_message(batch))
+        try:
+            return wire.result_from_message(reply)
+        except ValueError as error:
+            raise InternalError(f"the server's answer cannot be read: {error}") from None
+
+    async def stream(self, header: Batch, samples: AsyncIterator[Sample]) -> AsyncGenerator[Verdict | Group, None]:
+        """`VerifyStream`."""
+        try:
+            first = pb.VerifyStreamRequest(header=wire.header_to_message(header))
+        except (ValueError, TypeError) as error:
+            raise InvalidRequest(f"the batch cannot be sent: {error}") from None
+        call = self._stub.VerifyStream(metadata=self._metadata)
+        async with aclosing(converse(_MessageStream(call, first), samples, self._timeout_s)) as items:
+            async for item in items:
+                yield item
+
+    async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
+        """`ListVerifiers`."""
+        reply = await self._call(self._stub.ListVerifiers, pb.ListVerifiersRequest(name=name))
+        return [_object(entry.info_json) for entry in reply.verifiers]
+
+    async def info(self) -> dict[str, Any]:
+        """`Info`."""
+        reply = await self._call(self._stub.Info, pb.InfoRequest())
+        return _object(reply.info_json)
+
+    async def close(self) -> None:
+        """Close the channel."""
+        await self._channel.close()
+
+    async def _call(self, method: Any, message: Any) -> Any:
+        try:
+            return await method(message, metadata=self._metadata, timeout=self._timeout_s)
+        except grpc.aio.AioRpcError as error:
+            raise refusal(error) from None
+
+
+class _MessageStream:
+    """A `Duplex` of messages."""
+
+    def __init__(self, call: Any, first: Any) -> None:
+        self._call = call
+        self._ending = _Ending(call)
+        self._first = first
+        self._sent = 0
+        self._aborted = False
+
+    async def send(self, sample: Sample) -> None:
+        try:
+            message = pb.VerifyStreamRequest(sample=wire.sample_to_message(sample))
+        except (ValueError, TypeError) as error:
+            raise InvalidRequest(f"samples[{self._sent}] cannot be sent: {error}") from None
+        self._sent += 1
+        await self._write_first()
+        await self._closing(self._call.write(message))
+
+    async def finish(self) -> None:
+        await self._write_first()
+        await self._closing(self._call.done_writing())
+
+    async def _write_first(self) -> None:
+        first, self._first = self._first, None
+        if first is not None:
+            await self._closing(self._call.write(first))
+
+    async def _closing(self, writing: Awaitable[None]) -> None:
+        try:
+            await writing
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            raise PeerClosed from None
+
+    async def receive(self) -> Verdict | Group | None:
+        try:
+            reply = await self._call.read()
+        except grpc.aio.AioRpcError:
+            reply = grpc.aio.EOF
+        except asyncio.CancelledError:
+            if self._aborted:
+                raise Unavailable("the stream was broken off") from None
+            raise
+        if reply is grpc.aio.EOF:
+            status = await self._ending.status()
+            if status.code() != grpc.StatusCode.OK:
+                raise refusal(status)
+            return None
+        try:
+            if reply.WhichOneof("item") == "group":
+                return wire.group_from_message(reply.group)
+            return wire.verdict_from_message(reply.verdict)
+        except ValueError as error:
+            raise InternalError(f"the server's answer cannot be read: {error}") from None
+
+    def abort(self) -> None:
+        self._aborted = True
+        self._call.cancel()
+
+    async def close(self) -> None:
+        self._call.cancel()
+
+
+class _Ending:
+    """The status that the server ended a stream with.
+
+    When a stream ends while we write, grpc.aio puts an error of its own ("Internal error from Core") over the status
+    that came or is coming (grpc issue 36066), and the server's reason is lost to whoever asks afterwards. A done
+    callback runs at every change of the status: the first one that is the server's is kept.
+    """
+
+    _WAIT_S = 2.0  # that long the server's status may lag behind the failed write
+
+    def __init__(self, call: Any) -> None:
+        self._found: asyncio.Future[grpc.aio.AioRpcError] = asyncio.get_running_loop().create_future()
+        call.add_done_callback(self._ended)
+
+    def _ended(self, call: Any) -> None:
+        code, details, trailing = map(_at_once, (call.code(), call.details(), call.trailing_metadata()))
+        if details != "Internal error from Core" and not self._found.done():
+            self._found.set_result(grpc.aio.AioRpcError(code, grpc.aio.Metadata(), trailing, details))
+
+    async def status(self) -> grpc.aio.AioRpcError:
+        """The server's status; UNAVAILABLE when none comes."""
+        done, _ = await asyncio.wait({self._found}, timeout=self._WAIT_S)
+        if done:
+            return self._found.result()
+        empty = grpc.aio.Metadata()
+        return grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, empty, empty, "the stream broke off")
+
+
+def _at_once(ready: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine that has nothing to wait for: a call's status is there when it is done."""
+    try:
+        ready.send(None)
+    except StopIteration as result:
+        return result.value
+    raise RuntimeError("a call that is done has no status")
+
+
+def refusal(error: grpc.aio.AioRpcError) -> RequestError:
+    """The error that a call ended in: the one that the server sent along, or else what its status speaks of."""
+    otherwise = _BY_STATUS.get(error.code().name, InternalError)
+    text = error.details() or error.code().name
+    for key, value in error.trailing_metadata() or ():
+        if key == wire.ERROR_METADATA:
+            try:
+                return plain.error_from_json(plain.loads(value), otherwise)
+            except (ValueError, RewardenError):
+                break
+    if otherwise is Overloaded and "larger than max" in text:
+        otherwise = TooLarge  # gRPC's own answer to a message over the receiver's limit
+    return otherwise(text)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = plain.loads(text)
+    except RequestError as error:
+        raise InternalError(f"the server's answer cannot be read: {error.message}") from None
+    if not isinstance(value, dict):
+        raise InternalError("the server's answer cannot be read: must be an object")
+    return value

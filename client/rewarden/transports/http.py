@@ -1,0 +1,224 @@
+"""HTTP: `POST /v1/verify` through httpx, `POST /v1/verify/stream` in lines of JSON, both ways at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from email.utils import parsedate_to_datetime
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from rewarden.errors import (
+    REQUEST_ERRORS,
+    DeadlineExceeded,
+    InternalError,
+    InvalidRequest,
+    RequestError,
+    RewardenError,
+    Unavailable,
+)
+from rewarden.transports.duplex import converse
+from rewarden.transports.exchange import Exchange, open_exchange
+from rewarden.types import Batch, BatchResult, Group, Sample, Verdict
+from rewarden.wire import json as wire
+
+CONNECT_S = 10.0
+
+_BY_STATUS = {error.http_status: error for error in REQUEST_ERRORS.values()} | {
+    403: REQUEST_ERRORS["unauthorized"],
+    502: Unavailable,
+}
+
+
+class _Headers(Protocol):
+    """What httpx and the standard library call headers: names in any case."""
+
+    def get(self, name: str, /) -> str | None: ...
+
+
+class HttpTransport:
+    """A server at `http://…` or `https://…`. `timeout_s`: the longest silence of the server's that is borne."""
+
+    def __init__(self, target: str, *, api_key: str | None = None, timeout_s: float | None = None) -> None:
+        import httpx
+
+        self._httpx = httpx
+        self._base = target.rstrip("/")
+        self._timeout_s = timeout_s
+        self._headers = {"Accept": "application/json", "User-Agent": "rewarden"}
+        if api_key is not None:
+            self._headers["Authorization"] = f"Bearer {api_key}"
+        try:
+            self._tls = httpx.create_ssl_context() if httpx.URL(target).scheme == "https" else None
+            self._client = httpx.AsyncClient(
+                headers=self._headers,
+                timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
+                verify=self._tls or True,
+            )
+        except httpx.InvalidURL as error:
+            raise InvalidRequest(f"target {target!r} is no address: {error}") from None
+
+    async def verify(self, batch: Batch) -> BatchResult:
+        """`POST /v1/verify`."""
+        body = _written(wire.batch_to_json(batch), "the batch")
+        answer = await self._call("POST", "/v1/verify", body)
+        try:
+            return wire.result_from_json(answer)
+        except ValueError as error:
+            raise InternalError(f"the server's answer cannot be read: {error}") from None
+
+    async def stream(self, header: Batch, samples: AsyncIterator[Sample]) -> AsyncGenerator[Verdict | Group, None]:
+        """`POST /v1/verify/stream`."""
+        first = _written({"batch": wire.header_to_json(header)}, "the batch")
+        exchange = await open_exchange(
+            f"{self._base}/v1/verify/stream",
+            {**self._headers, "Content-Type": "application/x-ndjson"},
+            tls=self._tls,
+            connect_s=CONNECT_S,
+        )
+        async with aclosing(converse(_LineStream(exchange, first), samples, self._timeout_s)) as items:
+            async for item in items:
+                yield item
+
+    async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
+        """`GET /v1/verifiers`, or `GET /v1/verifiers/{name}`."""
+        if name is not None:
+            return [await self._object(f"/v1/verifiers/{quote(name, safe='')}")]
+        found = (await self._object("/v1/verifiers")).get("verifiers")
+        if not isinstance(found, list):
+            raise InternalError("the server's answer cannot be read: verifiers: must be a list")
+        return found
+
+    async def info(self) -> dict[str, Any]:
+        """`GET /v1/info`."""
+        return await self._object("/v1/info")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def _object(self, path: str) -> dict[str, Any]:
+        answer = await self._call("GET", path)
+        if not isinstance(answer, dict):
+            raise InternalError("the server's answer cannot be read: must be an object")
+        return answer
+
+    async def _call(self, method: str, path: str, body: bytes | None = None) -> Any:
+        httpx = self._httpx
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        try:
+            response = await self._client.request(method, self._base + path, content=body, headers=headers)
+        except (httpx.ReadTimeout, httpx.WriteTimeout):
+            raise DeadlineExceeded(f"no answer within {self._timeout_s} s", timeout_s=self._timeout_s) from None
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            raise InvalidRequest(f"{self._base} is no address: {error}") from None
+        except httpx.HTTPError as error:
+            raise Unavailable(f"{self._base} cannot be reached: {error or type(error).__name__}") from None
+        if response.status_code != 200:
+            raise refusal(response.status_code, response.headers, response.content)
+        return _loaded(response.content)
+
+
+class _LineStream:
+    """A `Duplex` of lines of JSON."""
+
+    def __init__(self, exchange: Exchange, first: bytes) -> None:
+        self._exchange = exchange
+        self._first = first + b"\n"
+        self._sent = 0
+        self._received = 0
+        self._lines: AsyncIterator[bytes] | None = None
+
+    async def send(self, sample: Sample) -> None:
+        line = _written(wire.sample_to_json(sample), f"samples[{self._sent}]")
+        self._sent += 1
+        await self._exchange.send(self._take_first() + line + b"\n")
+
+    async def finish(self) -> None:
+        await self._exchange.send(self._take_first())
+        await self._exchange.finish()
+
+    def _take_first(self) -> bytes:
+        first, self._first = self._first, b""
+        return first
+
+    async def receive(self) -> Verdict | Group | None:
+        if self._lines is None:
+            await self._exchange.head()
+            if self._exchange.status != 200:
+                raise refusal(self._exchange.status, self._exchange.headers, await self._exchange.body())
+            self._lines = self._exchange.lines()
+        async for line in self._lines:
+            value = _loaded(line) if line else {}
+            if not isinstance(value, dict):
+                raise InternalError("the server's answer cannot be read: a line must be an object")
+            try:
+                if "verdict" in value:
+                    self._received += 1
+                    return wire.verdict_from_json(value["verdict"])
+                if "group" in value:
+                    return wire.group_from_json(value["group"])
+                if "error" in value:
+                    raise wire.error_from_json(value)
+            except ValueError as error:
+                raise InternalError(f"the server's answer cannot be read: {error}") from None
+            if "done" in value:
+                self._check(value["done"])
+                return None
+        raise Unavailable("the server's answer ended before all was answered")
+
+    def _check(self, done: Any) -> None:
+        told = done.get("verdicts") if isinstance(done, dict) else None
+        if told != self._received:
+            raise Unavailable(f"the server says that it sent {told} verdicts; {self._received} arrived")
+
+    def abort(self) -> None:
+        self._exchange.abort()
+
+    async def close(self) -> None:
+        await self._exchange.close()
+
+
+def refusal(status: int, headers: _Headers, body: bytes) -> RequestError:
+    """The error that a status, its headers and its body speak of."""
+    otherwise = _BY_STATUS.get(status, InternalError if status >= 500 else InvalidRequest)
+    try:
+        error = wire.error_from_json(wire.loads(body), otherwise)
+    except (ValueError, RewardenError):
+        # Not of our making: a proxy, or no Rewarden at all.
+        error = otherwise(f"the server answered {status}: {body[:200].decode(errors='replace').strip() or 'nothing'}")
+    wait = retry_after(headers)
+    if wait is not None and "retry_after_s" not in error.details:
+        error.details = {**error.details, "retry_after_s": wait}
+    return error
+
+
+def retry_after(headers: _Headers) -> float | None:
+    """The seconds that a `Retry-After` header asks for, be it a number or a date; None without a readable one."""
+    text = headers.get("Retry-After")
+    if text is None:
+        return None
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+def _written(value: Any, what: str) -> bytes:
+    try:
+        return wire.dumps(value)
+    except ValueError as error:
+        raise InvalidRequest(f"{what} cannot be sent: {error}") from None
+
+
+def _loaded(data: bytes) -> Any:
+    try:
+        return wire.loads(data)
+    except RequestError as error:
+        raise InternalError(f"the server's answer cannot be read: {error.message}") from None

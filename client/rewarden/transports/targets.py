@@ -1,0 +1,43 @@
+"""Targets to transports: `http://…`, `https://…`, `grpc://…`, `grpcs://…`, and whatever packages declare.
+
+A package declares a target by an entry point in the group `rewarden.targets`, whose name is the target's scheme
+(`local`, or `x` for `x://…`) and whose value is a class that is a `Transport`.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import Any
+
+from rewarden.errors import InvalidRequest
+from rewarden.transports.base import Transport
+
+TARGET_GROUP = "rewarden.targets"
+
+_SERVER_TARGETS = ("local",)  # those that `rewarden-server` declares
+
+
+def declares(scheme: str) -> bool:
+    """Whether an installed package declares a target of that scheme."""
+    return bool(entry_points(group=TARGET_GROUP, name=scheme))
+
+
+def open_target(target: str, **options: Any) -> Transport:
+    """The transport of a target. Raises InvalidRequest, saying how to mend it, for a target that nobody knows."""
+    scheme = target.split(":", 1)[0]
+    if "://" in target and scheme in ("http", "https"):
+        from rewarden.transports.http import HttpTransport
+
+        return HttpTransport(target, **options)
+    if "://" in target and scheme in ("grpc", "grpcs"):
+        from rewarden.transports.grpc import GrpcTransport
+
+        return GrpcTransport(target, **options)
+    for point in entry_points(group=TARGET_GROUP, name=scheme):
+        transport: Transport = point.load()(target, **options)
+        return transport
+    if scheme in _SERVER_TARGETS:
+        raise InvalidRequest(f"target {target!r} runs the engine in this process: pip install rewarden-server")
+    raise InvalidRequest(
+        f"target {target!r} is not known; use http://HOST:PORT, https://…, grpc://HOST:PORT, grpcs://… or local"
+    )

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Writes the Python stubs into client/rewarden/v1.
+#
+# The stubs are made by the oldest supported generator (protobuf 4.21), in a virtual environment of its own: trainers
+# pin protobuf, stubs run under any runtime at least as new as their generator, and none older.
+set -eu
+cd "$(dirname "$0")/.."
+python="${PYTHON:-python3.11}"
+tools="$(mktemp -d)"
+trap 'rm -rf "$tools"' EXIT
+"$python" -m venv "$tools/venv"
+"$tools/venv/bin/pip" install --quiet "grpcio-tools==1.51.1" "protobuf==4.21.12" "setuptools<81"
+"$tools/venv/bin/python" -m grpc_tools.protoc --proto_path=protos \
+    --python_out=client --pyi_out=client --grpc_python_out=client \
+    protos/rewarden/v1/rewarden.proto

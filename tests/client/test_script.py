@@ -1,0 +1,164 @@
+"""The `rewarden` script: what it prints, what it answers to the shell, and that it never shows a traceback."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rewarden import __main__ as script_module
+from rewarden.__main__ import main
+from rewarden.errors import InternalError, NotFound, Overloaded
+from rewarden.loop_thread import LoopThread
+from rewarden.types import Use
+
+from .servers import Script, http_server
+
+pytestmark = pytest.mark.needs_server
+
+
+@pytest.fixture(autouse=True)
+def served(script: Script, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A scripted server, which the environment names."""
+    thread = LoopThread("server")
+    server = http_server(script)
+    address = thread.run(server.__aenter__())  # type: ignore[arg-type]
+    monkeypatch.setenv("REWARDEN_TARGET", address)
+    yield address
+    thread.stop(server.__aexit__(None, None, None))  # type: ignore[arg-type]
+
+
+def declare(monkeypatch: pytest.MonkeyPatch, name: str, **attributes: Any) -> None:
+    """Install a command, as a package would."""
+    module = types.ModuleType(f"pretended_{name}")
+    module.__dict__.update({"HELP": f"does {name}", "configure": lambda parser: None, **attributes})
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    point = types.SimpleNamespace(name=name, value=module.__name__)
+    missing = types.SimpleNamespace(name="broken", value="no_such_module_of_any_package")
+    monkeypatch.setattr(script_module, "entry_points", lambda group: [point, missing])
+
+
+def test_one_response_is_judged_and_explained(capsys: pytest.CaptureFixture[str], script: Script) -> None:
+    assert main(["verify", "--use", "equal", "--params", '{"a": 1}', "--response", "42", "--reference", "42"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "0: scored 1 (passed)"
+    assert script.batches[0].use == Use(name="equal", params={"a": 1})
+
+
+def test_a_file_of_samples_gives_verdicts_in_lines_and_bad_lines_are_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "samples.jsonl"
+    file.write_bytes(
+        b'{"id": "a", "response": "x\xe2\x80\xa8y"}\n\nnot json\n'
+        b'{"id": "b", "respones": ""}\n{"id": "c", "response": ""}'
+    )
+    assert main(["verify", str(file), "--use", "equal"]) == 1
+    printed = capsys.readouterr()
+    assert [json.loads(line)["id"] for line in printed.out.splitlines()] == ["a", "c"]
+    assert f"{file}:3: not JSON: line 1, column 1" in printed.err
+    assert f"{file}:4: respones: a sample has no such field; did you mean 'response'?" in printed.err
+
+
+def test_a_recipe_may_be_a_file(tmp_path: Path, script: Script) -> None:
+    pytest.importorskip("yaml")
+    recipe = {"uses": {"a": {"name": "equal"}}, "score": "a.score"}
+    (tmp_path / "r.json").write_text(json.dumps(recipe))
+    (tmp_path / "r.yaml").write_text("uses:\n  a: {name: equal}\nscore: a.score\n")
+    for name in ("r.json", "r.yaml"):
+        assert main(["verify", "--use", str(tmp_path / name), "--response", "x"]) == 0
+    assert [batch.use for batch in script.batches] == [Use(recipe=recipe)] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "either a file of samples or --response"),
+        (["x.jsonl", "--response", "y"], "either a file of samples or --response"),
+        (["no-such-file.jsonl"], "no-such-file.jsonl: No such file"),
+        (["--response", "x", "--params", "{}"], "--params are those of --use"),
+        (["--response", "x", "--use", "equal", "--params", "{"], "--params: not JSON"),
+        (["--response", "x", "--use", "equal", "--params", "[]"], "use.params: must be an object"),
+        (["--response", "x", "--reference", "a", "--reference-json", "1"], "either --reference or --reference-json"),
+        (["x.jsonl", "--reference", "a"], "go with --response"),
+        (["--target", "ftp://x", "--response", "x"], "use http://HOST:PORT"),
+    ],
+)
+def test_wrong_arguments_end_with_one_clear_line_and_status_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    assert main(["verify", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("rewarden: ")
+    assert said in printed.err
+    assert printed.err.count("\n") == 1
+
+
+def test_arguments_that_no_command_knows_end_with_usage_and_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "--colour"]) == 2
+    assert "usage: rewarden verify" in capsys.readouterr().err
+    assert main(["verfy"]) == 2
+    assert "did you mean 'verify'?" in capsys.readouterr().err
+    assert main([]) == 2
+
+
+@pytest.mark.parametrize(("refusal", "status"), [(NotFound("there is no such"), 2), (InternalError("a defect"), 1)])
+def test_what_the_server_refuses_is_said_in_its_words(
+    capsys: pytest.CaptureFixture[str], script: Script, refusal: Any, status: int
+) -> None:
+    script.refusals.append(refusal)
+    assert main(["verify", "--response", "x"]) == status
+    assert capsys.readouterr().err == f"rewarden: {refusal.message}\n"
+
+
+def test_the_verifiers_are_listed_and_one_is_told_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verifiers"]) == 0
+    assert capsys.readouterr().out == "equal  Are they equal?\n"
+    assert main(["verifiers", "equal"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"name": "equal", "doc": "All of it."}
+
+
+def test_the_help_names_every_command_even_beside_a_broken_package(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(monkeypatch, "juggle")
+    assert main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "  juggle     does juggle" in lines
+    assert any(line.startswith("  verify     verdicts of") for line in lines)
+    assert any(line.startswith("  broken     (cannot be loaded") for line in lines)
+
+
+def test_a_package_adds_a_command_and_only_that_module_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def configure(parser: Any) -> None:
+        parser.add_argument("--balls", type=int)
+
+    declare(monkeypatch, "juggle", configure=configure, run=lambda args: args.balls)
+    assert main(["juggle", "--balls", "7"]) == 7
+
+
+def test_a_command_that_cannot_be_loaded_says_why(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(monkeypatch, "juggle")
+    assert main(["broken"]) == 1
+    assert "command 'broken' cannot be loaded: No module named" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("raised", "status"), [(KeyboardInterrupt(), 130), (Overloaded("busy"), 1), (PermissionError(13, "denied", "f"), 2)]
+)
+def test_however_a_command_ends_the_shell_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, raised: BaseException, status: int
+) -> None:
+    def run(args: Any) -> int:
+        raise raised
+
+    declare(monkeypatch, "juggle", run=run)
+    assert main(["juggle"]) == status
+    assert "Traceback" not in capsys.readouterr().err

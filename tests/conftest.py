@@ -1,0 +1,17 @@
+"""What holds for all tests."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# No test asserts on time: a busy machine must not fail one. CI searches the same examples every time, so that a red
+# run is the change's doing; elsewhere the search is random.
+settings.register_profile(
+    "rewarden",
+    deadline=None,
+    derandomize="CI" in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("rewarden")
