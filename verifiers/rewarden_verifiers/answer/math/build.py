@@ -1,0 +1,105 @@
+"""How trees are put together from parts while an answer is parsed."""
+
+from __future__ import annotations
+
+from .limits import Unreadable
+from .syntax import (
+    Braces,
+    Builder,
+    Constant,
+    Degrees,
+    Group,
+    Measure,
+    Membership,
+    Mixed,
+    NamedSet,
+    Negation,
+    Node,
+    Number,
+    Percent,
+    Power,
+    Product,
+    Quotient,
+    SetOperation,
+    Sum,
+    Symbol,
+    rebuild,
+)
+
+_DIFFERENTIALS = (Symbol("d"), Symbol(r"\partial"))
+
+
+def add(terms: list[Node]) -> Node:
+    return terms[0] if len(terms) == 1 else Sum(tuple(terms))
+
+
+def negate(node: Node) -> Node:
+    if isinstance(node, Number):
+        return Number(-node.value, node.places)
+    return Negation(node)
+
+
+def times(left: Node, right: Node) -> Node:
+    if isinstance(left, Product):
+        return Product((*left.factors, right))
+    return Product((left, right))
+
+
+def fraction(top: Node, bottom: Node) -> Node:
+    """A quotient, unless it is a derivative: `dy/dx` is a name, `d/dx` an operator that this parser does not know."""
+    below = bottom.factors if isinstance(bottom, Product) else ()
+    if len(below) == 2 and below[0] in _DIFFERENTIALS:
+        operator = below[0]
+        if top == operator or (isinstance(top, Power) and top.base == operator):
+            raise Unreadable("derivative")
+        if isinstance(top, Product) and top.factors[0] == operator and len(top.factors) == 2:
+            return Symbol(f"d{top.factors[1]!r}/d{below[1]!r}")
+    return Quotient(top, bottom)
+
+
+def mixed(whole: Number, factor: Node) -> Node:
+    """A numeral before a fraction: a mixed number where the fraction is proper, whatever sign or unit follows it."""
+    match factor:
+        case Quotient():
+            return Mixed(whole, factor) if is_proper(factor) else times(whole, factor)
+        case Percent(body=Quotient() as part) if is_proper(part):
+            return Percent(Mixed(whole, part))
+        case Degrees(body=Quotient() as part) if is_proper(part):
+            return Degrees(Mixed(whole, part))
+        case Measure(body=Quotient() as part, unit=unit) if is_proper(part):
+            return Measure(Mixed(whole, part), unit)
+        case _:
+            return times(whole, factor)
+
+
+def lone(node: Node) -> Node:
+    """A bracketed single item without its brackets."""
+    return node.items[0] if isinstance(node, Group) and len(node.items) == 1 else node
+
+
+def is_proper(part: Quotient) -> bool:
+    """Whether a fraction may follow a whole number: both parts whole, the value below one."""
+    top, bottom = part.top, part.bottom
+    return (
+        isinstance(top, Number)
+        and isinstance(bottom, Number)
+        and top.places is None
+        and bottom.places is None
+        and 0 <= top.value < bottom.value
+    )
+
+
+def is_set(node: Node) -> bool:
+    return isinstance(node, Braces | Builder | SetOperation | NamedSet | Group)
+
+
+def is_domain(node: Node) -> bool:
+    """Whether an item only says where a variable lives: `k in Z`."""
+    return isinstance(node, Membership) and isinstance(node.container, NamedSet)
+
+
+def index_i(node: Node) -> Node:
+    """The tree with the imaginary unit read as a summation index."""
+    if isinstance(node, Constant) and node.name == "i":
+        return Symbol("i")
+    return rebuild(node, index_i)

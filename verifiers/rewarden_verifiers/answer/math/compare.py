@@ -1,0 +1,695 @@
+"""Whether two answers are the same, structure by structure.
+
+The reference sets the meaning: `(1, 2)` is an interval beside `x > 1`, a point beside `(2, 1)`; a bare list has no
+order beside a set and has one beside a tuple. Several values where the reference has one are a hedge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+from . import words
+from .exact import rational
+from .expand import count_signs, elements
+from .field import PRIME, Outside, image
+from .limits import COMPARISON_COST, MAX_ITEMS, Budget, TooExpensive
+from .numeric import Undefined
+from .reading import join_words
+from .regions import NoRegion, Region, is_interval, is_region, region, variable_of
+from .scalars import Rules, Scalars, evaluator
+from .syntax import (
+    SCALARS,
+    Braces,
+    Builder,
+    Call,
+    Constant,
+    Group,
+    Listing,
+    Matrix,
+    Measure,
+    Membership,
+    Mixed,
+    Negation,
+    Node,
+    Number,
+    Percent,
+    Product,
+    Quotient,
+    Relation,
+    SetOperation,
+    Sum,
+    Symbol,
+    Text,
+    free_symbols,
+    rename,
+    walk,
+)
+
+_POINTS = (1, 2, 3)
+_PARAMETERS = frozenset("knmljtNKMpqrs")
+_INEQUALITIES = {"<": (">", True), "<=": (">=", True), ">": (">", False), ">=": (">=", False)}
+
+
+class Comparison:
+    """One reference against one candidate."""
+
+    def __init__(self, rules: Rules, budget: Budget | None = None) -> None:
+        self.rules = rules
+        self.budget = budget or Budget()
+        self.scalars = Scalars(rules, self.budget)
+        self.hedged = False
+
+    @property
+    def method(self) -> str:
+        """How the last decision was reached."""
+        return self.scalars.method
+
+    def same(self, reference: Node, candidate: Node) -> bool | None:
+        """The verdict on whole answers, with variables renamed where their names are free to choose."""
+        try:
+            verdict = self.answers(reference, candidate)
+            if verdict or self.rules.strict:
+                return verdict
+            renamed = self._renamed(reference, candidate)
+            if renamed is not None and self.answers(reference, renamed):
+                return True
+        except RecursionError:
+            raise TooExpensive("nested too deeply") from None
+        return verdict
+
+    def answers(self, reference: Node, candidate: Node) -> bool | None:
+        """The verdict on two answers or on two items of them."""
+        if reference == candidate:
+            return True
+        self.budget.spend(COMPARISON_COST)
+        reference, candidate = self.settled(reference), self.settled(candidate)
+        plain = isinstance(reference, SCALARS) and isinstance(candidate, SCALARS)
+        if plain and not count_signs(reference) and not count_signs(candidate):
+            return self.scalars.same(reference, candidate)
+        if isinstance(reference, Text) or isinstance(candidate, Text):
+            return self.words(reference, candidate)
+        if isinstance(reference, Matrix) or isinstance(candidate, Matrix):
+            return self.matrices(reference, candidate)
+        if is_region(reference) or is_region(candidate):
+            verdict = self.regions(reference, candidate)
+            if verdict is not None:
+                return verdict
+        first, second = elements(reference), elements(candidate)
+        if first is not None or second is not None:
+            return self.collections(reference, candidate)
+        if isinstance(reference, Relation) or isinstance(candidate, Relation):
+            return self.relations(reference, candidate)
+        if isinstance(reference, Group) and isinstance(candidate, Group):
+            return self.groups(reference, candidate)
+        if isinstance(reference, SCALARS) and isinstance(candidate, SCALARS):
+            return self.scalars.same(reference, candidate)
+        if type(reference) is type(candidate):
+            return self.alike(reference, candidate)
+        return False
+
+    # --- preparing
+
+    def settled(self, node: Node) -> Node:
+        """The node without what only announces it: `S = {1, 2}`, `x in {1, 2}`, `(a, b) = (1, 2)`, `x = ±2`."""
+        if isinstance(node, Membership) and isinstance(node.container, Braces | Listing):
+            return node.container
+        if not isinstance(node, Relation):
+            return node
+        operands, operators = node.operands, node.operators
+        if "~" in operators:
+            return self._approximated(node)
+        if set(operators) != {"="}:
+            return node
+        first, last = operands[0], operands[-1]
+        if len(operands) == 2 and isinstance(first, Group) and isinstance(last, Group) and first.opening == "(":
+            if len(first.items) != len(last.items):
+                return node
+            pairs = zip(first.items, last.items, strict=True)
+            return Listing(tuple(Relation(pair, ("=",)) for pair in pairs), "and")
+        structured = not isinstance(last, SCALARS) or (count_signs(last) and is_name(first))
+        if structured and (is_name(first) or isinstance(last, Braces | Matrix | SetOperation)):
+            return last
+        return node
+
+    def _approximated(self, node: Relation) -> Node:
+        """`x = sqrt(2) ~ 1.41` without its approximation, which must be near or the answer says two things."""
+        at = node.operators.index("~")
+        kept = node.operands[: at + 1]
+        if len(kept) == 1 and is_name(kept[0]):
+            return node.operands[1]
+        for other in node.operands[at + 1 :]:
+            if not self._near(kept[-1], other):
+                return node
+        return kept[0] if len(kept) == 1 else Relation(kept, node.operators[:at])
+
+    def _near(self, exact: Node, rough: Node) -> bool:
+        try:
+            ours = evaluator(20).value(exact, {}, self.budget)
+            theirs = evaluator(20).value(rough, {}, self.budget)
+        except Undefined:
+            return True
+        return bool(abs(ours - theirs) <= 0.01 * max(abs(ours), abs(theirs)))
+
+    def _renamed(self, reference: Node, candidate: Node) -> Node | None:
+        """The candidate with its one foreign variable named as the reference names it, where that name is free.
+
+        Free are integer parameters of a periodic answer (pi k, pi n) and letters that differ in case only (C, c).
+        """
+        ours, theirs = _variables(reference), _variables(candidate)
+        missing, foreign = ours - theirs, theirs - ours
+        if len(missing) != 1 or len(foreign) != 1:
+            return None
+        (name,), (other,) = missing, foreign
+        periodic = (
+            name in _PARAMETERS and other in _PARAMETERS and any(part == Constant("pi") for part in walk(reference))
+        )
+        if periodic or name.lower() == other.lower():
+            return rename(candidate, {other: name})
+        return None
+
+    # --- words
+
+    def words(self, reference: Node, candidate: Node) -> bool:
+        """Text equals the same words; a list of texts equals them in any order."""
+        if isinstance(reference, Text) and isinstance(candidate, Text) and reference.words == candidate.words:
+            return True
+        ours = join_words(reference) if isinstance(reference, Text) else reference
+        theirs = join_words(candidate) if isinstance(candidate, Text) else candidate
+        if isinstance(ours, Listing) and isinstance(theirs, Listing):
+            return bool(self.unordered(ours.items, theirs.items))
+        if isinstance(reference, Text) and isinstance(candidate, Text):
+            return words.tidy(reference.words) == words.tidy(candidate.words)
+        return False
+
+    # --- matrices and tuples
+
+    def matrices(self, reference: Node, candidate: Node) -> bool | None:
+        """Entry by entry; a vector equals the tuple of its entries."""
+        ours, theirs = _entries(reference), _entries(candidate)
+        if ours is None or theirs is None:
+            return False
+        vectors = 1 in ours[0] and 1 in theirs[0]
+        if ours[0] != theirs[0] and not (vectors and len(ours[1]) == len(theirs[1]) and not self.rules.strict):
+            return False
+        return self.ordered(ours[1], theirs[1])
+
+    def groups(self, reference: Group, candidate: Group) -> bool | None:
+        """Tuples item by item. With two items the brackets matter, since they may be an interval's."""
+        if len(reference.items) == 2 and (reference.opening, reference.closing) != (
+            candidate.opening,
+            candidate.closing,
+        ):
+            return False
+        return self.ordered(reference.items, candidate.items)
+
+    def ordered(self, ours: Sequence[Node], theirs: Sequence[Node]) -> bool | None:
+        """Item by item."""
+        if len(ours) != len(theirs):
+            return False
+        if len(ours) > MAX_ITEMS:
+            raise TooExpensive("too many items")
+        verdict: bool | None = True
+        for one, two in zip(ours, theirs, strict=True):
+            same = self.answers(one, two)
+            if same is False:
+                return False
+            verdict = verdict if same else None
+        return verdict
+
+    def alike(self, reference: Node, candidate: Node) -> bool | None:
+        """Structures of one type that nothing else understands: part by part."""
+        match reference, candidate:
+            case Membership(), Membership():
+                return self.ordered((reference.element, reference.container), (candidate.element, candidate.container))
+            case SetOperation(), SetOperation():
+                if reference.kind != candidate.kind:
+                    return False
+                if reference.kind == "minus":
+                    return self.ordered(reference.operands, candidate.operands)
+                return self.unordered(reference.operands, candidate.operands)
+            case Builder(), Builder():
+                return self.ordered((reference.element, reference.condition), (candidate.element, candidate.condition))
+            case _:
+                return False
+
+    # --- lists and sets
+
+    def collections(self, reference: Node, candidate: Node) -> bool | None:
+        """Lists, sets and expressions with plus-minus signs."""
+        verdict = self._collections(reference, candidate, together=False)
+        if verdict is True or max(count_signs(reference), count_signs(candidate)) < 2:
+            return verdict
+        return self._collections(reference, candidate, together=True) or verdict
+
+    def _collections(self, reference: Node, candidate: Node, *, together: bool) -> bool | None:
+        ours = elements(reference, together=together)
+        theirs = elements(candidate, together=together)
+        if isinstance(reference, Braces):
+            ours = self.distinct(ours or ())
+        if isinstance(candidate, Braces) or (isinstance(reference, Braces) and isinstance(candidate, Listing)):
+            theirs = self.distinct(theirs or ())
+        # one value against several
+        if ours is None or (len(ours) == 1 and not isinstance(reference, Braces)):
+            target = reference if ours is None else ours[0]
+            if isinstance(candidate, Listing) and isinstance(target, Group) and target.opening == "(":
+                if self.rules.strict or candidate.joiner == "or":
+                    return False
+                return self.labelled(target.items, candidate.items, ordered=True)
+            if isinstance(target, Group) and isinstance(candidate, Braces):
+                return False
+            theirs = (candidate,) if theirs is None else theirs
+            if theirs and all(self.answers(target, _value(item)) for item in theirs):
+                return True
+            self.hedged = self.hedged or len(theirs) > 1
+            return False
+        if theirs is None:
+            if isinstance(candidate, Group) and not isinstance(reference, Braces) and len(ours) == len(candidate.items):
+                if not self.rules.strict and candidate.opening == "(" and candidate.closing == ")":
+                    return self.labelled(ours, candidate.items, ordered=True)
+                return False
+            theirs = (candidate,)
+        if isinstance(reference, Listing) and isinstance(candidate, Listing):
+            return self.labelled(ours, theirs, ordered=False)
+        if len(ours) != len(theirs):
+            return False
+        return self.unordered([_value(item) for item in ours], [_value(item) for item in theirs])
+
+    def labelled(self, ours: Sequence[Node], theirs: Sequence[Node], *, ordered: bool) -> bool | None:
+        """Lists whose items may be labelled, `p = 3, q = 4`: labels that all differ fix which value is which."""
+        if len(ours) != len(theirs):
+            return False
+        our_labels, their_labels = _labels(ours), _labels(theirs)
+        if our_labels and their_labels:
+            if set(our_labels) == set(their_labels):
+                return self.ordered(
+                    [our_labels[name] for name in our_labels], [their_labels[name] for name in our_labels]
+                )
+            return False
+        our_values, their_values = [_value(item) for item in ours], [_value(item) for item in theirs]
+        if ordered or our_labels or their_labels:
+            return self.ordered(our_values, their_values)
+        return self.unordered(our_values, their_values)
+
+    def unordered(self, ours: Sequence[Node], theirs: Sequence[Node]) -> bool | None:
+        """Whether each item has its own partner. Exact numbers find theirs by value, the rest by trying."""
+        if len(ours) != len(theirs):
+            return False
+        if len(ours) > MAX_ITEMS:
+            raise TooExpensive("too many items")
+        by_value: dict[Fraction, list[Node]] = {}
+        rest: list[Node] = []
+        for item in theirs:
+            value = self._number(item)
+            by_value.setdefault(value, []).append(item) if value is not None else rest.append(item)
+        unmatched: list[Node] = []
+        for item in ours:
+            value = self._number(item)
+            if value is not None and by_value.get(value):
+                by_value[value].pop()
+            else:
+                unmatched.append(item)
+        rest.extend(item for items in by_value.values() for item in items)
+        uncertain = False
+        for item in unmatched:
+            for index, other in enumerate(rest):
+                same = self.answers(item, other)
+                if same:
+                    del rest[index]
+                    break
+                uncertain = uncertain or same is None
+            else:
+                return None if uncertain else False
+        return True
+
+    def distinct(self, items: Sequence[Node]) -> tuple[Node, ...]:
+        """Items without repetitions, as in a set."""
+        if len(items) > MAX_ITEMS:
+            raise TooExpensive("too many items")
+        values: set[Fraction] = set()
+        kept: list[Node] = []
+        for item in items:
+            value = self._number(item)
+            if value is not None:
+                if value in values:
+                    continue
+                values.add(value)
+                kept.append(item)
+            elif not any(self.answers(other, item) for other in kept):
+                kept.append(item)
+        return tuple(kept)
+
+    def _number(self, item: Node) -> Fraction | None:
+        """The exact value of an item that is a number without sign or unit."""
+        if isinstance(item, Number):
+            return item.value
+        if not isinstance(item, Quotient | Negation | Mixed):
+            return None
+        if any(isinstance(part, Measure | Percent) for part in walk(item)):
+            return None
+        try:
+            return rational(item, self.budget)
+        except (TooExpensive, ZeroDivisionError):
+            return None
+
+    # --- sets of reals
+
+    def regions(self, reference: Node, candidate: Node) -> bool | None:
+        """Intervals, inequalities and unions; None where neither can be read as a set of reals."""
+        ours_named, theirs_named = variable_of(reference), variable_of(candidate)
+        if ours_named and theirs_named and ours_named.lower() != theirs_named.lower():
+            return False
+        try:
+            ours = region(reference, self.budget)
+        except NoRegion:
+            return self.symbolic_regions(reference, candidate)
+        if isinstance(candidate, Relation) and set(candidate.operators) == {"="}:
+            candidate = candidate.operands[-1]
+        try:
+            theirs = region(candidate, self.budget)
+        except NoRegion:
+            return False
+        return self.pieces(ours, theirs)
+
+    def pieces(self, ours: Region, theirs: Region) -> bool | None:
+        """Piece by piece."""
+        if len(ours) != len(theirs):
+            return False
+        verdict: bool | None = True
+        for one, two in zip(ours, theirs, strict=True):
+            for end, other in ((one.low, two.low), (one.high, two.high)):
+                if (end.node is None) != (other.node is None):
+                    if end.value != other.value or end.closed != other.closed:
+                        return False
+                    continue
+                if end.node is None or other.node is None:
+                    if end.value != other.value:
+                        return False
+                    continue
+                if end.closed != other.closed:
+                    return False
+                same = self.scalars.same(end.node, other.node)
+                if same is False:
+                    return False
+                verdict = verdict if same else None
+        self.scalars.method = "region"
+        return verdict
+
+    def symbolic_regions(self, reference: Node, candidate: Node) -> bool | None:
+        """Intervals whose ends hold variables: `a < x < a + 1` and `(a, a + 1)`."""
+        ours, theirs = as_interval(reference), as_interval(candidate)
+        if ours is not None and theirs is not None:
+            return self.groups(ours, theirs)
+        if isinstance(reference, Listing | Braces) or isinstance(candidate, Listing | Braces):
+            return None
+        if isinstance(reference, Relation) and isinstance(candidate, Relation):
+            return self.inequalities(reference, candidate)
+        if type(reference) is type(candidate):
+            return self.alike(reference, candidate)
+        return False
+
+    def inequalities(self, reference: Relation, candidate: Relation) -> bool | None:
+        """Chains of inequalities: the same differences with the same signs, up to positive factors."""
+        ours, theirs = _differences(reference), _differences(candidate)
+        if ours is None or theirs is None or len(ours) != len(theirs):
+            return False
+        left = list(theirs)
+        for operator, difference in ours:
+            for index, (other_operator, other) in enumerate(left):
+                if operator == other_operator and self.proportional(
+                    difference, other, positive=operator in (">", ">=")
+                ):
+                    del left[index]
+                    break
+            else:
+                return False
+        return True
+
+    # --- equations
+
+    def relations(self, reference: Node, candidate: Node) -> bool | None:
+        """Equations against equations or against plain values."""
+        if isinstance(reference, Relation) and isinstance(candidate, Relation):
+            return self.equations(reference, candidate)
+        if isinstance(candidate, Relation):
+            value = self.stated_value(candidate)
+            return False if value is None else self.answers(reference, value)
+        assert isinstance(reference, Relation)
+        return self.value_of_equation(reference, candidate)
+
+    def stated_value(self, relation: Relation) -> Node | None:
+        """What `x = 3 + 2 = 5` says x is: the last of the values, which must agree with one another."""
+        operands = relation.operands
+        if set(relation.operators) != {"="}:
+            return None
+        if len(operands) == 2 and is_name(operands[1]) and not is_name(operands[0]):
+            return operands[0]
+        values = operands[1:] if free_symbols(operands[0]) or is_name(operands[0]) else operands
+        for one, two in pairwise(values):
+            if not self.answers(one, two) and not self._near_scalars(one, two):
+                self.hedged = True
+                return None
+        return values[-1]
+
+    def _near_scalars(self, one: Node, two: Node) -> bool:
+        return isinstance(one, SCALARS) and isinstance(two, SCALARS) and not free_symbols(one) and self._near(one, two)
+
+    def value_of_equation(self, reference: Relation, candidate: Node) -> bool | None:
+        """A plain value where the reference is an equation: its right side, or the solution of a linear equation."""
+        if set(reference.operators) != {"="}:
+            return False
+        operands = reference.operands
+        if is_name(operands[0]):
+            verdicts = [self.answers(operand, candidate) for operand in operands[1:]]
+            if True in verdicts:
+                return True
+            if len(operands) > 2 or not isinstance(operands[0], Call):
+                return None if None in verdicts else False
+        if is_name(operands[-1]) and self.answers(operands[0], candidate):
+            return True
+        if not isinstance(candidate, SCALARS) or self.rules.strict or len(operands) != 2:
+            return False
+        if self.scalars.same(operands[0], operands[1]):  # an identity: the answer is either side
+            return self.scalars.same(operands[1], candidate)
+        return self.solves(Sum((operands[0], Negation(operands[1]))), candidate)
+
+    def solves(self, difference: Node, value: Node) -> bool:
+        """Whether the value solves difference = 0 for the one variable that it lacks, in which that is linear."""
+        missing = free_symbols(difference) - free_symbols(value)
+        if len(missing) != 1 or not free_symbols(value) <= free_symbols(difference):
+            return False
+        (name,) = missing
+        context = evaluator(30).context
+        zero = context.mpf(10) ** -18
+        tested = 0
+        for row in range(4):
+            bindings = {
+                other: context.mpf(3 + 7 * row + 5 * column) / 8
+                for column, other in enumerate(sorted(free_symbols(difference) - missing))
+            }
+            try:
+                solution = evaluator(30).value(value, bindings, self.budget)
+                at = [
+                    evaluator(30).value(difference, {**bindings, name: point}, self.budget)
+                    for point in (solution, context.mpf(1), context.mpf(2), context.mpf(4))
+                ]
+            except Undefined:
+                continue
+            size = max(abs(number) for number in at)
+            linear = abs((at[3] - at[2]) - 2 * (at[2] - at[1])) <= zero * size
+            if abs(at[0]) > zero * max(size, 1) or not linear or abs(at[2] - at[1]) <= zero * size:
+                return False
+            tested += 1
+        self.scalars.method = "points"
+        return tested >= 2
+
+    def equations(self, reference: Relation, candidate: Relation) -> bool | None:
+        """Equations: the same thing defined alike, or differences that are proportional."""
+        if set(reference.operators) != {"="} or set(candidate.operators) != {"="}:
+            return self.inequalities(reference, candidate)
+        ours, theirs = reference.operands, candidate.operands
+        if is_name(ours[0]) and is_name(theirs[0]):
+            first, second = ours[0], theirs[0]
+            right = self.stated_value(candidate)
+            if right is None:
+                return False
+            if isinstance(first, Call) and isinstance(second, Call) and first.name == second.name:
+                names = _matching_names(first, second)
+                if names is not None:
+                    return any(self.answers(operand, rename(right, names)) for operand in ours[1:])
+            if first == second or (isinstance(first, Call) and second == Symbol("y")):
+                return any(self.answers(operand, right) for operand in ours[1:])
+            if isinstance(second, Call) and first == Symbol("y"):
+                return any(self.answers(operand, right) for operand in ours[1:])
+            if isinstance(first, Symbol) and isinstance(second, Symbol) and first.name.lower() == second.name.lower():
+                return any(self.answers(operand, right) for operand in ours[1:])
+        if len(ours) != len(theirs) or len(ours) > 4:
+            return False
+        return all(
+            self.proportional(Sum((a, Negation(b))), Sum((c, Negation(d))), positive=False)
+            for a, b, c, d in zip(ours, ours[1:], theirs, theirs[1:], strict=False)
+        )
+
+    def proportional(self, ours: Node, theirs: Node, *, positive: bool) -> bool:
+        """Whether one expression is a constant multiple of the other; `positive`: by a positive constant."""
+        if not isinstance(ours, Sum) or not isinstance(theirs, Sum):
+            return False
+        try:
+            pairs = [(image(ours, at, self.budget), image(theirs, at, self.budget)) for at in _POINTS]
+        except Outside:
+            return self._proportional_at_points(ours, theirs, positive)
+        (a, b) = pairs[0]
+        if not all(one and two for one, two in pairs):
+            return False
+        if any((a * two - b * one) % PRIME for one, two in pairs[1:]):
+            return False
+        if not free_symbols(ours) and not free_symbols(theirs):
+            return False  # two numbers are always proportional
+        return not positive or self._proportional_at_points(ours, theirs, positive)
+
+    def _proportional_at_points(self, ours: Node, theirs: Node, positive: bool) -> bool:
+        names = sorted(free_symbols(ours) | free_symbols(theirs))
+        context = evaluator(30).context
+        pairs = []
+        for row in range(6):
+            bindings = {
+                name: context.mpf((17 * row + 29 * column + 5 * row * column) % 41 + 1) / 13
+                for column, name in enumerate(names)
+            }
+            try:
+                one = evaluator(30).value(ours, bindings, self.budget)
+                two = evaluator(30).value(theirs, bindings, self.budget)
+            except Undefined:
+                continue
+            if one and two:
+                pairs.append((one, two))
+        if len(pairs) < 3:
+            return False
+        if not names and not self._has_opaque(ours):
+            return False
+        (a, b) = pairs[0]
+        self.scalars.method = "points"
+        if any(abs(a * two - b * one) > 1e-18 * (abs(a * two) + abs(b * one)) for one, two in pairs[1:]):
+            return False
+        return not positive or bool(context.re(a / b) > 0)
+
+    @staticmethod
+    def _has_opaque(node: Node) -> bool:
+        return any(isinstance(part, Call) and len(part.name) == 1 for part in walk(node))
+
+
+def is_name(node: Node) -> bool:
+    """Whether a left side only names the answer: a letter, `f(x)`, `AB`, `|AB|`, `S_n`, an angle."""
+    match node:
+        case Symbol():
+            return True
+        case Call(name="abs", arguments=(body,)):
+            return isinstance(body, Symbol | Product) and is_name(body)
+        case Call(name=name, arguments=arguments):
+            known = len(name) > 1 and name[0].isalpha() and "_" not in name and "'" not in name
+            return not known and all(isinstance(argument, Symbol | Number) for argument in arguments)
+        case Product(factors=factors):
+            return all(isinstance(factor, Symbol) for factor in factors) and len(set(map(repr, factors))) == len(
+                factors
+            )
+        case Constant(name=name):
+            return name == "e"  # e = sqrt(3)/2, an eccentricity
+        case Text():
+            return True
+        case _:
+            return False
+
+
+def as_interval(node: Node) -> Group | None:
+    """An interval from brackets, from a chain `a < x < b`, or from `x in [a, b]`."""
+    match node:
+        case Group() if is_interval(node):
+            return node
+        case Membership(container=Group() as container):
+            return container if is_interval(container) else None
+        case Relation(operands=(low, Symbol(name=name), high), operators=(first, second)):
+            if name in free_symbols(low) | free_symbols(high):
+                return None
+            if {first, second} <= {"<", "<="}:
+                return Group("[" if first == "<=" else "(", (low, high), "]" if second == "<=" else ")")
+            if {first, second} <= {">", ">="}:
+                return Group("[" if second == ">=" else "(", (high, low), "]" if first == ">=" else ")")
+            return None
+        case Relation(operands=(Symbol(name=name), bound), operators=(operator,)) if name not in free_symbols(bound):
+            infinite = Constant("oo")
+            if operator in (">", ">="):
+                return Group("[" if operator == ">=" else "(", (bound, infinite), ")")
+            if operator in ("<", "<="):
+                return Group("(", (Negation(infinite), bound), "]" if operator == "<=" else ")")
+            return None
+        case _:
+            return None
+
+
+def _variables(node: Node) -> frozenset[str]:
+    """The free variables of an answer, labels before its values left out."""
+    if isinstance(node, Listing | Braces):
+        return frozenset().union(*map(_variables, node.items)) if node.items else frozenset()
+    return free_symbols(_value(node))
+
+
+def _value(item: Node) -> Node:
+    """An item without its label."""
+    if isinstance(item, Relation) and set(item.operators) == {"="} and is_name(item.operands[0]):
+        return item.operands[-1]
+    return item
+
+
+def _labels(items: Sequence[Node]) -> dict[str, Node]:
+    """Values by label, where every item has one and all differ; empty otherwise."""
+    found: dict[str, Node] = {}
+    for item in items:
+        if not isinstance(item, Relation) or set(item.operators) != {"="} or not is_name(item.operands[0]):
+            return {}
+        found[repr(item.operands[0])] = item.operands[-1]
+    return found if len(found) == len(items) else {}
+
+
+def _entries(node: Node) -> tuple[tuple[int, int], tuple[Node, ...]] | None:
+    """Shape and entries of a matrix, or of a tuple as a row."""
+    if isinstance(node, Relation) and set(node.operators) == {"="}:
+        node = node.operands[-1]
+    match node:
+        case Matrix(rows=rows):
+            return (len(rows), len(rows[0])), tuple(entry for row in rows for entry in row)
+        case Group(items=items):
+            if all(isinstance(item, Group) for item in items):
+                rows = tuple(item.items for item in items if isinstance(item, Group))
+                if len({len(row) for row in rows}) == 1:
+                    return (len(rows), len(rows[0])), tuple(entry for row in rows for entry in row)
+            return (1, len(items)), items
+        case _:
+            return None
+
+
+def _matching_names(ours: Call, theirs: Call) -> dict[str, str] | None:
+    """How to rename the candidate's arguments to the reference's; None where they are not plain variables."""
+    if len(ours.arguments) != len(theirs.arguments):
+        return None
+    names: dict[str, str] = {}
+    for one, two in zip(ours.arguments, theirs.arguments, strict=True):
+        if isinstance(one, Symbol) and isinstance(two, Symbol):
+            names[two.name] = one.name
+        elif one != two:
+            return None
+    return names
+
+
+def _differences(relation: Relation) -> list[tuple[str, Node]] | None:
+    """Each step of a chain as an operator and a difference compared with zero."""
+    found: list[tuple[str, Node]] = []
+    for left, operator, right in zip(relation.operands, relation.operators, relation.operands[1:], strict=False):
+        if operator in _INEQUALITIES:
+            turned, swap = _INEQUALITIES[operator]
+            found.append((turned, Sum((right, Negation(left)) if swap else (left, Negation(right)))))
+        elif operator in ("=", "!="):
+            found.append((operator, Sum((left, Negation(right)))))
+        else:
+            return None
+    return found

@@ -1,0 +1,119 @@
+"""Text clean-up before tokens: linear passes that change spelling and never meaning.
+
+Unicode signs become their LaTeX commands, HTML exponents become `^{}`, math delimiters go, LaTeX that a JSON decoder
+damaged ("\\f" + "rac", "\\t" + "ext") is mended, and thousands separators are removed where only that reading is
+possible. Everything here is a `str.translate`, a `replace`, or a regular expression without nested repetition.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .limits import MAX_TEXT, TooExpensive
+
+_SIGNS = {
+    "−": "-", "–": "-", "—": "-", "‒": "-", "﹣": "-", "－": "-",
+    "＋": "+", "×": r"\times ", "✕": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ", "∙": r"\cdot ", "÷": r"\div ",
+    "∗": "*", "⁄": "/", "∕": "/", "／": "/", "≤": r"\le ", "⩽": r"\le ", "≦": r"\le ", "≥": r"\ge ", "⩾": r"\ge ",
+    "≧": r"\ge ", "≠": r"\ne ", "≈": r"\approx ", "≃": r"\approx ", "＝": "=", "＜": "<", "＞": ">", "∞": r"\infty ",
+    "π": r"\pi ", "√": r"\sqrt ", "∛": r"\sqrt[3]", "∜": r"\sqrt[4]", "°": r"^\circ ", "º": r"^\circ ", "˚": r"^\circ ",
+    "∘": r"\circ ", "∪": r"\cup ", "∩": r"\cap ", "∈": r"\in ", "∅": r"\emptyset ", "Ø": r"\emptyset ", "±": r"\pm ",
+    "∓": r"\mp ", "∀": r"\forall ", "∃": r"\exists ", "∖": r"\setminus ", "⌈": r"\lceil ", "⌉": r"\rceil ",
+    "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⟨": "(", "⟩": ")", "（": "(", "）": ")", "［": "[", "］": "]", "｛": r"\{",
+    "｝": r"\}", "，": ",", "、": ",", "；": ";", "：": ":", "．": ".", "。": ".", "％": "%", "∶": ":", "′": "'",
+    "’": "'",
+    "″": "''", "”": "''", "…": r"\ldots ", "⋯": r"\ldots ", "∠": r"\angle ", "△": r"\triangle ",
+    "∑": r"\sum ",
+    "∏": r"\prod ", "∫": r"\int ", "→": r"\to ", "⇒": r"\Rightarrow ", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}",
+    "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "ℂ": r"\mathbb{C}", "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ",
+    "δ": r"\delta ", "ε": r"\epsilon ", "ζ": r"\zeta ", "η": r"\eta ", "θ": r"\theta ", "κ": r"\kappa ",
+    "λ": r"\lambda ", "μ": r"\mu ", "µ": r"\mu ", "ν": r"\nu ", "ξ": r"\xi ", "ρ": r"\rho ", "σ": r"\sigma ",
+    "τ": r"\tau ", "φ": r"\phi ", "ϕ": r"\phi ", "χ": r"\chi ", "ψ": r"\psi ", "ω": r"\omega ", "Γ": r"\Gamma ",
+    "Δ": r"\Delta ", "Θ": r"\Theta ", "Λ": r"\Lambda ", "Σ": r"\Sigma ", "Φ": r"\Phi ", "Ψ": r"\Psi ", "Ω": r"\Omega ",
+    "½": r"\frac{1}{2}", "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}",
+    "⅕": r"\frac{1}{5}", "⅙": r"\frac{1}{6}", "⅛": r"\frac{1}{8}", "€": r"\text{euro}", "£": r"\text{pound}",
+    "\u00a0": " ", "\u2009": " ", "\u202f": " ", "\u3000": " ", "\u200b": "", "\u200c": "", "\u200d": "", "\ufeff": "",
+    "\u2061": "", "\u2062": "", "\x00": "",
+}  # fmt: skip
+_SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
+_SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋ₙ", "0123456789+-n", strict=True))
+_FULLWIDTH_DIGITS = dict(zip("０１２３４５６７８９", "0123456789", strict=True))
+_TABLE = str.maketrans({**_SIGNS, **_FULLWIDTH_DIGITS})
+_RAISED = re.compile("[" + "".join(_SUPERSCRIPTS) + "]+")
+_LOWERED = re.compile("[" + "".join(_SUBSCRIPTS) + "]+")
+
+# A JSON decoder turns "\frac" into form feed + "rac", "\text" into tab + "ext"; where that is lost too, "rac{" stays.
+_DAMAGED = {
+    "\x0crac": r"\frac", "\x0corall": r"\forall", "\text": r"\text", "\times": r"\times", "\theta": r"\theta",
+    "\tan": r"\tan", "\tfrac": r"\tfrac", "\triangle": r"\triangle", "\tau": r"\tau", "\tbinom": r"\tbinom",
+    "\beta": r"\beta", "\begin": r"\begin", "\binom": r"\binom", "\bmod": r"\bmod", "\boxed": r"\boxed",
+    "\bar": r"\bar", "\rho": r"\rho", "\right": r"\right", "\rangle": r"\rangle", "\alpha": r"\alpha",
+    "\approx": r"\approx", "\angle": r"\angle", "\arc": r"\arc", "\vec": r"\vec", "\varphi": r"\varphi",
+    "\neq": r"\neq", "\nu": r"\nu",
+}  # fmt: skip
+_LOST_FRACTION = re.compile(r"(?<![A-Za-z\\])rac\{")
+_DOUBLED = re.compile(r"\\\\(?=[A-Za-z]{2,})")
+_HTML_RAISED = re.compile(r"<sup>([^<]{0,200})</sup>", re.IGNORECASE)
+_HTML_LOWERED = re.compile(r"<sub>([^<]{0,200})</sub>", re.IGNORECASE)
+_DELIMITERS = re.compile(r"(?<!\\)\$|\\\(|\\\)|\\\[(?!\d+(?:pt|em|ex|mm)\])|\\\](?!\w)")
+_BRACED_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d{3})|(?<=\d)\\[,!](?=\d{3}(?!\d))")
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_PLAIN = re.compile(r"[0-9A-Za-z+\-*/^=().,\\{} ]*")
+
+
+def clean(text: str, limit: int = MAX_TEXT) -> str:
+    """The text in the parser's spelling. Refuses text longer than `limit`."""
+    if len(text) > limit:
+        raise TooExpensive("too long")
+    if "\\" in text or "{,}" in text or not _PLAIN.fullmatch(text):
+        text = _mend(text)
+    text = text.strip()
+    while text and text[-1] in ".,;:" and not text.endswith(("\\,", "\\;", "\\:")):
+        text = text[:-1].rstrip()
+    return text
+
+
+def _mend(text: str) -> str:
+    if not text.isascii():
+        text = _RAISED.sub(lambda run: "^{" + "".join(_SUPERSCRIPTS[sign] for sign in run[0]) + "}", text)
+        text = _LOWERED.sub(lambda run: "_{" + "".join(_SUBSCRIPTS[sign] for sign in run[0]) + "}", text)
+        text = text.translate(_TABLE)
+    if not text.isprintable():
+        for damaged, whole in _DAMAGED.items():
+            if damaged in text:
+                text = text.replace(damaged, whole)
+    if "<s" in text or "<S" in text:
+        text = _HTML_RAISED.sub(r"^{\1}", text)
+        text = _HTML_LOWERED.sub(r"_{\1}", text)
+    if "rac{" in text:
+        text = _LOST_FRACTION.sub(r"\\frac{", text)
+    if "\\\\" in text and "\\begin" not in text:
+        text = _DOUBLED.sub(r"\\", text)
+    if "$" in text or "\\(" in text or "\\[" in text:
+        text = _DELIMITERS.sub("", text)
+    if "{,}" in text or "\\," in text or "\\!" in text:
+        text = _BRACED_COMMA.sub("", text)
+    return text
+
+
+def join_thousands(text: str) -> str:
+    """Remove commas that group digits in threes, outside brackets where they would separate items.
+
+    `12,345` is a number; in `(12,345)` and `1,2,345` the commas separate.
+    """
+    parts: list[str] = []
+    depth = start = 0
+    for run in re.finditer(r"[(\[]|\\\{|[)\]]|\\\}|\d[\d,]*(?:\.\d+)?", text):
+        piece = run[0]
+        if piece in ("(", "[", "\\{"):
+            depth += 1
+        elif piece in (")", "]", "\\}"):
+            depth = max(0, depth - 1)
+        elif depth == 0 and "," in piece and _THOUSANDS.fullmatch(piece):
+            parts.append(text[start : run.start()])
+            parts.append(piece.replace(",", ""))
+            start = run.end()
+    if not parts:
+        return text
+    parts.append(text[start:])
+    return "".join(parts)

@@ -1,0 +1,200 @@
+r"""`math`: whether the final answer of a response equals the reference.
+
+The answer is extracted by rules, read by a bounded parser into a tree, and compared with the reference's tree, which is
+read once. Comparison takes the cheapest path that decides: equal text, exact fractions, structure (tuples, sets,
+intervals, matrices, equations), identity testing in a finite field, values to 50 and then 400 digits. Nothing is
+handed to an evaluator of strings, and every size is bounded before it is computed.
+
+What earns nothing and says why: no answer (`no_answer`), an answer that hedges (`hedged`: "12 or 13" where the
+reference is one value), an expression too large to check (`too_expensive`), text that is no mathematics where
+mathematics is expected (`unparseable_answer`), the wrong form where `form` is asked (`wrong_form`), or a wrong answer.
+A reference that is empty, unreadable or too expensive leaves the outcome undecided, and so does a legitimate
+expression whose equality could be neither proven nor refuted.
+
+Lenient by default, as trainers expect of a verifier of final answers: a missing unit or degree sign, `50%` for 50,
+labels (`x = 5` for 5), trailing conditions ("for all n"), bare lists in any order. `strict` turns these off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rewarden.types import Outcome
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.equivalence import Equivalence
+from rewarden_verifiers.extraction import Extracted, extract
+from rewarden_verifiers.outcome import no_answer, right, too_expensive, undecided, wrong
+
+from . import fallback
+from .compare import Comparison
+from .equivalence import MathEquivalence
+from .forms import Form, has_form
+from .limits import Budget, TooExpensive, Unreadable
+from .prepared import PreparedReference, Reference, prepare_reference, readings
+from .scalars import Rules
+from .syntax import Listing, Node, Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MathParams:
+    """Options of `math`.
+
+    extraction: where the answer stands: `strict` (last box or answer tag), `lax` (also phrases and the last number),
+        `whole`, or an ordered list of rules.
+    rel_tol: a relative tolerance for numbers instead of the rules for decimals; None: a decimal must be a correct
+        rounding with at least `significant_digits` digits.
+    significant_digits: digits that a rounded decimal needs to stand for an exact reference, or the other way round
+        (an exact answer for a rounded reference needs one less); 0: no rounding is accepted.
+    strict: no forgiveness: no missing signs of percent or degree, no rounding, no renamed variables, no tuple for a
+        list, units as written.
+    symmetric: equal also where only the exchanged comparison (answer as reference) says so.
+    units: `lenient`: units convert, a missing one is forgiven, different ones differ; `require`: a unit of the
+        reference must be there; `ignore`: units are not looked at.
+    form: the answer must also be `simplified`, in `lowest_terms`, `factored` or `expanded`.
+    """
+
+    extraction: str | list[str | dict[str, str]] = "strict"
+    rel_tol: float | None = None
+    significant_digits: int = 4
+    strict: bool = False
+    symmetric: bool = False
+    units: Literal["lenient", "require", "ignore"] = "lenient"
+    form: Form | None = None
+
+    def __post_init__(self) -> None:
+        if self.rel_tol is not None and not 0 <= self.rel_tol < 1:
+            raise ValueError("rel_tol must lie between 0 and 1")
+        if not 0 <= self.significant_digits <= 50:
+            raise ValueError("significant_digits must lie between 0 and 50")
+
+
+def prepare(reference: Reference, params: MathParams) -> PreparedReference:
+    """The reference, read once for all its candidates."""
+    return prepare_reference(reference)
+
+
+def equivalence(params: MathParams) -> Equivalence:
+    """Sameness of answers under these parameters."""
+    return MathEquivalence(params.extraction, rules_of(params))
+
+
+def rules_of(params: MathParams) -> Rules:
+    """What counts as equal."""
+    return Rules(
+        rel_tol=params.rel_tol,
+        significant_digits=0 if params.strict else params.significant_digits,
+        units="require" if params.strict and params.units == "lenient" else params.units,
+        strict=params.strict,
+    )
+
+
+def warm() -> None:
+    """Import and evaluate once, so that a fresh worker's first pair is no slower than its second."""
+    fallback.load()
+    comparison = Comparison(Rules())
+    comparison.same(next(readings(r"\sin 1", 100)), next(readings(r"\cos(\frac{\pi}{2} - 1)", 100)))
+
+
+@verifier(
+    version="1",
+    prepare=prepare,
+    equivalence=equivalence,
+    warm=warm,
+    libraries=("mpmath", "sympy", "latex2sympy2-extended"),
+)
+def math(response: str, prepared: PreparedReference, params: MathParams) -> Outcome:
+    """The final answer equals the reference: numbers, expressions, equations, sets, intervals, matrices, units.
+
+    See the module for what is accepted and what is refused.
+    """
+    if prepared.problem is not None and not prepared.alternatives:
+        return undecided(prepared.problem, fault="reference")
+    found = extract(response, params.extraction)
+    if found is None:
+        return no_answer()
+    return judge(found, prepared, params)
+
+
+def judge(found: Extracted, prepared: PreparedReference, params: MathParams) -> Outcome:
+    """The outcome for what was extracted."""
+    evidence: dict[str, Any] = {"rule": found.rule}
+    details: dict[str, Any] = {"extracted": found.text if len(found.texts) == 1 else list(found.texts)}
+    details["evidence"] = evidence
+    for index, alternative in enumerate(prepared.alternatives):
+        if len(found.texts) == 1 and params.form is None and _spelled(found.text) == _spelled(alternative.text):
+            return right(**details | {"evidence": {**evidence, "method": "text", "reference": index}})
+    try:
+        candidates = _candidates(found.texts, prepared.limit)
+    except TooExpensive:
+        return too_expensive(**details)
+    except Unreadable:
+        return wrong("unparseable_answer", flags=("unparseable_answer",), **details)
+    rules = rules_of(params)
+    hedged = expensive = unknown = misshapen = False
+    for index, alternative in enumerate(prepared.alternatives):
+        for reference in alternative.nodes:
+            for candidate in candidates:
+                comparison = Comparison(rules)
+                try:
+                    verdict = comparison.same(reference, candidate)
+                    if not verdict and params.symmetric:
+                        verdict = Comparison(rules).same(candidate, reference) or verdict
+                    if verdict and params.form and not has_form(params.form, candidate, reference, Budget()):
+                        misshapen, verdict = True, False
+                except TooExpensive:
+                    expensive = True
+                    continue
+                if verdict:
+                    evidence |= {"method": comparison.method, "reference": index}
+                    return right(**details)
+                hedged = hedged or comparison.hedged
+                unknown = unknown or verdict is None
+    if misshapen:
+        return wrong("wrong_form", **details)
+    if hedged:
+        return wrong("hedged", flags=("hedged",), **details)
+    if expensive:
+        return _blame(prepared, candidates, details)
+    if prepared.problem is not None:
+        return undecided(prepared.problem, fault="reference", **details)
+    for index, alternative in enumerate(prepared.alternatives):
+        if alternative.unreadable:
+            if params.form is None and len(found.texts) == 1:
+                agreed = fallback.same(alternative.text, found.text)
+                if agreed is not None:
+                    evidence |= {"method": "sympy", "reference": index}
+                    return right(**details) if agreed else wrong(**details)
+            return undecided("unreadable_reference", fault="reference", **details)
+    if unknown:
+        return undecided("undecided_equality", **details)
+    if isinstance(candidates[0], Text) and not any(
+        isinstance(alternative.nodes[0], Text) for alternative in prepared.alternatives
+    ):
+        return wrong("unparseable_answer", flags=("unparseable_answer",), **details)
+    return wrong(**details)
+
+
+def _spelled(text: str) -> str:
+    return " ".join(text.replace("$", " ").split())
+
+
+def _candidates(texts: Sequence[str], limit: int) -> list[Node]:
+    """The readings of an answer; several texts at once are one list of alternatives."""
+    if len(texts) == 1:
+        return list(readings(texts[0], limit))
+    if len(texts) > 64:
+        raise TooExpensive("too many answers")
+    return [Listing(tuple(next(readings(text, limit)) for text in texts), ",")]
+
+
+def _blame(prepared: PreparedReference, candidates: Sequence[Node], details: dict[str, Any]) -> Outcome:
+    """Whose expression was too expensive: the reference's, when it cannot even be compared with a plain number."""
+    for alternative in prepared.alternatives:
+        for reference in alternative.nodes:
+            try:
+                Comparison(Rules()).same(reference, next(readings("1", 8)))
+            except TooExpensive:
+                return undecided("reference_too_expensive", fault="reference", **details)
+    return too_expensive(**details)

@@ -1,0 +1,73 @@
+"""English that appears in answers: what to ignore, what joins, what has a mathematical meaning."""
+
+# ruff: noqa: SIM905 (long word lists read better as text)
+from __future__ import annotations
+
+import re
+
+OR_WORDS = frozenset({"or"})
+AND_WORDS = frozenset({"and"})
+# What follows one of these is a condition on the answer, not part of it: "2k for all integers k".
+CONDITION_WORDS = frozenset({"for", "if", "where", "when", "with", "such", "provided", "given", "whenever", "unless"})
+# After a value these are neither its unit nor a remark on it: what follows changes or doubles the answer.
+HEDGES = frozenset(
+    {"not", "maybe", "perhaps", "possibly", "otherwise", "else", "but", "never", "alternatively", "nor", "versus", "vs"}
+)
+NEVER_UNITS = frozenset({"or", "and", "is", "are", "mod", "base"})
+# Words that may stand before the answer proper.
+LEADING_WORDS = frozenset({"answer", "is", "the", "are", "only", "about", "approximately", "exactly", "either", "both"})
+
+ENGLISH = frozenset(
+    """a all an any are as at be both but by can day each east even ever false few first four five has he her his how
+    in infinite is it its least left less likely many max may men min more most nine no none north not now odd of off
+    on one only other our out over pair per red right she six some south sum ten than that the then they this three
+    to too true two under up via was we west who will yes yet you zero""".split()
+)
+
+NUMBER_WORDS = {
+    word: value
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty".split()
+    )
+}
+
+INFINITE = frozenset({"infinitely many", "infinite", "infinity", "infinite number", "an infinite number", "inf", "oo"})
+NOTHING = frozenset(
+    {
+        "no solution", "no solutions", "none", "no real solution", "no real solutions", "there are no solutions",
+        "there is no solution", "empty set", "the empty set", "no such number", "no such numbers", "no roots",
+        "no real roots", "no answer exists", "nil", "no integer solutions", "no such x", "phi",
+    }
+)  # fmt: skip
+EVERYTHING = frozenset({"all real numbers", "all reals", "any real number", "all real x", "every real number", "reals"})
+UNDEFINED = frozenset(
+    {"undefined", "does not exist", "dne", "not defined", "do not exist", "doesn't exist", "no limit", "nonexistent"}
+)
+YES = {"yes": "yes", "true": "yes", "no": "no", "false": "no", "correct": "yes", "incorrect": "no"}
+
+_TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+|[-+*/=<>^%]", re.UNICODE)
+_COMMAND = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|operatorname|mbox)\b|\\[,;:! ]|\\quad")
+_ARTICLES = frozenset({"a", "an", "the"})
+_CHOICE = re.compile(r"(?:option|choice|answer)?\s*[(\[]?\s*([A-Za-z])\s*[)\]]?\s*[.:]?", re.IGNORECASE)
+
+
+def plain(text: str) -> str:
+    """Words and numbers in lower case, single spaces; signs and decimal points of numbers stay, a lone article too."""
+    tokens = _TOKEN.findall(_COMMAND.sub(" ", text).casefold())
+    kept = [token for token in tokens if token not in _ARTICLES]
+    return " ".join(kept or tokens)
+
+
+def choice(text: str) -> str | None:
+    """The letter of an answer that is one letter, bracketed or not: `(A)`, `A.`, `option a`."""
+    found = _CHOICE.fullmatch(_COMMAND.sub(" ", text).replace("{", " ").replace("}", " ").strip())
+    return found[1].upper() if found else None
+
+
+def tidy(phrase: str) -> str:
+    """Plain words without what only introduces an answer."""
+    parts = phrase.split()
+    while len(parts) > 1 and parts[0] in LEADING_WORDS:
+        parts.pop(0)
+    return " ".join(parts)
