@@ -95,7 +95,7 @@ def wilson(successes: int, trials: int, z: float = 1.959964) -> tuple[float, flo
 def load_rows(path: Path) -> list[Row]:
     """The rows of a labelled file. Raises ValueError with file and line for one that is not of the form."""
     rows: list[Row] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
         if line.strip():
             try:
                 rows.append(_row(json.loads(line), f"{path.stem}-{number}"))

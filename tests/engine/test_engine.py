@@ -201,6 +201,19 @@ async def test_a_group_verifier_sees_its_whole_group(engine: Engine) -> None:
     assert [v.raw for v in result.verdicts] == [3, 1, 3, 3]
 
 
+async def test_a_member_that_cannot_be_judged_costs_no_sibling(engine: Engine) -> None:
+    result = await engine.verify(Batch(samples=[member("a"), member("a", "refuse")], use=Use(name="toy_group")))
+    assert [v.status for v in result.verdicts] == ["scored", "error"]
+
+
+async def test_a_fingerprint_moves_with_what_a_verifier_builds_on(engine: Engine) -> None:
+    fingerprints = set()
+    for child in ("toy_cpu", "toy_inline"):
+        use = Use(name="toy_orchestrator", params={"use": child})
+        fingerprints.add(engine.planner.bind(use).ref.fingerprint)
+    assert len(fingerprints) == 2
+
+
 async def test_a_group_verifier_needs_a_group(engine: Engine) -> None:
     (verdict,) = await verdicts_of(engine, ["yes"], "toy_group")
     assert (verdict.fault, verdict.evidence["path"]) == ("caller", "group")

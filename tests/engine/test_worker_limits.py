@@ -65,7 +65,7 @@ async def test_killing_every_worker_under_load_loses_nothing(engine: Engine) -> 
 
 async def test_a_defect_of_the_verifier_is_an_error_and_never_a_number(engine: Engine) -> None:
     for use in ("toy_cpu", "toy_inline"):
-        for word in ("raise", "nan"):
+        for word in ("raise", "nan", "set"):
             (verdict,) = await verdicts_of(engine, [word], use)
             assert (verdict.status, verdict.score) == ("error", None)
             assert (verdict.reason, verdict.fault) == ("verifier_raised", "verifier")

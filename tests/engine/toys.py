@@ -7,7 +7,7 @@ import os
 import time
 from dataclasses import dataclass
 
-from rewarden.errors import InvalidReference
+from rewarden.errors import InvalidReference, PluginError, SampleError
 from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.contract import Context, Member, verifier
 from rewarden_verifiers.outcome import right, scored, wrong
@@ -36,6 +36,8 @@ def judge(text: str) -> Outcome:
         return judge(text)
     if word == "raise":
         raise ValueError("a defect of the verifier")
+    if word == "set":
+        return right(evidence={"words": {"a", "b"}})
     if word == "nan":
         return scored(float("nan"))
     if word == "wait":
@@ -96,9 +98,9 @@ async def toy_never(sample: Sample, ctx: Context) -> Outcome:
 
 
 @verifier(version="1")
-async def toy_group(samples: list[Member], ctx: Context) -> Outcome:
+async def toy_group(samples: list[Member], ctx: Context) -> list[Outcome | SampleError]:
     """Gives every member the group's size as raw value."""
-    return [right(raw=len(samples)) for _ in samples]  # type: ignore[return-value]
+    return [PluginError("refused") if m.response == "refuse" else right(raw=len(samples)) for m in samples]
 
 
 @dataclass(frozen=True)

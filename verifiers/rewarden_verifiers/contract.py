@@ -13,7 +13,7 @@ cache key:
     params     as annotated     a frozen dataclass with defaults, validated
     steps, media, signals, metadata, progress, finish_reason, token_count, data_source: as in `Sample` and `Batch`
     sample     Sample           everything (orchestrators only)
-    samples    list[Member]     a group verifier: one outcome per member is returned, in order
+    samples    list[Member]     a group verifier: an outcome (or a SampleError) per member is returned, in order
     ctx        Context          orchestrators only
 
 `def` is pure: it runs where it can be killed (`inline=True`, for built-ins that are provably cheap, on a thread of
@@ -23,6 +23,7 @@ the server). `async def` orchestrates: it runs on the loop, computes nothing, an
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_type_hints
@@ -229,7 +230,10 @@ def call_pure(spec: VerifierSpec, arguments: Mapping[str, Any]) -> Outcome:
 
 
 async def call_orchestrator(spec: VerifierSpec, arguments: Mapping[str, Any]) -> Any:
-    """Run an orchestrator: an Outcome, or for a group verifier a list of them."""
+    """Run an orchestrator: an Outcome, or for a group verifier a list with one for each member.
+
+    A group verifier gives a `SampleError` for a member that cannot be judged, so that it costs no sibling its verdict.
+    """
     try:
         made: Awaitable[Any] = spec.function(**arguments)
         result = await made
@@ -241,7 +245,7 @@ async def call_orchestrator(spec: VerifierSpec, arguments: Mapping[str, Any]) ->
         members = arguments["samples"]
         if not isinstance(result, Sequence) or len(result) != len(members):
             raise PluginError(f"verifier {spec.name!r} must return one outcome for each of its {len(members)} samples")
-        return [checked(spec, outcome) for outcome in result]
+        return [one if isinstance(one, SampleError) else checked(spec, one) for one in result]
     return checked(spec, result)
 
 
@@ -253,4 +257,20 @@ def checked(spec: VerifierSpec, outcome: Any) -> Outcome:
         raise PluginError(f"verifier {spec.name!r}: a score goes with status 'scored' and with no other")
     if outcome.status == "error" and not spec.orchestrates:
         raise PluginError(f"verifier {spec.name!r} returned an error; raise instead")
+    for name in ("raw", "extracted", "evidence", "effective"):
+        if not _is_json(getattr(outcome, name)):
+            raise PluginError(f"verifier {spec.name!r}: {name} holds what JSON cannot (a set, an object, NaN)")
     return outcome
+
+
+def _is_json(value: Any, depth: int = 0) -> bool:
+    """Whether a value survives every transport as it is."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return True
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if depth > 50:
+        return False
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _is_json(item, depth + 1) for key, item in value.items())
+    return isinstance(value, (list, tuple)) and all(_is_json(item, depth + 1) for item in value)

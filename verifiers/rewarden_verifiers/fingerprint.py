@@ -12,7 +12,7 @@ import importlib.metadata
 import importlib.util
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -68,8 +68,8 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=default)
 
 
-def fingerprint(spec: VerifierSpec, params: Any = None, view: View | None = None) -> str:
-    """Twelve bytes in hex over the verifier, its libraries and the effective parameters."""
+def fingerprint(spec: VerifierSpec, params: Any = None, view: View | None = None, children: Sequence[str] = ()) -> str:
+    """Twelve bytes in hex over the verifier, its libraries, the effective parameters, and what it builds on."""
     digest = hashlib.blake2b(digest_size=12)
     parts = [
         spec.name,
@@ -81,6 +81,7 @@ def fingerprint(spec: VerifierSpec, params: Any = None, view: View | None = None
         spec.source_text or "",
         canonical(params),
         canonical(view),
+        *children,
     ]
     for part in parts:
         digest.update(part.encode())

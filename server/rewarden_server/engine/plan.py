@@ -68,10 +68,14 @@ class Planner:
             raise InvalidParams("a use has either a name or a recipe, not both", path="use")
         spec = self.registry.resolve(use)
         given = dict(use.params)
+        if "view" in given and not spec.group and "response" not in spec.reads:
+            raise InvalidParams(f"verifier {spec.name!r} sees no text itself: give view to what it uses", path="params")
         view = view_of(given.pop("view")) if "view" in given else spec.default_view
         params = parse_params(spec, given)
         self._check_children(spec, params, (spec.name,))
-        ref = VerifierRef(name=spec.name, version=spec.version, fingerprint=fingerprint(spec, params, view))
+        children = [self.bind(child).ref.fingerprint for child in spec.children(params)] if spec.children else ()
+        moved = fingerprint(spec, params, view, children)
+        ref = VerifierRef(name=spec.name, version=spec.version, fingerprint=moved)
         return BoundUse(next(self._ids), spec, params, view, ref)
 
     def _check_children(self, spec: VerifierSpec, params: Any, trail: tuple[str, ...]) -> None:

@@ -210,9 +210,10 @@ class Scope:
             raise InvalidParams(f"verifier {spec.name!r} judges single samples, not groups", path="use")
         context = EngineContext(self, members[0].sample, (*trail, use))
         arguments = self._arguments(use, members[0].sample, context)
-        arguments["samples"] = list(members)
-        outcomes: Sequence[Outcome] = await call_orchestrator(spec, arguments)
-        return outcomes
+        # Each use has its own view: a recipe may look at the thought and consensus at the answer.
+        arguments["samples"] = [self._member(use, member.index, member.sample) for member in members]
+        outcomes: Sequence[Outcome | SampleError] = await call_orchestrator(spec, arguments)
+        return [failures.outcome_of(one) if isinstance(one, SampleError) else one for one in outcomes]
 
     def only_groups_wait(self) -> bool:
         """Whether all that is unfinished are members of group verifiers that wait for their siblings."""
@@ -255,8 +256,8 @@ class Scope:
         async with self.engine.orchestrations:
             started = time.monotonic()
             try:
-                viewed = [self._member(use, index, sample) for index, sample in members]
-                outcomes = await self.judge_group(use, viewed, ())
+                whole = [Member(index=index, response=None, sample=sample) for index, sample in members]
+                outcomes = await self.judge_group(use, whole, ())
             except Exception as error:  # noqa: BLE001 - named in failures.py
                 outcomes = [failures.outcome_of(error)] * len(members)
         result = Result(queue_s=started - queued, run_s=time.monotonic() - started)

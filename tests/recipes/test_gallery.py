@@ -1,0 +1,113 @@
+"""The recipes that ship: each loads, says where it comes from, and pays what its comment says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rewarden_verifiers.cases import load_cases
+from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
+from rewarden_verifiers.registry import GALLERY
+
+from .toys import ToyRegistry, run
+
+NAMES = sorted(path.stem for path in GALLERY.glob("*.yaml"))
+
+
+def shipped(name: str) -> Any:
+    return recipe_spec(load_recipe(GALLERY / f"{name}.yaml"), ToyRegistry(), name=name)
+
+
+def test_the_five_of_the_first_day_are_there() -> None:
+    assert {"accuracy", "accuracy_format", "cosine_length", "logic_rl", "soft_overlong"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_says_what_it_is_and_has_cases_of_every_kind(name: str) -> None:
+    recipe, spec = load_recipe(GALLERY / f"{name}.yaml"), shipped(name)
+    assert recipe.description
+    assert recipe.origin
+    assert recipe.parity
+    assert "reference" in recipe.inputs
+    assert (GALLERY / f"{name}.yaml").read_text().startswith("# ")
+    kinds = {case.kind for case in load_cases(spec)}
+    assert kinds >= {"full", "zero", "malformed", "hack"}
+    assert "partial" in kinds or name == "accuracy"
+
+
+@pytest.mark.parametrize(("response", "score"), [("answer 4", 1.0), ("answer 5", 0.0), ("so", 0.0)])
+async def test_accuracy(response: str, score: float) -> None:
+    assert (await run(shipped("accuracy"), response)).outcome.score == score
+
+
+@pytest.mark.parametrize(
+    ("response", "plain", "weighted"), [("- answer 4", 1.0, 1.0), ("- answer 5", 0.0, 0.1), ("answer 4", 0.0, -1.0)]
+)
+async def test_accuracy_format(response: str, plain: float, weighted: float) -> None:
+    spec = shipped("accuracy_format")
+    assert (await run(spec, response)).outcome.score == plain
+    judged = await run(spec, response, params={"format_reward": 0.1, "bad_format": -1})
+    assert judged.outcome.score == pytest.approx(weighted)
+    assert judged.outcome.passed is (response == "- answer 4")
+    assert judged.asked == (["format", "math"] if response.startswith("-") else ["format"])
+
+
+@pytest.mark.parametrize(
+    ("response", "score", "reason"),
+    [
+        ("- answer 4", 1 + 2, None),
+        ("- answer 5", 1 - 1.5, "wrong"),
+        ("- so", 1 - 2, "no_answer"),
+        ("answer 4", -1 - 2, "bad_format"),
+    ],
+)
+async def test_logic_rl(response: str, score: float, reason: str | None) -> None:
+    outcome = (await run(shipped("logic_rl"), response)).outcome
+    assert (outcome.score, outcome.reason) == (score, reason)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "right", "wrong"),
+    [
+        (0, 1.0, -1.0),
+        (1024, 0.9267767, -0.9267767),  # 0.5 + 0.25 * (1 + cos(pi/4))
+        (2048, 0.75, -0.75),
+        (3072, 0.5732233, -0.5732233),
+        (4096, -1.0, -1.0),
+        (9999, -1.0, -1.0),
+    ],
+)
+async def test_cosine_length(tokens: int, right: float, wrong: float) -> None:
+    spec = shipped("cosine_length")
+    for response, score in (("answer 4", right), ("answer 5", wrong)):
+        outcome = (await run(spec, response, token_count=tokens)).outcome
+        assert outcome.score == pytest.approx(score, abs=1e-6)
+        assert outcome.components["length"].score == outcome.score
+
+
+@pytest.mark.parametrize(("tokens", "penalty"), [(0, 0.0), (16384, 0.0), (17408, -0.25), (18432, -0.5), (20480, -1.0)])
+async def test_soft_overlong(tokens: int, penalty: float) -> None:
+    spec = shipped("soft_overlong")
+    for response, base in (("answer 4", 1.0), ("answer 5", -1.0)):
+        outcome = (await run(spec, response, token_count=tokens, finish_reason="stop")).outcome
+        assert (outcome.score, outcome.exclude) == (base + penalty, False)
+        assert outcome.components["length"].score == penalty
+
+
+async def test_soft_overlong_excludes_what_was_cut_off() -> None:
+    outcome = (await run(shipped("soft_overlong"), "answer 4", token_count=20480, finish_reason="length")).outcome
+    assert (outcome.score, outcome.exclude, outcome.exclude_reason) == (0.0, True, "truncated")
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_the_verifier_of_answers_may_be_another(name: str) -> None:
+    judged = await run(shipped(name), "- good", params={"verifier": "judge"}, token_count=1, finish_reason="stop")
+    assert judged.outcome.passed
+    assert "judge" in judged.asked
+    assert "math" not in judged.asked
+
+
+def test_gallery_files_are_named_like_their_recipes() -> None:
+    assert [load_recipe(Path(GALLERY / f"{name}.yaml")).name for name in NAMES] == NAMES

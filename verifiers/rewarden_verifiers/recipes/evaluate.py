@@ -1,0 +1,441 @@
+"""One sample's way through a recipe: run what is needed, when it is needed, and say how the score came about."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, NoReturn
+
+from rewarden.errors import InvalidParams, InvalidSample, PluginError
+from rewarden.types import Component, Outcome, Progress, Sample, Use
+from rewarden_verifiers.outcome import scored
+from rewarden_verifiers.recipes.check import Read
+from rewarden_verifiers.recipes.expression import EvaluationError, Expression, Known, as_cel
+from rewarden_verifiers.recipes.model import Candidate, LengthStep, Number, Recipe
+from rewarden_verifiers.recipes.shaping import CURVES, length_of
+
+Verify = Callable[[Candidate, Use], Awaitable[Outcome]]
+"""How a candidate's outcome for this sample is had."""
+
+_NEAR = 1e-9
+"""A score this close to an end of the range is at it: sums of weights are rarely exact."""
+
+
+class _Unscored(Exception):
+    """A component that the score needs has none."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class Run:
+    """The evaluation of a recipe for one sample. Made for one `outcome()`."""
+
+    def __init__(self, recipe: Recipe, sample: Sample, params: Any, progress: Progress | None, verify: Verify) -> None:
+        self._recipe = recipe
+        self._sample = sample
+        self._params = params
+        self._verify = verify
+        self._ran: dict[str, Outcome] = {}
+        self._order: list[str] = []
+        self._tried: dict[str, list[dict[str, Any]]] = {}
+        self._shaped: dict[str, Component] = {}
+        self._shaping: dict[str, Any] = {}
+        self._effective: dict[str, Any] = {}
+        self._flags: list[str] = []
+        self._known: dict[str, dict[str, Any]] = {
+            **known_before(params, progress),
+            "sample": _sample_fields(sample, recipe),
+            "schedule": {},
+        }
+
+    async def outcome(self) -> Outcome:
+        """The recipe's outcome. Raises InvalidSample for inputs that are missing, PluginError for a recipe's defect."""
+        require_inputs(self._recipe, self._sample, self._known)
+        notes: dict[str, Any] = {}
+        try:
+            base, reason = await self._table(notes)
+        except _Unscored as unscored:
+            if self._recipe.fallback is None:
+                return await self._unscored(unscored.name)
+            try:
+                base, reason = await self._number(self._recipe.fallback, "fallback"), None
+            except _Unscored:
+                return await self._unscored(unscored.name)
+            notes["fallback"] = unscored.name
+            self._flags.append("fallback_used")
+        try:
+            passed, side = await self._passed(base)
+        except _Unscored as unscored:
+            return await self._unscored(unscored.name)
+        score = base
+        for step in self._recipe.shaping:
+            score = await self._length(step, side, score)
+        if self._recipe.shaping:
+            notes["base_score"] = base
+            notes["shaping"] = self._shaping
+        return await self._scored(score, passed, reason, notes)
+
+    # --- the score ----------------------------------------------------------------------------------------------
+
+    async def _table(self, notes: dict[str, Any]) -> tuple[float, str | None]:
+        rows = self._recipe.rows
+        for place, row in enumerate(rows):
+            where = f"table[{place}]" if len(rows) > 1 else "score"
+            if row.when is not None:
+                await self._supply_all(row.when, f"{where}.when")
+                if not self._holds(row.when, f"{where}.when"):
+                    continue
+            if len(rows) > 1:
+                notes["row"] = place
+            return await self._number(row.score, where), row.reason
+        raise PluginError(f"recipe {self._recipe.name!r}: no row of the table holds")  # the last row has no `when`
+
+    async def _passed(self, base: float) -> tuple[bool | None, bool]:
+        """Whether the sample passed, as the verdict says it (None: no notion of it), and for shaping's sides."""
+        if self._recipe.passed is not None:
+            await self._supply_all(self._recipe.passed, "passed")
+            told = self._holds(self._recipe.passed, "passed")
+            return told, told
+        name = self._spokesman()
+        if name is None:
+            return None, base >= self._recipe.range[1]
+        return self._ran[name].passed if self._has_score(name) else self._passes(name), self._passes(name)
+
+    async def _length(self, step: LengthStep, side: bool, score: float) -> float:
+        numbers = step.correct if side else step.wrong
+        if numbers is None:
+            return score
+        where = f"shaping.{step.name}"
+        values = {name: await self._plain_number(value, f"{where}.{name}") for name, value in numbers.items()}
+        length = length_of(self._sample, step.by)
+        try:
+            value = CURVES[step.kind].call(length, **values)
+        except ValueError as error:
+            raise InvalidParams(f"recipe {self._recipe.name!r}: {where}: {error}", path="params") from None
+        term = await self._plain_number(step.weight, f"{where}.weight") * value + 0.0
+        if step.cap is not None:
+            cap = abs(await self._plain_number(step.cap, f"{where}.cap"))
+            term = min(max(term, -cap), cap)
+        self._shaped[step.name] = Component(status="scored", score=term, verifier=f"length.{step.kind}")
+        self._shaping[step.name] = {
+            "kind": step.kind,
+            "by": step.by,
+            "length": length,
+            "side": "correct" if side else "wrong",
+            "combine": step.combine,
+            "value": value,
+            "term": term,
+            **values,
+        }
+        return term if step.combine == "replace" else score + term
+
+    # --- what an expression needs -------------------------------------------------------------------------------
+
+    async def _number(self, expression: Expression, where: str) -> float:
+        await self._supply_all(expression, where)
+        try:
+            return expression.number(self._known)
+        except EvaluationError as error:
+            self._defect(where, error)
+
+    async def _plain_number(self, value: Number, where: str) -> float:
+        if not isinstance(value, Expression):
+            return value
+        found = await self._number(value, where)
+        if is_scheduled(value):
+            self._effective[where] = found
+        return found
+
+    def _holds(self, expression: Expression, where: str) -> bool:
+        try:
+            return expression.holds(self._known)
+        except EvaluationError as error:
+            self._defect(where, error)
+
+    def _defect(self, where: str, error: Exception) -> NoReturn:
+        raise PluginError(f"recipe {self._recipe.name!r}: {where}: {error}") from None
+
+    async def _supply_all(self, expression: Expression, where: str) -> None:
+        while True:
+            try:
+                lacking = expression.lacks(self._known)
+            except EvaluationError as error:
+                self._defect(where, error)
+            if not lacking:
+                return
+            await self._supply(lacking, where)
+
+    async def _supply(self, lacking: Sequence[Read], where: str) -> None:
+        names: list[str] = []
+        for read in lacking:
+            root, name = read.path[0], read.path[1]
+            if root in ("sample", "progress", "params"):
+                self._absent(read, where)
+            elif root == "schedule":
+                self._known["schedule"][name] = await self._scheduled(name)
+            elif root in self._ran:
+                raise _Unscored(root)  # it ran, and what is asked of it only a score has
+            elif root not in names:
+                names.append(root)
+        if len(names) == 1:
+            await self._judge(names[0])
+        elif names:
+            # All of them are certainly needed, and none waits for another.
+            # One that fails must not leave the others running unwatched: all are awaited, then it is raised.
+            ends = await asyncio.gather(*(self._judge(name) for name in names), return_exceptions=True)
+            for end in ends:
+                if end is not None:
+                    raise end
+        for name in names:
+            self._order.append(name)
+            self._known[name] = self._bound(name)
+
+    async def _scheduled(self, name: str) -> Any:
+        expression = self._recipe.schedule[name]
+        await self._supply_all(expression, f"schedule.{name}")
+        try:
+            found = expression.value(self._known)
+        except EvaluationError as error:
+            self._defect(f"schedule.{name}", error)
+        self._effective[name] = found
+        return found
+
+    def _absent(self, read: Read, where: str) -> NoReturn:
+        root = read.path[0]
+        path = ".".join(read.path[1:] if root == "sample" else read.path)
+        whose = "sample" if root == "sample" else "batch"
+        raise InvalidSample(
+            f"recipe {self._recipe.name!r} reads {read} in {where!r}, but the {whose} has no {path!r}", path=path
+        )
+
+    # --- components ---------------------------------------------------------------------------------------------
+
+    async def _judge(self, name: str) -> None:
+        tried: list[dict[str, Any]] = []
+        for candidate in self._recipe.components[name].candidates:
+            await self._supply_params(candidate)
+            try:
+                use = use_of(candidate, self._known, self._params)
+            except EvaluationError as error:
+                self._defect(f"uses.{name}", error)
+            outcome = await self._verify(candidate, use)
+            label = use.name or "recipe"
+            self._ran[name] = outcome
+            tried.append({"verifier": label, "status": outcome.status, "reason": outcome.reason})
+            if outcome.status == "scored":
+                break
+        self._tried[name] = tried
+
+    async def _supply_params(self, candidate: Candidate) -> None:
+        """Make all known that the candidate's parameters need, and note the values of scheduled ones."""
+        for path, expression in expressions_in(candidate.params, ".".join(map(str, (*candidate.path, "params")))):
+            await self._supply_all(expression, path)
+            if is_scheduled(expression):
+                self._effective[path] = expression.value(self._known)
+
+    def _has_score(self, name: str) -> bool:
+        return name in self._ran and self._ran[name].status == "scored"
+
+    def _score(self, name: str) -> float | None:
+        return self._ran[name].score if self._has_score(name) else self._recipe.components[name].default
+
+    def _passes(self, name: str) -> bool:
+        outcome, score = self._ran[name], self._score(name)
+        if self._has_score(name) and outcome.passed is not None:
+            return outcome.passed
+        return score is not None and score >= outcome.range[1]
+
+    def _bound(self, name: str) -> dict[str, Any]:
+        """What expressions see of a component. Without a score it has a status and nothing else."""
+        outcome = self._ran[name]
+        seen: dict[str, Any] = {"status": outcome.status}
+        if (score := self._score(name)) is None:
+            return seen
+        if not self._has_score(name) and "default_used" not in self._flags:
+            self._flags.append("default_used")
+        seen |= {"score": score, "passed": self._passes(name), "reason": outcome.reason, "fault": outcome.fault}
+        for field in self._recipe_reads(name) - seen.keys():
+            try:
+                seen[field] = as_cel(getattr(outcome, field))
+            except OverflowError as error:
+                self._defect(f"uses.{name}", error)
+        return seen
+
+    def _recipe_reads(self, name: str) -> set[str]:
+        return {path[1] for path in self._recipe.reads if path[0] == name}
+
+    def _spokesman(self) -> str | None:
+        """The component whose word on passing counts: the main one, or else the last that has a score."""
+        able = [name for name in self._order if self._score(name) is not None]
+        return self._recipe.main if self._recipe.main in able else able[-1] if able else None
+
+    def _decider(self, passed: bool | None) -> str | None:
+        """The component whose reason is the recipe's: short of passing, the last that did not pass."""
+        able = [name for name in self._order if self._score(name) is not None]
+        failed = [name for name in able if not self._passes(name)]
+        return failed[-1] if failed and not passed else self._spokesman()
+
+    # --- outcomes -----------------------------------------------------------------------------------------------
+
+    async def _scored(self, score: float, passed: bool | None, reason: str | None, notes: dict[str, Any]) -> Outcome:
+        low, high = self._recipe.range
+        slack = _NEAR * max(1.0, high - low)
+        if not low - slack <= score <= high + slack:
+            raise PluginError(
+                f"recipe {self._recipe.name!r}: the score {score:g} lies outside the declared range [{low:g}, {high:g}]"
+                ": declare a wider 'range', or bound it with clamp(…) or a shaping's 'cap'"
+            )
+        decider = self._decider(passed)
+        deciding = self._ran[decider] if decider is not None else None
+        main = self._ran.get(self._recipe.main)
+        excluded = await self._exclusion()
+        return scored(
+            min(max(score, low), high),
+            range=(low, high),
+            passed=passed,
+            reason=reason if reason is not None or deciding is None else deciding.reason,
+            # Where a default stood in for a failure, the failure's fault is not the policy's.
+            fault=deciding.fault if deciding is not None and deciding.status != "scored" else None,
+            raw=main.raw if main is not None else None,
+            components=self._components(),
+            steps=main.steps if main is not None else (),
+            feedback=main.feedback if main is not None else deciding.feedback if deciding is not None else None,
+            extracted=main.extracted if main is not None else None,
+            evidence=self._evidence(main, notes),
+            flags=self._all_flags(),
+            effective=self._effective,
+            exclude=excluded is not None,
+            exclude_reason=excluded,
+        )
+
+    async def _unscored(self, name: str) -> Outcome:
+        outcome = self._ran[name]
+        excluded = await self._exclusion()
+        return Outcome(
+            status=outcome.status,
+            range=self._recipe.range,
+            reason=outcome.reason,
+            fault=outcome.fault,
+            components=self._components(),
+            feedback=outcome.feedback,
+            evidence=self._evidence(outcome, {"unscored": name}),
+            flags=self._all_flags(),
+            effective=self._effective,
+            exclude=excluded is not None,
+            exclude_reason=excluded,
+        )
+
+    async def _exclusion(self) -> str | None:
+        for place, exclusion in enumerate(self._recipe.exclude):
+            where = f"exclude[{place}]"
+            try:
+                await self._supply_all(exclusion.when, where)
+            except _Unscored:
+                continue  # what cannot be told excludes nothing
+            if self._holds(exclusion.when, where):
+                return exclusion.reason
+        return None
+
+    def _components(self) -> dict[str, Component]:
+        found: dict[str, Component] = {}
+        for name in self._order:
+            outcome, tried = self._ran[name], self._tried[name]
+            found[name] = Component(
+                status=outcome.status,
+                score=outcome.score,
+                reason=outcome.reason,
+                fault=outcome.fault,
+                verifier=tried[-1]["verifier"],
+            )
+        return {**found, **self._shaped}
+
+    def _evidence(self, main: Outcome | None, notes: dict[str, Any]) -> dict[str, Any]:
+        cascades = {name: tried for name, tried in self._tried.items() if len(tried) > 1}
+        if cascades:
+            notes["cascade"] = cascades
+        return {**(main.evidence if main is not None else {}), **({"recipe": notes} if notes else {})}
+
+    def _all_flags(self) -> tuple[str, ...]:
+        flags = [flag for name in self._order for flag in self._ran[name].flags]
+        return tuple(dict.fromkeys([*flags, *self._flags]))
+
+
+def known_before(params: Any, progress: Progress | None) -> dict[str, dict[str, Any]]:
+    """What is known before anything runs: the recipe's parameters and the progress of training."""
+    told: dict[str, Any] = {}
+    if progress is not None:
+        told["step"] = float(progress.step)
+        if progress.total_steps is not None:
+            told["total_steps"] = float(progress.total_steps)
+            told["fraction"] = min(progress.step / progress.total_steps, 1.0) if progress.total_steps > 0 else 1.0
+    own = {field.name: as_cel(getattr(params, field.name)) for field in fields(params)} if params is not None else {}
+    return {"params": own, "progress": told}
+
+
+def use_of(candidate: Candidate, known: Known, params: Any) -> Use:
+    """The use of a candidate, its expressions replaced by their values. Raises EvaluationError."""
+    name = candidate.name
+    if isinstance(name, Expression):
+        name = str(_value(name, known, params))
+    return Use(name=name, recipe=candidate.recipe, params=_filled(candidate.params, known, params))
+
+
+def expressions_in(params: Any, path: str) -> list[tuple[str, Expression]]:
+    """Every expression in the parameters of a candidate, with its path."""
+    if isinstance(params, Expression):
+        return [(path, params)]
+    items: Any = (
+        params.items() if isinstance(params, Mapping) else enumerate(params) if isinstance(params, list) else ()
+    )
+    return [found for key, item in items for found in expressions_in(item, f"{path}.{key}")]
+
+
+def is_scheduled(expression: Expression) -> bool:
+    """Whether the value changes with training."""
+    return any(read.path[0] in ("progress", "schedule") for read in expression.reads)
+
+
+def require_inputs(recipe: Recipe, sample: Sample, known: Known) -> None:
+    """Raises InvalidSample, naming the field, before anything runs, where a declared input is missing."""
+    for name in recipe.inputs:
+        field, _, key = name.partition(".")
+        if field == "progress":
+            present = bool(known["progress"])
+        else:
+            value = getattr(sample, field)
+            present = value is not None and (not key or key in value)
+        if not present:
+            raise InvalidSample(f"recipe {recipe.name!r} needs the input {name!r}", path=name)
+
+
+def _filled(value: Any, known: Known, params: Any) -> Any:
+    if isinstance(value, Expression):
+        return _value(value, known, params)
+    if isinstance(value, Mapping):
+        return {key: _filled(item, known, params) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, known, params) for item in value]
+    return value
+
+
+def _value(expression: Expression, known: Known, params: Any) -> Any:
+    # A parameter that is handed on as it is keeps its type: a whole number stays one.
+    read = expression.plain()
+    if read is not None and read.path[0] == "params":
+        return getattr(params, read.path[1])
+    return expression.value(known)
+
+
+def _sample_fields(sample: Sample, recipe: Recipe) -> dict[str, Any]:
+    found: dict[str, Any] = {"metadata": {}, "signals": {}}
+    for field in {path[1] for path in recipe.reads if path[0] == "sample"}:
+        value = getattr(sample, field)
+        if value is not None:
+            try:
+                found[field] = as_cel(value)
+            except OverflowError:
+                raise InvalidSample(f"{field} holds a number beyond the range of a double", path=field) from None
+    return found

@@ -1,0 +1,66 @@
+"""The verifier functions of a recipe: for single samples, and for groups where a component judges groups."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from rewarden.errors import SampleError
+from rewarden.types import Outcome, Progress, Sample, Use
+from rewarden_verifiers.contract import Context, Member
+from rewarden_verifiers.recipes.evaluate import Run
+from rewarden_verifiers.recipes.model import Candidate, Recipe
+
+Groups = Mapping[tuple[str | int, ...], bool]
+"""For the place of each candidate whether it judges groups."""
+
+
+def for_samples(recipe: Recipe) -> Callable[..., Awaitable[Outcome]]:
+    """A recipe all of whose components judge single samples."""
+
+    async def judge(sample: Sample, progress: Progress | None, ctx: Context, params: Any = None) -> Outcome:
+        async def verify(candidate: Candidate, use: Use) -> Outcome:
+            return await ctx.verify(use)
+
+        return await Run(recipe, sample, params, progress, verify).outcome()
+
+    return judge
+
+
+def for_groups(recipe: Recipe, groups: Groups) -> Callable[..., Awaitable[Sequence[Outcome | SampleError]]]:
+    """A recipe with a component that judges groups: that one runs once, for all members, when the first needs it."""
+
+    async def judge(
+        samples: Sequence[Member], progress: Progress | None, ctx: Context, params: Any = None
+    ) -> Sequence[Outcome | SampleError]:
+        whole: dict[tuple[str | int, ...], asyncio.Future[Sequence[Outcome]]] = {}
+
+        async def of_member(place: int, member: Member) -> Outcome | SampleError:
+            async def verify(candidate: Candidate, use: Use) -> Outcome:
+                if not groups[candidate.path]:
+                    return await ctx.verify(use, sample=member.sample)
+                if candidate.path not in whole:
+                    whole[candidate.path] = asyncio.ensure_future(ctx.verify_group(use, samples))
+                # Shielded: a member that leaves must not take the group's work with it.
+                return (await asyncio.shield(whole[candidate.path]))[place]
+
+            try:
+                return await Run(recipe, member.sample, params, progress, verify).outcome()
+            except SampleError as error:
+                return error
+
+        try:
+            members = [of_member(place, member) for place, member in enumerate(samples)]
+            ends = await asyncio.gather(*members, return_exceptions=True)
+            outcomes: list[Outcome | SampleError] = []
+            for end in ends:
+                if isinstance(end, BaseException) and not isinstance(end, SampleError):
+                    raise end
+                outcomes.append(end)
+            return outcomes
+        finally:
+            for task in whole.values():
+                task.cancel()
+
+    return judge

@@ -1,0 +1,229 @@
+"""From YAML to a recipe, and from a recipe to a verifier that the registry knows like any other.
+
+What is wrong is found here, before a sample is judged: the syntax, unknown fields, names and types in expressions,
+unknown verifiers, wrong parameters, and recipes that use each other in a circle.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from annotated_types import Ge, Le
+
+from rewarden.errors import InvalidParams, UnknownVerifier
+from rewarden.types import Progress, Use
+from rewarden_verifiers.contract import Determinism, VerifierSpec
+from rewarden_verifiers.recipes import judge
+from rewarden_verifiers.recipes.evaluate import known_before, use_of
+from rewarden_verifiers.recipes.expression import EvaluationError, Known
+from rewarden_verifiers.recipes.model import Candidate, Parameter, Recipe
+from rewarden_verifiers.recipes.reader import read_recipe
+from rewarden_verifiers.recipes.source import RecipeError, Source, read_yaml
+from rewarden_verifiers.schema import parse_params
+from rewarden_verifiers.view import view_of
+
+if TYPE_CHECKING:
+    from rewarden_verifiers.registry import Registry
+
+_loading: ContextVar[tuple[str, ...]] = ContextVar("_loading", default=())
+"""The recipes that are being loaded, each because of the one before."""
+
+_DETERMINISM: tuple[Determinism, ...] = ("exact", "tolerance", "sampled", "stateful")
+
+
+def load_recipe(path: str | os.PathLike[str]) -> Recipe:
+    """The recipe of a file. Raises RecipeError with the file and line of what is wrong."""
+    file = os.fspath(path)
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecipeError(f"{file}: cannot be read: {error}", file=file) from None
+    data, source = read_yaml(text, file)
+    return read_recipe(data, source)
+
+
+def parse_recipe(recipe: Mapping[str, Any] | str) -> Recipe:
+    """An inline recipe: a mapping, or YAML text. Raises InvalidParams with the path in the recipe."""
+    if isinstance(recipe, str):
+        data, source = read_yaml(recipe, None)
+        return read_recipe(data, source)
+    return read_recipe(recipe, Source())
+
+
+def recipe_spec(recipe: Recipe, registry: Registry, name: str | None = None) -> VerifierSpec:
+    """The recipe as a verifier. `name` is the one it is registered by, which must be its own.
+
+    Raises what the recipe's source raises (RecipeError with file and line, or InvalidParams) for verifiers that are
+    unknown, parameters that they refuse, a mixed-up name, and circles; MissingDependency and the like pass through.
+    """
+    if name is not None and name != recipe.name:
+        raise recipe.source.problem(("name",), f"the recipe is registered as {name!r}: use one name for both")
+    trail = _loading.get()
+    if recipe.name in trail:
+        circle = " → ".join([*trail[trail.index(recipe.name) :], recipe.name])
+        raise recipe.source.problem(("uses",), f"recipes use each other in a circle: {circle}")
+    token = _loading.set((*trail, recipe.name))
+    try:
+        children = _children(recipe, registry)
+    finally:
+        _loading.reset(token)
+    return _spec(recipe, children, registry)
+
+
+def _children(recipe: Recipe, registry: Registry) -> dict[tuple[str | int, ...], VerifierSpec]:
+    """The verifiers that the recipe uses by default, by the place of the use."""
+    params = _params_type(recipe)
+    known = _typical(recipe, params() if params is not None else None)
+    found: dict[tuple[str | int, ...], VerifierSpec] = {}
+    for component in recipe.components.values():
+        for candidate in component.candidates:
+            found[candidate.path] = _child(recipe, candidate, known, registry)
+    return found
+
+
+def _child(recipe: Recipe, candidate: Candidate, known: _Typical, registry: Registry) -> VerifierSpec:
+    path = candidate.path
+    place = (*path, "name") if candidate.recipe is None else (*path, "recipe")
+    try:
+        use = use_of(candidate, known.known, known.params)
+        spec = registry.resolve(use)
+    except (UnknownVerifier, RecipeError) as error:
+        raise recipe.source.problem(place, error.message) from None
+    except InvalidParams as error:
+        raise recipe.source.problem(place, error.message.removeprefix("recipe: ")) from None
+    except EvaluationError as error:
+        raise recipe.source.problem(path, str(error)) from None
+    try:
+        _check_params(spec, use)
+    except InvalidParams as error:
+        inner = str(error.details.get("path", "params")).split(".")
+        raise recipe.source.problem((*path, *inner), error.message) from None
+    return spec
+
+
+def _check_params(spec: VerifierSpec, use: Use) -> None:
+    given = dict(use.params)
+    if "view" in given:
+        view_of(given.pop("view"))
+    parse_params(spec, given)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Typical:
+    """What stands for the values of a sample when a recipe is checked: its parameters, at the first step."""
+
+    known: Known
+    params: Any
+
+
+def _typical(recipe: Recipe, params: Any) -> _Typical:
+    known = known_before(params, Progress(step=0, total_steps=1))
+    scheduled: dict[str, Any] = {}
+    for name, expression in recipe.schedule.items():
+        try:
+            scheduled[name] = expression.value(known)
+        except EvaluationError as error:
+            raise recipe.source.problem(("schedule", name), str(error)) from None
+    return _Typical({**known, "schedule": scheduled}, params)
+
+
+def _params_type(recipe: Recipe) -> type | None:
+    """The recipe's parameters as a frozen dataclass, so that they have a schema like any verifier's."""
+    if not recipe.params:
+        return None
+    fields: list[tuple[str, Any, Any]] = []
+    for parameter in recipe.params.values():
+        default = parameter.default
+        field = (
+            dataclasses.field(default_factory=lambda value=default: value)  # type: ignore[misc]
+            if isinstance(default, (list, dict))
+            else dataclasses.field(default=default)
+        )
+        fields.append((parameter.name, _annotation(parameter), field))
+    return dataclasses.make_dataclass(f"{recipe.name}_params", fields, frozen=True, kw_only=True)
+
+
+_PYTHON: Mapping[str, Any] = {
+    "number": float,
+    "integer": int,
+    "string": str,
+    "boolean": bool,
+    "object": dict[str, Any],
+    "list": list[Any],
+}
+
+
+def _annotation(parameter: Parameter) -> Any:
+    if parameter.choices:
+        return Literal[parameter.choices]
+    annotation = _PYTHON[parameter.type]
+    for mark, bound in ((Ge, parameter.low), (Le, parameter.high)):
+        if bound is not None:
+            annotation = Annotated[annotation, mark(bound)]
+    return annotation
+
+
+def _spec(recipe: Recipe, children: Mapping[tuple[str | int, ...], VerifierSpec], registry: Registry) -> VerifierSpec:
+    specs = list(children.values())
+    group = any(spec.group for spec in specs)
+    params_type = _params_type(recipe)
+    groups = {path: spec.group for path, spec in children.items()}
+    own = ("params",) if params_type is not None else ()
+
+    def uses(params: Any) -> list[Use]:
+        known = _typical(recipe, params)
+        found: list[Use] = []
+        for component in recipe.components.values():
+            for candidate in component.candidates:
+                try:
+                    use = use_of(candidate, known.known, known.params)
+                except EvaluationError as error:
+                    raise InvalidParams(f"recipe {recipe.name!r}: {component.name!r}: {error}", path="params") from None
+                if candidate.name is not None and registry.resolve(use).group != groups[candidate.path]:
+                    kind = "groups" if groups[candidate.path] else "single samples"
+                    raise InvalidParams(
+                        f"recipe {recipe.name!r}: {component.name!r} must judge {kind}, which {use.name!r} does not",
+                        path="params",
+                    )
+                found.append(use)
+        return found
+
+    only = recipe.rows[0].score.plain() if len(recipe.rows) == 1 and not recipe.shaping else None
+    score_itself = only is not None and only.path[1] == "score"
+    return VerifierSpec(
+        name=recipe.name,
+        version=recipe.version,
+        function=judge.for_groups(recipe, groups) if group else judge.for_samples(recipe),
+        reads=("samples" if group else "sample", "progress", "ctx", *own),
+        params_type=params_type,
+        reference_type=Any,
+        reference_required="reference" in recipe.inputs,
+        orchestrates=True,
+        group=group,
+        inline=False,
+        graded=not score_itself or any(spec.graded for spec in specs),
+        determinism=max((spec.determinism for spec in specs), key=_DETERMINISM.index, default="exact"),
+        requires=tuple(sorted({need for spec in specs for need in spec.requires})),
+        libraries=("common-expression-language", *sorted({name for spec in specs for name in spec.libraries})),
+        children=uses,
+        score_range=recipe.range,
+        module=judge.__name__,
+        summary=recipe.description.split("\n", 1)[0],
+        doc=_doc(recipe),
+        source_text=recipe.canonical,
+        extra={"cases_folder": str(Path(recipe.source.file).parent)} if recipe.source.file is not None else {},
+    )
+
+
+def _doc(recipe: Recipe) -> str:
+    parts = [recipe.description]
+    if recipe.origin:
+        parts.append(f"Source: {recipe.origin}")
+    if recipe.parity is not None:
+        parts.append(f"Parity: {recipe.parity}")
+    return "\n\n".join(parts)

@@ -1,0 +1,109 @@
+"""A recipe as frozen data: what stood in the YAML, checked and with its expressions compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rewarden_verifiers.recipes.expression import Expression
+from rewarden_verifiers.recipes.source import Source
+
+Parity = Literal["verified", "reading", "mapped"]
+"""How close to the published system: run against its code, read against its code, or made from its description."""
+
+Number = float | Expression
+"""A number, or an expression over `params`, `schedule`, `progress` and `sample` that yields one."""
+
+Unit = Literal["tokens", "characters", "words"]
+Combine = Literal["add", "replace"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A parameter of the recipe, which `Use.params` may set. `low` and `high` bound numbers, `choices` lists values."""
+
+    name: str
+    type: Literal["number", "integer", "string", "boolean", "object", "list"]
+    default: Any
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[Any, ...] = ()
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A verifier that a component may be judged by. `params` may hold expressions in place of values."""
+
+    path: tuple[str | int, ...]
+    name: str | Expression | None = None
+    recipe: Mapping[str, Any] | None = None
+    params: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """A named part of the recipe: the first candidate that scores, or `default` where none does."""
+
+    name: str
+    candidates: tuple[Candidate, ...]
+    default: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A row of an outcome table; `when` is None in the last one. A plain score is a table of one row."""
+
+    score: Expression
+    when: Expression | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exclusion:
+    """When a trainer should leave the sample out, and why."""
+
+    when: Expression
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthStep:
+    """A shaping by length. `correct` and `wrong` are the curve's numbers on that side; None: not shaped."""
+
+    name: str
+    kind: Literal["linear", "cosine", "soft_overlong"]
+    by: Unit
+    correct: Mapping[str, Number] | None
+    wrong: Mapping[str, Number] | None
+    combine: Combine = "add"
+    weight: Number = 1.0
+    cap: Number | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """See docs/recipes.md for what each field means. `reads` lists every value that an expression may
+    read, as `(root, field, …)`; `canonical` is the text that the fingerprint covers.
+    """
+
+    name: str
+    version: str
+    description: str
+    origin: str
+    parity: Parity | None
+    range: tuple[float, float]
+    inputs: tuple[str, ...]
+    params: Mapping[str, Parameter]
+    schedule: Mapping[str, Expression]
+    components: Mapping[str, Component]
+    main: str
+    rows: tuple[Row, ...]
+    passed: Expression | None
+    shaping: tuple[LengthStep, ...]
+    fallback: Expression | None
+    exclude: tuple[Exclusion, ...]
+    reads: tuple[tuple[str, ...], ...]
+    canonical: str
+    source: Source
