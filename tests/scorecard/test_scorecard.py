@@ -9,7 +9,8 @@ import pytest
 
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_server.scorecard import load_rows, score, wilson
+from rewarden_server.scorecard import load_rows, score
+from rewarden_verifiers.group.statistics import wilson
 from tests.scorecard import manifest
 
 FILES = sorted(manifest.FOLDER.glob("*.jsonl"))

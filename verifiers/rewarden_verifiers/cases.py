@@ -1,6 +1,6 @@
 """A verifier's documentation by example: `<name>.cases.jsonl` beside its module, one case a line.
 
-    {"kind", "title", "sample" | "samples", "params"?, "expect" | list of them, "why"}
+    {"kind", "title", "sample" | "samples", "params"?, "expect": one for all samples or a list of them, "why"}
 
 `kind` is `full`, `zero`, `malformed`, `hack`, and `partial` for graded verifiers. `expect` is matched field by field
 against the verdict: a plain value is equality, `{"min", "max"}` bounds a number, `{"has": x}` asks that a list holds
@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
+from rewarden.types import Verdict
 from rewarden_verifiers.contract import VerifierSpec
 
 KINDS = ("full", "zero", "malformed", "hack", "partial")
+_VERDICT_FIELDS = {item.name for item in fields(Verdict)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +38,9 @@ class Case:
 
 
 def cases_path(spec: VerifierSpec, folder: Path | None = None) -> Path | None:
-    """Where a verifier's cases lie: beside its module; None when the module is no file."""
+    """Where a verifier's cases lie: beside its module, or a recipe's YAML; None when the module is no file."""
+    if folder is None and "cases_folder" in spec.extra:
+        folder = Path(spec.extra["cases_folder"])
     if folder is not None:
         return folder / f"{spec.name}.cases.jsonl"
     found = importlib.util.find_spec(spec.module)
@@ -53,23 +58,44 @@ def load_cases(spec: VerifierSpec, folder: Path | None = None) -> list[Case]:
     if path is None or not path.exists():
         return []
     found: list[Case] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    titles: set[str] = set()
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
         if line.strip():
-            found.append(_case(json.loads(line), spec.name, f"{path.name}:{number}"))
+            where = f"{path.name}:{number}"
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise ValueError(f"{where}: {error}") from None
+            case = _case(row, spec.name, where)
+            if case.title in titles:
+                raise ValueError(f"{where}: the title {case.title!r} is taken; titles tell cases apart")
+            titles.add(case.title)
+            found.append(case)
     return found
 
 
-def _case(row: Mapping[str, Any], verifier: str, where: str) -> Case:
+def _case(row: Any, verifier: str, where: str) -> Case:
     known = {"kind", "title", "sample", "samples", "params", "expect", "why"}
+    if not isinstance(row, Mapping):
+        raise ValueError(f"{where}: a case is an object")
     if unknown := set(row) - known:
         raise ValueError(f"{where}: unknown keys {sorted(unknown)}")
-    if row.get("kind") not in KINDS:
+    if missing := {"kind", "title", "expect", "why"} - set(row):
+        raise ValueError(f"{where}: {', '.join(sorted(missing))} must be given")
+    if ("sample" in row) == ("samples" in row):
+        raise ValueError(f"{where}: give either sample or samples")
+    if row["kind"] not in KINDS:
         raise ValueError(f"{where}: kind must be one of {', '.join(KINDS)}")
     samples = tuple(row["samples"]) if "samples" in row else (row["sample"],)
     expect = row["expect"]
     expects = tuple(expect) if isinstance(expect, list) else (expect,) * len(samples)
     if len(expects) != len(samples):
         raise ValueError(f"{where}: {len(samples)} samples but {len(expects)} expectations")
+    for wanted in expects:
+        if not wanted or (strange := set(wanted) - _VERDICT_FIELDS):
+            raise ValueError(
+                f"{where}: expect must name fields of a verdict, not {sorted(strange) if wanted else '{}'}"
+            )
     return Case(
         verifier=verifier,
         kind=row["kind"],
@@ -77,7 +103,7 @@ def _case(row: Mapping[str, Any], verifier: str, where: str) -> Case:
         samples=samples,
         expects=expects,
         params=row.get("params", {}),
-        why=row.get("why", ""),
+        why=row["why"],
     )
 
 
@@ -87,18 +113,22 @@ def mismatches(expect: Mapping[str, Any], verdict: Mapping[str, Any], path: str 
     for name, wanted in expect.items():
         got = verdict.get(name)
         where = f"{path}{name}"
-        if isinstance(wanted, Mapping) and set(wanted) <= {"min", "max"} and wanted:
+        if isinstance(wanted, Mapping) and wanted and set(wanted) <= {"min", "max"}:
             low, high = wanted.get("min", float("-inf")), wanted.get("max", float("inf"))
-            if not isinstance(got, (int, float)) or not low <= got <= high:
+            if not _number(got) or not low <= got <= high:
                 found.append(f"{where}: {got!r} is not within [{low}, {high}]")
         elif isinstance(wanted, Mapping) and set(wanted) == {"has"}:
-            if not isinstance(got, Sequence) or wanted["has"] not in got:
+            if not isinstance(got, (list, tuple)) or wanted["has"] not in got:
                 found.append(f"{where}: {got!r} does not hold {wanted['has']!r}")
         elif isinstance(wanted, Mapping) and isinstance(got, Mapping):
             found.extend(mismatches(wanted, got, f"{where}."))
-        elif isinstance(wanted, float) and isinstance(got, (int, float)):
-            if abs(wanted - got) > 1e-9:
+        elif _number(wanted) and _number(got):
+            if not math.isclose(wanted, got, rel_tol=1e-9, abs_tol=1e-9):
                 found.append(f"{where}: {got!r} is not {wanted!r}")
-        elif wanted != got:
+        elif wanted != got or isinstance(wanted, bool) != isinstance(got, bool):
             found.append(f"{where}: {got!r} is not {wanted!r}")
     return found
+
+
+def _number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -66,8 +66,10 @@ class Member:
 class AsyncEquivalence(Protocol):
     """An `Equivalence` whose work runs in the cpu workers, each item by itself, so that none harms its neighbours."""
 
-    async def read(self, texts: Sequence[str]) -> Sequence[tuple[str, str | None] | None]:
-        """For each viewed response its (answer, key), or None where there is no answer."""
+    async def read(self, texts: Sequence[str]) -> Sequence[tuple[str, str | None] | SampleError | None]:
+        """For each viewed response its (answer, key); None where there is no answer; an error where reading failed for
+        a reason that is not the text's, so that nobody knows what it says.
+        """
 
     async def same(self, pairs: Sequence[tuple[str, str]]) -> Sequence[bool | None]:
         """For each pair whether the answers are equal; None where that cannot be told."""
@@ -83,7 +85,7 @@ class Context(Protocol):
         """
 
     async def verify_group(self, use: Use, members: Sequence[Member]) -> Sequence[Outcome]:
-        """A group verifier's outcomes for the members, in order."""
+        """The members' outcomes, in order: by a group verifier at once, by any other each for itself."""
 
     def equivalence(self, use: Use) -> AsyncEquivalence | None:
         """The sameness that a verifier declares, or None where it declares none."""

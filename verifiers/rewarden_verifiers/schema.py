@@ -23,7 +23,8 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
 
 
 def _message(error: ValidationError, root: str) -> tuple[str, str]:
-    first = error.errors(include_url=False, include_input=False)[0]
+    # Of a union's errors, the one that went deepest is of the form that was meant.
+    first = max(error.errors(include_url=False, include_input=False), key=lambda found: len(found["loc"]))
     path = root + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
     if first["type"] == "unexpected_keyword_argument":
         return path, f"{path}: there is no such field"

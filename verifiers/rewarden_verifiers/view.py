@@ -4,12 +4,18 @@ A response is plain text or chat messages. The view takes the last assistant mes
 tokens, and returns the part after the closed thought (`final`, the default), everything (`full`), or the thought
 alone (`thinking`). A thought that never closes is no answer: a policy that is still thinking has not answered, even
 when a boxed candidate stands in the thought.
+
+A thought that the chat server already set apart (`reasoning_content` or `reasoning` of the message) is a closed one;
+`full` shows it between the tags. Where the chat template itself wrote the opening tag (`starts_open`), `full` puts it
+back, so that `format` judges what the policy and the template wrote together.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from rewarden.errors import InvalidParams, InvalidSample
@@ -77,9 +83,13 @@ def view_of(params: Any) -> View:
     if not isinstance(params.get("starts_open", False), bool):
         raise InvalidParams("view.starts_open must be true or false", path="view.starts_open")
     tokens = params.get("special_tokens", SPECIAL_TOKENS)
-    if isinstance(tokens, str) or not all(isinstance(t, str) and t for t in tokens):
+    listed = isinstance(tokens, Sequence) and not isinstance(tokens, str)
+    if not listed or not all(isinstance(token, str) and token for token in tokens):
         raise InvalidParams("view.special_tokens must be a list of non-empty strings", path="view.special_tokens")
-    return View(**{**params, "special_tokens": tuple(tokens)})
+    view = View(**{**params, "special_tokens": tuple(tokens)})
+    if view.open == view.close:
+        raise InvalidParams("view.open and view.close must differ", path="view.close")
+    return view
 
 
 def plain(text: Text, path: str = "response") -> str:
@@ -87,21 +97,33 @@ def plain(text: Text, path: str = "response") -> str:
 
     Raises InvalidSample when messages hold no assistant message or content of an unknown form.
     """
-    if isinstance(text, str):
-        return text
-    for message in reversed(text):
-        if message.get("role") == "assistant":
-            content = _content(message.get("content"), path)
-            thought = message.get("reasoning_content") or message.get("reasoning")
-            return f"<think>{thought}</think>{content}" if isinstance(thought, str) and thought else content
-    raise InvalidSample(f"{path} has no message with role 'assistant'", path=path)
+    thought, content = _last(text, path)
+    return content if thought is None else f"{DEFAULT_VIEW.open}{thought}{DEFAULT_VIEW.close}{content}"
 
 
 def transcript(text: Text, path: str = "prompt") -> str:
     """All messages' contents joined by blank lines, or the plain text: what a verifier that reads `prompt` gets."""
     if isinstance(text, str):
         return text
-    return "\n\n".join(_content(message.get("content"), path) for message in text)
+    return "\n\n".join(_content(_message(message, path).get("content"), path) for message in text)
+
+
+def _last(text: Text, path: str) -> tuple[str | None, str]:
+    """The last assistant message: its thought, where the chat server set it apart, and its content."""
+    if isinstance(text, str):
+        return None, text
+    for item in reversed(text):
+        message = _message(item, path)
+        if message.get("role") == "assistant":
+            thought = message.get("reasoning_content") or message.get("reasoning")
+            return (thought if isinstance(thought, str) else None), _content(message.get("content"), path)
+    raise InvalidSample(f"{path} has no message with role 'assistant'", path=path)
+
+
+def _message(item: Any, path: str) -> Mapping[str, Any]:
+    if isinstance(item, Mapping):
+        return item
+    raise InvalidSample(f"{path}: a message must be an object with 'role' and 'content'", path=path)
 
 
 def _content(content: Any, path: str) -> str:
@@ -122,24 +144,52 @@ def _content(content: Any, path: str) -> str:
     raise InvalidSample(f"{path}: a message's content must be text or a list of parts", path=path)
 
 
+@lru_cache(maxsize=64)
+def _token_pattern(tokens: tuple[str, ...]) -> re.Pattern[str]:
+    # The longest first, so that a token that begins another does not leave the other's end standing.
+    return re.compile("|".join(re.escape(token) for token in sorted(tokens, key=len, reverse=True)))
+
+
+@lru_cache(maxsize=64)
+def _first_characters(tokens: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(token[0] for token in tokens)
+
+
+def _stripped(text: str, tokens: tuple[str, ...]) -> str:
+    # Looking for one character is far cheaper than looking for ten tokens, and most texts hold none. One pass: what
+    # the removal of a token joins together is text, not a token.
+    for char in _first_characters(tokens):
+        if char in text:
+            return _token_pattern(tokens).sub("", text)
+    return text
+
+
 def apply_view(response: Text, view: View = DEFAULT_VIEW) -> Viewed:
     """The part of the response that `view` names. Raises InvalidSample for messages without an assistant."""
-    text = plain(response)
-    for token in view.special_tokens:
-        if token in text:
-            text = text.replace(token, "")
+    thought, text = (None, response) if isinstance(response, str) else _last(response, "response")
+    if view.special_tokens:
+        text = _stripped(text, view.special_tokens)
+        thought = None if thought is None else _stripped(thought, view.special_tokens)
     if view.part == "full":
+        if thought is not None:
+            return Viewed(f"{view.open}{thought}{view.close}{text}")
+        if view.starts_open and not text.lstrip().startswith(view.open):
+            return Viewed(view.open + text)
         return Viewed(text)
-    opened, closed = text.find(view.open), text.rfind(view.close)
+    if thought is not None and view.part == "thinking":
+        return Viewed(thought)
+    starts_open = view.starts_open and thought is None
+    closed = text.rfind(view.close)
     if view.part == "final":
         if closed >= 0:
             if text.find(view.open, closed) >= 0:  # a second thought, still open
                 return Viewed(None, "unclosed_thought")
             return Viewed(text[closed + len(view.close) :])
-        if view.starts_open or opened >= 0:
+        if starts_open or view.open in text:
             return Viewed(None, "unclosed_thought")
         return Viewed(text)
+    opened = text.find(view.open)
     if closed < 0:
-        return Viewed(None, "unclosed_thought" if opened >= 0 or view.starts_open else "no_thought")
+        return Viewed(None, "unclosed_thought" if opened >= 0 or starts_open else "no_thought")
     # Without an opening tag the chat template opened the thought: it begins with the response.
     return Viewed(text[opened + len(view.open) if 0 <= opened < closed else 0 : closed])

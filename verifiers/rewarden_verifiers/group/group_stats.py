@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -14,26 +13,38 @@ from rewarden_verifiers.group.statistics import describe
 from rewarden_verifiers.outcome import scored
 from rewarden_verifiers.uses import UseLike, parse_use
 
+Score = Literal["own", "pass_rate", "fail_rate", "mean", "best", "all_pass", "any_pass", "centred", "standardised"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupStatsParams:
     """Options of `group_stats`.
 
     use: the verifier or recipe that judges each member.
-    score: what a member's score is: `own` (its own), `pass_rate` or `fail_rate` (of its group), `centred` (its own
-        minus the group's mean), `standardised` (that over the standard deviation; 0 where all are equal).
+    score: what a member's score is: `own` (its own), `pass_rate` or `fail_rate` (of its group; the latter rewards
+        whoever posed the problem), `mean` or `best` (of its group's scores), `all_pass` or `any_pass` (1 or 0, of the
+        scored members), `centred` (its own minus the group's mean), `standardised` (that over the standard deviation;
+        0 where all are equal).
     ddof: degrees of freedom taken off in the standard deviation (0: of these members; 1: of the policy).
     ks: the k of pass@k; default: powers of two up to the scored members.
+    pass_threshold: the least score that passes; default: as the verifier of `use` says, or full marks where it has no
+        notion of passing.
+    exclude_std_at_most: ask the trainer to leave out groups whose standard deviation is at most this; 0.0: groups in
+        which all scores are equal, from which methods that compare siblings learn nothing; default: none.
     """
 
     use: UseLike
-    score: Literal["own", "pass_rate", "fail_rate", "centred", "standardised"] = "own"
+    score: Score = "own"
     ddof: Literal[0, 1] = 0
     ks: tuple[int, ...] | None = None
+    pass_threshold: float | None = None
+    exclude_std_at_most: float | None = None
 
     def __post_init__(self) -> None:
         if self.ks is not None and any(k < 1 for k in self.ks):
             raise InvalidParams("params.ks must hold whole numbers from 1", path="params.ks")
+        if self.exclude_std_at_most is not None and not self.exclude_std_at_most >= 0:
+            raise InvalidParams("params.exclude_std_at_most must be at least 0", path="params.exclude_std_at_most")
 
 
 def _children(params: GroupStatsParams) -> list[Use]:
@@ -49,9 +60,15 @@ async def group_stats(samples: list[Member], params: GroupStatsParams, ctx: Cont
     `group_has_unscored`; they keep their own outcome, because a statistic cannot mend what was not judged.
     """
     use = parse_use(params.use)
-    outcomes = await asyncio.gather(*(ctx.verify(use, sample=member.sample) for member in samples))
+    outcomes = await ctx.verify_group(use, samples)
     name = samples[0].sample.group or ""
-    stats = describe(name, outcomes, ddof=params.ddof, ks=params.ks)
+    stats = describe(name, outcomes, ddof=params.ddof, ks=params.ks, threshold=params.pass_threshold)
+    limit = params.exclude_std_at_most
+    if limit is not None and stats.std is not None and stats.std <= limit:
+        outcomes = [
+            outcome if outcome.exclude else replace(outcome, exclude=True, exclude_reason="no_difference")
+            for outcome in outcomes
+        ]
     return [_outcome(outcome, stats, params, use) for outcome in outcomes]
 
 
@@ -67,6 +84,13 @@ def _outcome(own: Outcome, stats: Group, params: GroupStatsParams, use: Use) -> 
     if params.score in ("pass_rate", "fail_rate"):
         rate = stats.passed / stats.scored
         value, bounds = (rate if params.score == "pass_rate" else 1.0 - rate), (0.0, 1.0)
+    elif params.score in ("all_pass", "any_pass"):
+        all_or_any = stats.passed == stats.scored if params.score == "all_pass" else stats.passed > 0
+        value, bounds = float(all_or_any), (0.0, 1.0)
+    elif params.score == "best" and stats.best is not None:
+        value = stats.best
+    elif params.score == "mean" and stats.mean is not None:
+        value = stats.mean
     elif stats.mean is not None:
         span = high - low
         value, bounds = own.score - stats.mean, (-span, span)

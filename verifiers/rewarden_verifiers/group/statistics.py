@@ -18,7 +18,8 @@ def pass_at_k(n: int, c: int, k: int) -> float:
         raise ValueError(f"pass@{k} of {c} passed among {n} is not defined")
     if n - c < k:
         return 1.0
-    return 1.0 - math.prod((n - c - i) / (n - i) for i in range(k))
+    # C(n - c, k) / C(n, k) equals C(n - k, c) / C(n, c): the shorter product.
+    return 1.0 - math.prod((n - max(c, k) - i) / (n - i) for i in range(min(c, k)))
 
 
 def powers_of_two(n: int) -> list[int]:
@@ -44,13 +45,32 @@ def estimates(n: int, c: int, ks: Iterable[int] | None = None) -> Mapping[int, f
     return {k: pass_at_k(n, c, k) for k in (powers_of_two(n) if ks is None else ks) if 1 <= k <= n}
 
 
-def describe(name: str, outcomes: Sequence[Outcome], *, ddof: int = 0, ks: Iterable[int] | None = None) -> Group:
+def passes(outcome: Outcome, threshold: float | None = None) -> bool:
+    """Whether an outcome passed: as its verifier says; where it has no notion of it, with full marks.
+
+    With a threshold, whether its score reaches it. An unscored outcome never passes.
+    """
+    if outcome.score is None:
+        return False
+    if threshold is not None:
+        return outcome.score >= threshold
+    return outcome.passed if outcome.passed is not None else outcome.score >= outcome.range[1]
+
+
+def describe(
+    name: str,
+    outcomes: Sequence[Outcome],
+    *,
+    ddof: int = 0,
+    ks: Iterable[int] | None = None,
+    threshold: float | None = None,
+) -> Group:
     """The statistics of a group's outcomes. Unscored members are counted apart and never as zeros.
 
     `all_pass` and `all_fail` speak of whole groups: with an unscored member neither is known, so neither is true.
     """
     scores = [outcome.score for outcome in outcomes if outcome.score is not None]
-    passed = sum(1 for outcome in outcomes if outcome.status == "scored" and outcome.passed)
+    passed = sum(passes(outcome, threshold) for outcome in outcomes)
     whole = bool(scores) and len(scores) == len(outcomes)
     return Group(
         group=name,
@@ -66,3 +86,14 @@ def describe(name: str, outcomes: Sequence[Outcome], *, ddof: int = 0, ks: Itera
         all_fail=whole and passed == 0,
         pass_at=estimates(len(scores), passed, ks) if scores else {},
     )
+
+
+def wilson(successes: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927); (0, 1) without trials."""
+    if trials == 0:
+        return 0.0, 1.0
+    share = successes / trials
+    centre = share + z * z / (2 * trials)
+    spread = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    scale = 1 + z * z / trials
+    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)

@@ -1,0 +1,160 @@
+"""The view: which part of a response is judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rewarden.errors import InvalidParams, InvalidSample
+from rewarden_verifiers.view import SPECIAL_TOKENS, View, Viewed, apply_view, plain, transcript, view_of
+from tests.verifiers.counting import HOSTILE, steps
+
+FULL, THINKING, OPEN = View(part="full"), View(part="thinking"), View(starts_open=True)
+
+
+@pytest.mark.parametrize(
+    ("response", "final"),
+    [
+        ("42", "42"),
+        ("<think>so</think>42", "42"),
+        ("<think>a</think>b<think>c</think>d", "d"),
+        ("so</think>42", "42"),
+        ("<think>so</think>42<|im_end|>", "42"),
+        ("4<|im_end|>2", "42"),
+        ("", ""),
+    ],
+)
+def test_the_final_part_follows_the_closed_thought(response: str, final: str) -> None:
+    assert apply_view(response) == Viewed(final)
+
+
+@pytest.mark.parametrize("response", ["<think>42", "<think>a</think>b<think>c", "before <think>"])
+def test_a_thought_that_never_closes_is_no_answer(response: str) -> None:
+    assert apply_view(response) == Viewed(None, "unclosed_thought")
+
+
+def test_where_the_template_opened_the_thought_no_closing_tag_means_still_thinking() -> None:
+    assert apply_view("42", OPEN) == Viewed(None, "unclosed_thought")
+    assert apply_view("so</think>42", OPEN) == Viewed("42")
+
+
+def test_the_full_part_has_everything_but_special_tokens() -> None:
+    assert apply_view("<think>so</think>42</s>", FULL) == Viewed("<think>so</think>42")
+    assert apply_view("<think>so", FULL) == Viewed("<think>so")
+
+
+def test_the_full_part_has_the_tag_that_the_template_wrote() -> None:
+    view = View(part="full", starts_open=True)
+    assert apply_view("so</think>42", view) == Viewed("<think>so</think>42")
+    assert apply_view("\n<think>so</think>42", view) == Viewed("\n<think>so</think>42")
+
+
+@pytest.mark.parametrize(
+    ("response", "thought", "reason"),
+    [
+        ("<think>so</think>42", "so", None),
+        ("so</think>42", "so", None),
+        ("<think>so", None, "unclosed_thought"),
+        ("42", None, "no_thought"),
+    ],
+)
+def test_the_thought_alone(response: str, thought: str | None, reason: str | None) -> None:
+    assert apply_view(response, THINKING) == Viewed(thought, reason)
+
+
+def message(**fields: Any) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": "?"}, {"role": "assistant", **fields}, {"role": "tool", "content": "x"}]
+
+
+def test_messages_give_the_last_assistant_message() -> None:
+    assert apply_view(message(content="42")) == Viewed("42")
+    assert apply_view(message(content=[{"type": "text", "text": "4"}, {"type": "image"}, "2"])) == Viewed("42")
+    assert apply_view(message(content=None, tool_calls=[])) == Viewed("")
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_a_thought_that_the_chat_server_set_apart_is_closed(field: str) -> None:
+    response = message(content="42", **{field: "so"})
+    assert apply_view(response) == Viewed("42")
+    assert apply_view(response, OPEN) == Viewed("42")
+    assert apply_view(response, THINKING) == Viewed("so")
+    assert apply_view(response, FULL) == Viewed("<think>so</think>42")
+    assert apply_view(response, View(part="full", open="[T]", close="[/T]")) == Viewed("[T]so[/T]42")
+    assert plain(response) == "<think>so</think>42"
+
+
+def test_tags_in_a_thought_that_was_set_apart_do_not_cut_the_answer() -> None:
+    assert apply_view(message(content="42", reasoning="a </think> b <think>")) == Viewed("42")
+
+
+def test_what_stripping_a_token_joins_is_text() -> None:
+    assert apply_view("<|im_<|im_end|>end|>") == Viewed("<|im_end|>")
+
+
+@pytest.mark.parametrize("token", SPECIAL_TOKENS)
+def test_special_tokens_are_stripped(token: str) -> None:
+    assert apply_view(f"4{token}2{token}") == Viewed("42")
+
+
+def test_other_special_tokens_may_be_named() -> None:
+    assert apply_view("42[EOS]</s>", view_of({"special_tokens": ["[EOS]"]})) == Viewed("42</s>")
+    assert apply_view("42</s>", view_of({"special_tokens": []})) == Viewed("42</s>")
+
+
+@pytest.mark.parametrize(
+    ("response", "told"),
+    [
+        ([{"role": "user", "content": "x"}], "no message with role 'assistant'"),
+        ([], "no message with role 'assistant'"),
+        (["x"], "a message must be an object"),
+        ([{"role": "assistant", "content": 5}], "must be text or a list of parts"),
+    ],
+)
+def test_messages_that_hold_no_response_are_the_callers_fault(response: Any, told: str) -> None:
+    with pytest.raises(InvalidSample, match=told):
+        apply_view(response)
+
+
+@pytest.mark.parametrize(
+    ("params", "path"),
+    [
+        (5, "view"),
+        ("finall", "view.part"),
+        ({"prt": "full"}, "view.prt"),
+        ({"part": None}, "view.part"),
+        ({"open": ""}, "view.open"),
+        ({"close": 1}, "view.close"),
+        ({"open": "|", "close": "|"}, "view.close"),
+        ({"starts_open": "yes"}, "view.starts_open"),
+        ({"special_tokens": "</s>"}, "view.special_tokens"),
+        ({"special_tokens": [""]}, "view.special_tokens"),
+        ({"special_tokens": 5}, "view.special_tokens"),
+    ],
+)
+def test_a_wrong_view_is_told_by_its_path(params: Any, path: str) -> None:
+    with pytest.raises(InvalidParams) as caught:
+        view_of(params)
+    assert caught.value.details["path"] == path
+
+
+def test_a_prompt_is_all_messages() -> None:
+    assert transcript([{"role": "system", "content": "a"}, {"role": "user", "content": ["b"]}]) == "a\n\nb"
+
+
+@given(st.text() | st.lists(st.sampled_from(HOSTILE)).map("".join), st.sampled_from([View(), FULL, THINKING, OPEN]))
+def test_no_text_raises_and_what_is_seen_was_there(text: str, view: View) -> None:
+    viewed = apply_view(text, view)
+    assert (viewed.text is None) == (viewed.reason is not None)
+    if viewed.text is not None and not view.starts_open and not any(token in text for token in SPECIAL_TOKENS):
+        assert viewed.text in text
+
+
+@pytest.mark.parametrize("view", [View(), FULL, THINKING], ids=lambda view: view.part)
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_the_work_does_not_depend_on_the_size(piece: str, view: View) -> None:
+    apply_view(piece, view)  # what is worked out once for each view is worked out now
+    small, large = piece * 100, piece * 10_000
+    assert steps(lambda: apply_view(large, view)) <= steps(lambda: apply_view(small, view)) + 50

@@ -1,0 +1,455 @@
+"""`choice`: whether the option that a response names is the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Literal
+
+from rewarden.errors import InvalidReference
+from rewarden.types import Outcome
+from rewarden_verifiers.answer.labels import MAX_LABELS, Alphabet, alphabet, expand, usual
+from rewarden_verifiers.answer.options import Options, normal, options_of
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.extraction import Extracted, Rule, rules_of
+from rewarden_verifiers.outcome import no_answer, right, scored, wrong
+
+OptionTexts = tuple[str, ...] | dict[str, str]
+Problem = Literal["hedged", "contradictory"]
+Gold = str | int | bool  # bool is named so that `true` is refused instead of being read as the index 1
+
+_REFERENCES = 4096
+"""Questions that are kept read, for each distinct set of parameters."""
+_SHORT_LINE = 40
+"""Characters of a line that may name several labels without a box, tag or phrase."""
+_EXCERPT = 200
+_ABSTAINED = -1
+"""An option's index for "abstained"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceReference:
+    """A reference with its options. Exactly one of `answer` and `answers` (several are right) is given.
+
+    options: the options' texts in order, or an object from labels to texts.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    answer: Gold | None = None
+    answers: tuple[Gold, ...] | None = None
+    options: OptionTexts | None = None
+
+
+Reference = Gold | tuple[Gold, ...] | ChoiceReference
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceParams:
+    """Options of `choice`.
+
+    options: the options' texts in order, or an object from labels to texts, where all samples have the same.
+    labels: the labels: a range ("A-J", "a-d", "1-4", "i-v") or a list; None: as the reference suggests, else letters.
+    gold: how the reference is to be read; `auto`: a label if it is one, else an option's text; an integer is an index
+        (a label where the labels are numbers).
+    index_base: what the first option's index is.
+    extraction: where the answer stands: `lax` (box, answer tag, "####", phrase, and last a line that holds a label
+        alone), `strict` (box or answer tag), or an ordered list of rules, among them `label_line`.
+    several: what earns credit where several options are right: `exact` (these and no others), `any` (one or more of
+        them and no others), `subset` (the share of them named, nothing if another is named), `jaccard` (shared by
+        union of named and right ones).
+    abstain: labels or texts that mean "I do not answer".
+    abstain_score: what abstaining earns.
+    """
+
+    options: OptionTexts | None = None
+    labels: str | tuple[str, ...] | None = None
+    gold: Literal["auto", "label", "index", "text"] = "auto"
+    index_base: Literal[0, 1] = 0
+    extraction: str | tuple[str | dict[str, str], ...] = "lax"
+    several: Literal["exact", "any", "subset", "jaccard"] = "exact"
+    abstain: tuple[str, ...] = ()
+    abstain_score: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.abstain_score <= 1.0:
+            raise ValueError("abstain_score must lie between 0 and 1")
+        _rules(self.extraction)
+        labels = self.own_labels
+        if labels is not None and not 2 <= len(labels) <= MAX_LABELS:
+            raise ValueError(f"labels must be between 2 and {MAX_LABELS}")
+        if labels is not None and (len(set(labels)) < len(labels) or not all(label.strip() for label in labels)):
+            raise ValueError("labels must differ and must not be blank")
+        if self.options is not None and (problem := _flawed(self.options, labels)) is not None:
+            raise ValueError(problem)
+
+    @cached_property
+    def own_labels(self) -> tuple[str, ...] | None:
+        """The labels that the parameters themselves give."""
+        return expand(self.labels) if isinstance(self.labels, str) else self.labels
+
+    @cached_property
+    def reader(self) -> Reader:
+        """What is worked out once for all samples with these parameters."""
+        return Reader(self)
+
+
+def _flawed(options: OptionTexts, labels: tuple[str, ...] | None) -> str | None:
+    """What is wrong with options, or None."""
+    if not 2 <= len(options) <= MAX_LABELS:
+        return f"there must be between 2 and {MAX_LABELS} options, not {len(options)}"
+    if isinstance(options, dict):
+        if any(not label.strip() for label in options):
+            return "an option's label must not be blank"
+        if labels is not None and set(options) != set(labels):
+            return "the options' labels are not those of the parameter 'labels'"
+    elif labels is not None and len(labels) < len(options):
+        return f"there are {len(options)} options but only {len(labels)} labels"
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """A reference, read: which of the labelled options are right.
+
+    `settled` keeps the outcome for each option named by each rule: siblings give the same few answers, and making an
+    outcome costs as much as reading one.
+    """
+
+    alphabet: Alphabet
+    options: Options | None
+    right: frozenset[int]
+    abstained: frozenset[int]
+    abstentions: frozenset[str]
+    count: int | None
+    settled: dict[tuple[int, str], Outcome] = field(default_factory=dict)
+
+    def read(self, text: str) -> tuple[tuple[int, ...], Problem | None]:
+        """The options that an answer names (none: it names no option), and what is wrong with naming them so."""
+        reading = self.alphabet.read(text)
+        if reading is not None:
+            if reading.either:
+                return reading.labels, "hedged"
+            if reading.rest and self.options is not None and len(reading.labels) == 1:
+                other = self.options.match(reading.rest)
+                if other is not None and other != reading.labels[0]:
+                    return reading.labels, "contradictory"
+            return reading.labels, None
+        if self.abstentions and normal(text).casefold() in self.abstentions:
+            return (_ABSTAINED,), None
+        if self.options is not None:
+            place = self.options.match(text)
+            if place is None:
+                place = self.options.begun(text)
+            if place is not None:
+                return (place,), None
+        return (), None
+
+    def label(self, place: int) -> str:
+        """The label of an option."""
+        return "abstain" if place == _ABSTAINED else self.alphabet.labels[place]
+
+    def shown(self, places: Sequence[int]) -> str | list[str]:
+        """The label of one option, or the labels of several."""
+        labels = [self.label(place) for place in places]
+        return labels[0] if len(labels) == 1 else labels
+
+
+class Reader:
+    """Parameters, worked out: the rules of extraction, and references as questions."""
+
+    def __init__(self, params: ChoiceParams) -> None:
+        self._params = params
+        self._rules = _rules(params.extraction)
+        self.question = lru_cache(maxsize=_REFERENCES)(self._question)
+
+    def ask(self, reference: Reference) -> Question:
+        """The question of a reference. Raises InvalidReference."""
+        labels: tuple[str, ...] | None = None
+        options = self._params.options
+        if isinstance(reference, ChoiceReference):
+            golds = _golds(reference)
+            options = reference.options if reference.options is not None else options
+        else:
+            golds = reference if isinstance(reference, tuple) else (reference,)
+        # Before the cache, to which True and 1 are the same.
+        if any(isinstance(gold, bool) for gold in golds):
+            raise InvalidReference("the reference must be a label, an index or a text, not true or false")
+        if isinstance(options, dict):
+            labels, options = tuple(options), tuple(options.values())
+        return self.question(golds, labels, options)
+
+    def extract(self, response: str, letters: Alphabet) -> Extracted | None:
+        """The answer of a response, by the first rule that fires."""
+        for rule in self._rules:
+            found = rule(response) if rule is not None else label_line(response, letters)
+            if found is not None:
+                return found
+        return None
+
+    def _question(
+        self, golds: tuple[Gold, ...], labels: tuple[str, ...] | None, texts: tuple[str, ...] | None
+    ) -> Question:
+        params = self._params
+        if not golds:
+            raise InvalidReference("the reference names no right option", path="reference")
+        if texts is not None:
+            shown: OptionTexts = dict(zip(labels, texts, strict=True)) if labels is not None else texts
+            if (problem := _flawed(shown, params.own_labels)) is not None:
+                raise InvalidReference(f"reference: {problem}", path="reference.options")
+        options = options_of(texts) if texts is not None else None
+        if labels is None:
+            labels = params.own_labels
+            if labels is not None and texts is not None:
+                labels = labels[: len(texts)]
+        if labels is None:
+            suggesting = golds
+            if params.gold == "text" or (
+                options is not None and any(isinstance(gold, str) and options.match(gold) is not None for gold in golds)
+            ):
+                suggesting = ()
+            count = len(texts) if texts is not None else None
+            labels = usual(suggesting if params.gold != "index" else (), count)
+            known = texts is not None
+        else:
+            known = True
+        letters = alphabet(labels)
+        places = frozenset(self._place(gold, letters, options) for gold in golds)
+        abstained = frozenset(self._abstaining(letters))
+        return Question(
+            letters,
+            options,
+            places,
+            abstained,
+            frozenset(normal(text).casefold() for text in params.abstain),
+            len(labels) if known else None,
+        )
+
+    def _abstaining(self, letters: Alphabet) -> Sequence[int]:
+        return [letters.index[text] for text in self._params.abstain if text in letters.index]
+
+    def _place(self, gold: Gold, letters: Alphabet, options: Options | None) -> int:
+        """The option that a reference means. Raises InvalidReference where it means none, or two."""
+        kind = self._params.gold
+        numbered = all(label.isdigit() for label in letters.labels)
+        if isinstance(gold, int):
+            if kind == "label" or (kind == "auto" and numbered):
+                gold = str(gold)
+            elif kind == "text":
+                raise InvalidReference(f"the reference {gold} is a number, not an option's text", path="reference")
+            else:
+                return self._by_index(gold, letters)
+        gold = gold.strip()
+        if not gold:
+            raise InvalidReference("the reference is empty", path="reference")
+        if kind == "index":
+            if not gold.removeprefix("-").isdecimal() or len(gold) > 4:
+                raise InvalidReference(f"the reference {gold!r} is no index", path="reference")
+            return self._by_index(int(gold), letters)
+        by_text = options.match(gold) if options is not None and kind != "label" else None
+        if kind == "text":
+            if by_text is None:
+                raise InvalidReference(f"the reference {gold!r} is not the text of one option", path="reference")
+            return by_text
+        reading = letters.read(gold)
+        if reading is None or len(reading.labels) != 1:
+            if by_text is None:
+                raise InvalidReference(
+                    f"the reference {gold!r} names no option; the labels are {', '.join(letters.labels[:10])}",
+                    path="reference",
+                )
+            return by_text
+        label = reading.labels[0]
+        other = by_text
+        if other is None and options is not None and reading.rest:
+            other = options.match(reading.rest)
+        if other is not None and other != label:
+            raise InvalidReference(
+                f"the reference {gold!r} is the label of one option and the text of another; set the parameter 'gold'",
+                path="reference",
+            )
+        return label
+
+    def _by_index(self, gold: int, letters: Alphabet) -> int:
+        place = gold - self._params.index_base
+        if not 0 <= place < len(letters.labels):
+            raise InvalidReference(
+                f"the reference {gold} is no index of {len(letters.labels)} options (the first is "
+                f"{self._params.index_base})",
+                path="reference",
+            )
+        return place
+
+
+def _golds(reference: ChoiceReference) -> tuple[Gold, ...]:
+    if reference.answers is None:
+        if reference.answer is None:
+            raise InvalidReference("the reference needs 'answer' or 'answers'", path="reference.answer")
+        return (reference.answer,)
+    if reference.answer is not None:
+        raise InvalidReference("the reference has both 'answer' and 'answers'", path="reference.answers")
+    return reference.answers
+
+
+def _rules(extraction: str | tuple[str | dict[str, str], ...]) -> tuple[Rule | None, ...]:
+    """The rules of extraction; None stands for `label_line`, which needs the labels. Raises InvalidParams."""
+    if extraction == "lax":
+        return (*rules_of("explicit"), None)
+    if isinstance(extraction, str):
+        return (None,) if extraction == "label_line" else rules_of(extraction)
+    return tuple(None if item == "label_line" else rules_of([item])[0] for item in extraction)
+
+
+def label_line(text: str, letters: Alphabet) -> Extracted | None:
+    """A label that is the last line, or the first one, of a response ("B", "(B)", "B) Paris", "A, C"), or that the last
+    line chooses in words ("so B is correct").
+
+    A line within a list of the options is no answer: echoing the question must not pay.
+    """
+    for line, at, beside in (_last_line(text), _first_line(text)):
+        named = _labels_alone(line, letters) if line else ()
+        if named:
+            listed = _labels_alone(beside, letters)
+            if not listed or set(listed) & set(named):
+                return Extracted((line,), "label_line", (at, at + len(line)))
+    line, at, _ = _last_line(text)
+    chosen = letters.states(line)
+    return (
+        Extracted(tuple(letters.labels[place] for place in chosen), "label_line", (at, at + len(line)))
+        if chosen
+        else None
+    )
+
+
+def _last_line(text: str) -> tuple[str, int, str]:
+    """The last line that is not blank, where it begins, and the one before it."""
+    body = text.rstrip()
+    start = body.rfind("\n") + 1
+    before = body[:start].rstrip()
+    line = body[start:].lstrip()
+    return line, len(body) - len(line), before[before.rfind("\n") + 1 :].strip()
+
+
+def _first_line(text: str) -> tuple[str, int, str]:
+    """The first line that is not blank, where it begins, and the one after it."""
+    body = text.lstrip()
+    line, _, rest = body.partition("\n")
+    return line.rstrip(), len(text) - len(body), rest.lstrip().partition("\n")[0].strip()
+
+
+def _labels_alone(line: str, letters: Alphabet) -> tuple[int, ...]:
+    """The options that a line names when it is an answer by itself or an entry of a list; none for prose."""
+    found = letters.exact.get(line)
+    if found is None and (letters.leads(line) is not None or len(line) <= _SHORT_LINE):
+        found = letters.read(line)
+        if found is not None and found.rest and letters.leads(line) is None:
+            return ()
+    return found.labels if found is not None else ()
+
+
+class ChoiceEquivalence:
+    """Sameness of answers without a reference: equal labels, or equal texts where no option is named."""
+
+    def __init__(self, params: ChoiceParams) -> None:
+        self._reader = params.reader
+        own = params.options
+        labels = tuple(own) if isinstance(own, dict) else params.own_labels
+        if labels is None or (own is not None and not isinstance(own, dict)):
+            labels = (labels or usual((), None))[: len(own) if own is not None else None]
+        texts = None if own is None else tuple(own.values()) if isinstance(own, dict) else own
+        options = None if texts is None else options_of(texts)
+        self._question = Question(alphabet(labels), options, frozenset(), frozenset(), frozenset(), None)
+
+    def extract(self, text: str) -> str | None:
+        """The labels named ("B", "A, C"), or the answer's text; None where there is none or it hedges."""
+        found = self._reader.extract(text, self._question.alphabet)
+        if found is None:
+            return None
+        readings = [self._question.read(answer) for answer in found.texts]
+        places, problem = readings[0]
+        if problem is not None or any(other != readings[0] for other in readings):
+            return None
+        if not places:
+            return found.text if len(set(found.texts)) == 1 else None
+        return ", ".join(self._question.label(place) for place in sorted(places))
+
+    def key(self, answer: str) -> str | None:
+        """The answer without what carries no meaning."""
+        return normal(answer).casefold()
+
+    def same(self, a: str, b: str) -> bool | None:
+        """Whether the keys are equal."""
+        return self.key(a) == self.key(b)
+
+
+@verifier(version="1", graded=True, inline=True, equivalence=ChoiceEquivalence)
+def choice(response: str, reference: Reference, params: ChoiceParams) -> Outcome:
+    r"""The option that the response names is the right one: a letter in any dress, an index or its text; or several.
+
+    The reference is a label ("B"), an index (1), an option's text, a list of these where several are right, or an
+    object that brings the options along: `{"answer": "B", "options": ["Paris", "London"]}`, `{"answers": ["A", "C"],
+    "options": {"A": "…", "B": "…"}}`. The answer is read from a box, an answer tag, a phrase ("the answer is …") or,
+    last, a line that holds a label alone; in any dress; as a label or, where the options are known, as an option's text
+    word for word.
+
+    What earns nothing and says why: `no_answer`, `unparseable_answer` (something was answered, but it names no option),
+    `hedged` (several options where one is right, or all of them), `contradictory` (the label of one option with the
+    text of another), `wrong`; `abstained` earns what `abstain_score` says. A reference that names no option, or two,
+    leaves the outcome undecided.
+
+    Chance pays: with n options a blind guess is right once in n. The evidence says so (`chance`) where n is known.
+    """
+    reader = params.reader
+    question = reader.ask(reference)
+    found = reader.extract(response, question.alphabet)
+    if found is None:
+        return no_answer()
+    if len(found.texts) == 1:
+        named, problem = question.read(found.text)
+        if len(named) == 1 and problem is None:
+            outcome = question.settled.get((named[0], found.rule))
+            if outcome is None:
+                outcome = question.settled[named[0], found.rule] = _judged(named, found, question, params)
+            return outcome
+        readings = [(named, problem)]
+    else:
+        readings = [question.read(text) for text in found.texts]
+    evidence = _evidence(found, question)
+    if not all(named for named, _ in readings):
+        excerpt = found.text[:_EXCERPT]
+        return wrong("unparseable_answer", flags=("unparseable_answer",), extracted=excerpt, evidence=evidence)
+    every = tuple(dict.fromkeys(place for named, _ in readings for place in named))
+    for _, problem in readings:
+        if problem is not None:
+            return wrong(problem, flags=("hedged",), extracted=question.shown(every), evidence=evidence)
+    return _judged(every, found, question, params)
+
+
+def _evidence(found: Extracted, question: Question) -> dict[str, Any]:
+    if question.count is None:
+        return {"rule": found.rule}
+    several = len(question.right) > 1
+    chance = 1 / (2**question.count - 1) if several else 1 / question.count
+    return {"rule": found.rule, "options": question.count, "chance": chance}
+
+
+def _judged(places: tuple[int, ...], found: Extracted, question: Question, params: ChoiceParams) -> Outcome:
+    good, named = question.right, frozenset(places)
+    details: dict[str, Any] = {"extracted": question.shown(places), "evidence": _evidence(found, question)}
+    if named == good:
+        return right(**details)
+    if len(named) == 1 and (_ABSTAINED in named or named <= question.abstained):
+        return scored(params.abstain_score, passed=False, reason="abstained", flags=("abstained",), **details)
+    if len(named) > 1 and (len(good) == 1 or len(named) == question.count):
+        return wrong("hedged", flags=("hedged",), **details)
+    shared = len(named & good)
+    if params.several == "exact" or not shared or len(good) == 1:
+        return wrong(**details)
+    if params.several == "jaccard":
+        return scored(shared / len(named | good), passed=False, reason="partly_right", **details)
+    if shared < len(named):
+        return wrong(**details)
+    if params.several == "any":
+        return right(**details)
+    return scored(shared / len(good), passed=False, reason="partly_right", **details)

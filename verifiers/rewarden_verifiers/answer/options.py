@@ -1,0 +1,112 @@
+"""Texts of options, and finding the one that an answer repeats: equal after normalisation, never merely similar.
+
+Normalisation touches what carries no meaning: space, full-width forms, quotes, emphasis, a final full stop, and case
+where no two options differ in nothing else. It never drops a sign, a decimal point, an article or a digit, so that
+1.5 is not 15, -5 is not 5, and a lone "A" stays.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+MAX_TEXT = 4000
+"""Characters of an answer that are compared with options; a longer one repeats none."""
+
+_FOLDED = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
+    ord(char): to
+    for chars, to in (
+        ("\u2018\u2019\u201b", "'"),
+        ("\u201c\u201d\u201f\u00ab\u00bb", '"'),
+        ("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63", "-"),
+        ("\u3000\u00a0\u2007\u202f\u2009", " "),
+        ("\u200b\u200c\u200d\u2060\ufeff", None),
+        ("\u3002", "."),
+    )
+    for char in chars
+}
+_WRAPPED = re.compile(
+    r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|emph|mbox|boxed)\s?\{([^{}]*)\}|\\\((.*)\\\)|\\\[(.*)\\\]"
+    r"|\$\$(.*)\$\$|\$([^$]*)\$|\*\*(.*)\*\*|__(.*)__|`([^`]*)`|\"([^\"]*)\"|'([^']*)'",
+    re.DOTALL,
+)
+# What may follow a repeated option: a remark set off by punctuation. "1,500" does not go on about "1".
+_REMARK = re.compile(r"(?:,\s|;|:\s|\s\(|\s-\s|\.\s|\s(?:because|since|as|which)\b)")
+
+# Remarks that may name other options without choosing them.
+_EXPLAINED = re.compile(r",?\s(?:not|rather than|instead of|unlike|because|since|as)\b")
+
+
+def normal(text: str) -> str:
+    """The text without what carries no meaning; case is kept."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text.translate(_FOLDED))
+    text = " ".join(text.split())
+    for _ in range(4):
+        match = _WRAPPED.fullmatch(text)
+        if match is None:
+            break
+        text = next((group for group in match.groups() if group is not None), "").strip()
+    if text.endswith(".") and not text.endswith(".."):
+        text = text[:-1].rstrip()
+    return text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Options:
+    """The texts of a question's options. `duplicates` holds the indices of options whose texts are equal."""
+
+    places: Mapping[str, int]
+    caseless: bool
+    duplicates: frozenset[int]
+
+    def match(self, text: str) -> int | None:
+        """The option that the answer repeats word for word, or None."""
+        return self.places.get(self._key(text)) if len(text) <= MAX_TEXT else None
+
+    def begun(self, text: str) -> int | None:
+        """The option that the answer repeats before a remark ("Paris, the capital"), or None.
+
+        The longest one counts where one option's text is contained in another's; an answer whose remark names yet
+        another option is none ("Paris, London").
+        """
+        if len(text) > MAX_TEXT:
+            return None
+        key = self._key(text)
+        fitting = [place for place in self.places if place and key.startswith(place) and _REMARK.match(key, len(place))]
+        if not fitting:
+            return None
+        best = max(fitting, key=len)
+        remark = key[len(best) :]
+        if _EXPLAINED.match(remark):
+            return self.places[best]
+        named = any(place != best and place and _stands_in(place, remark) for place in self.places)
+        return None if named else self.places[best]
+
+    def _key(self, text: str) -> str:
+        key = normal(text)
+        return key.casefold() if self.caseless else key
+
+
+def _stands_in(place: str, text: str) -> bool:
+    at = text.find(place)
+    while at >= 0:
+        end = at + len(place)
+        if not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+            return True
+        at = text.find(place, at + 1)
+    return False
+
+
+def options_of(texts: tuple[str, ...]) -> Options:
+    """The options with these texts, in order."""
+    keys = [normal(text) for text in texts]
+    folded = [key.casefold() for key in keys]
+    caseless = len(set(folded)) == len(set(keys))
+    if caseless:
+        keys = folded
+    duplicates = frozenset(number for number, key in enumerate(keys) if keys.count(key) > 1)
+    places = {key: number for number, key in enumerate(keys) if number not in duplicates}
+    return Options(places, caseless, duplicates)

@@ -1,0 +1,324 @@
+"""`format`: whether a response has the form that was asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Literal
+
+import re2
+
+from rewarden.types import Outcome
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.extraction import boxes, encodable
+from rewarden_verifiers.outcome import no_answer, right, scored
+from rewarden_verifiers.structure.tags import Element, Scanner, Tag, Tree, scanner
+from rewarden_verifiers.structure.templates import TEMPLATES, Outside
+
+_MOST_MATCHES = 10_000
+_LIST_ITEM = re.compile(r"^[ \t]{0,16}(?:[-*+•]|\d{1,4}[.)])[ \t]+\S", re.MULTILINE)
+_STEP = re.compile(r"[A-Za-z][\w-]*")
+_SEQUENCE = re.compile(r"[\w\s()|*+?,{}-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """How often something may stand in the response, or in the tags named `within` (in each of them)."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    min: int = 1
+    max: int | None = None
+    within: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.min < 0 or (self.max is not None and self.max < self.min):
+            raise ValueError("min must be at least 0, and max at least min")
+
+    def holds(self, number: int) -> bool:
+        """Whether so many are allowed."""
+        return self.min <= number and (self.max is None or number <= self.max)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """A regular expression in RE2's syntax, which has no look-around and no back-references, and cannot backtrack.
+
+    Begin it with `(?s)` where a dot shall match a line's end too.
+    match: `full`: the whole text matches (without blanks at its ends); `search`: it is found at least `min` and at most
+    `max` times. within: in each tag of this name instead of in the response.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    regex: str
+    match: Literal["full", "search"] = "search"
+    min: int = 1
+    max: int | None = None
+    within: str | None = None
+
+    def __post_init__(self) -> None:
+        _compiled(self.regex)
+        if self.min < 0 or (self.max is not None and self.max < self.min):
+            raise ValueError("min must be at least 0, and max at least min")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatParams:
+    """Options of `format`. At least one requirement must be given.
+
+    template: a format by name instead of tags and sequence: `think_answer`, `think`, `think_or_not`,
+        `reasoning_answer`, `caption_reason_answer`, `guess_think_answer`, `reasoning_observing_decision`,
+        `think_class_extension`, `search`, `thinking_tool_call_response`, `think_tool_call_response`,
+        `principle_critique_score`.
+    tags: the tags that are expected, in order; a name alone means exactly once and not blank, otherwise
+        `{name, min, max, empty, children, text, open, close}`.
+    outside: whether text may stand outside the tags: `forbid`, `allow`, or `after` (only after the last tag, and it
+        must stand there).
+    ordered: whether the tags come in the order in which they are listed.
+    sequence: a regular expression over the names of the outermost tags instead of their listed order, such as
+        `think (search information think)* answer`.
+    boxed: how many `\\boxed{}` the response holds: a number, or bounds.
+    patterns: regular expressions that match, or are found so many times.
+    contains: texts that must be there.
+    lacks: texts that must not be there.
+    items: how many items (lines with a bullet or a number) its lists have together.
+    mode: `all`: 1 where every constraint is met, else 0; `fraction`: the share of those met.
+    """
+
+    template: str | None = None
+    tags: tuple[str | Tag, ...] = ()
+    outside: Outside | None = None
+    ordered: bool = True
+    sequence: str | None = None
+    boxed: int | Count | None = None
+    patterns: tuple[Pattern, ...] = ()
+    contains: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    items: Count | None = None
+    mode: Literal["all", "fraction"] = "all"
+
+    def __post_init__(self) -> None:
+        if self.template is not None:
+            if self.template not in TEMPLATES:
+                raise ValueError(f"there is no template {self.template!r}; there is {', '.join(TEMPLATES)}")
+            if self.tags or self.sequence is not None:
+                raise ValueError("give either a template, or tags and sequence")
+        if any(not text for text in (*self.contains, *self.lacks)):
+            raise ValueError("contains and lacks must not hold empty texts")
+        self.checks  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
+
+    @cached_property
+    def checks(self) -> Checks:
+        """What is worked out once for all samples with these parameters."""
+        return Checks(self)
+
+
+class Checks:
+    """The parameters as constraints."""
+
+    def __init__(self, params: FormatParams) -> None:
+        template = TEMPLATES[params.template] if params.template is not None else None
+        listed = tuple(Tag(name=tag) if isinstance(tag, str) else tag for tag in params.tags)
+        self.tags = template.tags if template is not None else listed
+        self.scanner: Scanner = scanner(self.tags)
+        self.outside: Outside = params.outside or (template.outside if template is not None else "forbid")
+        sequence = params.sequence if template is None else template.sequence
+        self.sequence = _sequence(sequence, self.tags) if sequence is not None else None
+        self.places = {tag.name: place for place, tag in enumerate(self.tags)} if params.ordered else None
+        self.boxed = Count(min=params.boxed, max=params.boxed) if isinstance(params.boxed, int) else params.boxed
+        self.patterns = params.patterns
+        self.contains = params.contains
+        self.lacks = params.lacks
+        self.items = params.items
+        self.needed = {tag.name for tag in self.tags if tag.min}
+        within = {self.boxed.within if self.boxed else None, self.items.within if self.items else None}
+        within |= {pattern.within for pattern in self.patterns}
+        for name in within - {None}:
+            if name not in self.scanner.allowed:
+                raise ValueError(f"within: {name!r} is none of the tags")
+        if not (self.tags or self.boxed or self.patterns or self.contains or self.lacks or self.items):
+            raise ValueError("nothing is required: give a template, tags, boxed, patterns, contains, lacks or items")
+
+        singles = len(self.patterns) + len(self.contains) + len(self.lacks)
+        singles += (self.boxed is not None) + (self.items is not None)
+        self.number = singles + (len(self.tags) + (2 if self.outside == "allow" else 3) if self.tags else 0)
+        # One for all: it is the same for every response, and making it costs more than most checks.
+        self.full_marks = right(evidence={"constraints": self.number, "met": self.number})
+
+    def judge(self, text: str) -> dict[str, str]:
+        """For each constraint that is not met its name and why."""
+        failed: dict[str, str] = {}
+        elements: dict[str, list[Element]] = {}
+        if self.tags:
+            tree = self.scanner.scan(text)
+            self._tags(tree, failed)
+            elements = _by_name(tree.root)
+
+        def within(name: str | None) -> list[str]:
+            if name is None:
+                return [text]
+            return [text[element.start : element.end] for element in elements.get(name, []) if element.closed]
+
+        if self.boxed is not None:
+            self._count("boxed", self.boxed, [len(boxes(part)) for part in within(self.boxed.within)], failed)
+        for place, pattern in enumerate(self.patterns):
+            self._pattern(f"pattern:{place}", pattern, within(pattern.within), failed)
+        for wanted in self.contains:
+            if wanted not in text:
+                failed[f"contains:{wanted}"] = "is not there"
+        for unwanted in self.lacks:
+            if unwanted in text:
+                failed[f"lacks:{unwanted}"] = "is there"
+        if self.items is not None:
+            found = [sum(1 for _ in _LIST_ITEM.finditer(part)) for part in within(self.items.within)]
+            self._count("items", self.items, found, failed)
+        return failed
+
+    def _tags(self, tree: Tree, failed: dict[str, str]) -> None:
+        """The constraints on tags. A tag that is missing fails all that could only be met by its presence."""
+        root = tree.root
+        for tag in self.tags:
+            problem = _problem(tag, [child for child in root.children if child.name == tag.name])
+            if problem is not None:
+                failed[f"tag:{tag.name}"] = problem
+        present = {child.name for child in root.children}
+        missing = self.needed - present
+        if tree.stray:
+            failed["nesting"] = f"{', '.join(tree.stray[:3])} where it may not be"
+        elif missing:
+            failed["nesting"] = f"<{min(missing)}> is missing"
+        names = [child.name for child in root.children]
+        if missing:
+            failed["order"] = f"<{min(missing)}> is missing"
+        elif self.sequence is not None:
+            if not self.sequence("".join(f"{name}/" for name in names)):
+                failed["order"] = f"the tags come as {' '.join(names[:12])}"
+        elif self.places is not None:
+            order = [self.places[name] for name in names]
+            if order != sorted(order):
+                failed["order"] = f"the tags come as {' '.join(names[:12])}"
+        if self.outside == "allow":
+            return
+        if not present:
+            failed["outside"] = "there are no tags"
+        elif tree.before or tree.between or (tree.after and self.outside == "forbid"):
+            where = "before" if tree.before else "between" if tree.between else "after"
+            failed["outside"] = f"text stands {where} the tags"
+        elif self.outside == "after" and not tree.after:
+            failed["outside"] = "no text stands after the tags"
+
+    @staticmethod
+    def _count(name: str, count: Count, found: list[int], failed: dict[str, str]) -> None:
+        if not found:
+            failed[name] = f"there is no <{count.within}>"
+        elif wrong := [number for number in found if not count.holds(number)]:
+            most = "any number" if count.max is None else count.max
+            failed[name] = f"found {wrong[0]}, not {count.min} to {most}"
+
+    @staticmethod
+    def _pattern(name: str, pattern: Pattern, parts: list[str], failed: dict[str, str]) -> None:
+        compiled = _compiled(pattern.regex)
+        if not parts:
+            failed[name] = f"there is no <{pattern.within}>"
+        for part in parts:
+            readable = encodable(part)
+            if pattern.match == "full":
+                if compiled.fullmatch(readable.strip()) is None:
+                    failed[name] = "does not match"
+                continue
+            # Never more matches than decide, so that a pattern that matches everywhere stays cheap.
+            enough = min(_MOST_MATCHES, pattern.max + 1 if pattern.max is not None else max(pattern.min, 1))
+            found = 0
+            for _ in compiled.finditer(readable):
+                found += 1
+                if found >= enough:
+                    break
+            if found < pattern.min or (pattern.max is not None and found > pattern.max):
+                failed[name] = f"found {found} times"
+
+
+def _problem(tag: Tag, found: list[Element]) -> str | None:
+    """What is wrong with the tags of this name within one parent, or None."""
+    if len(found) < tag.min:
+        return "is missing" if not found else f"stands {len(found)} times, not at least {tag.min}"
+    if tag.max is not None and len(found) > tag.max:
+        return f"stands {len(found)} times, not at most {tag.max}"
+    for element in found:
+        if not element.closed:
+            return "never closes"
+        if element.blank and not element.children and not tag.empty:
+            return "is empty"
+        if not element.blank and not tag.text:
+            return "has text beside its tags"
+        for child in tag.children:
+            inner = _problem(child, [part for part in element.children if part.name == child.name])
+            if inner is not None:
+                return f"<{child.name}> {inner}"
+    return None
+
+
+def _by_name(root: Element) -> dict[str, list[Element]]:
+    found: dict[str, list[Element]] = {}
+    waiting = list(root.children)
+    while waiting:
+        element = waiting.pop()
+        found.setdefault(element.name, []).append(element)
+        waiting.extend(element.children)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _compiled(regex: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(regex, options)
+    except re2.error as error:
+        raise ValueError(f"RE2 refuses the pattern {regex!r}: {error}") from None
+
+
+def _sequence(sequence: str, tags: tuple[Tag, ...]) -> Callable[[str], bool]:
+    """A test of the tags' names, each followed by a slash. Raises ValueError."""
+    names = {tag.name for tag in tags}
+    if not _SEQUENCE.fullmatch(sequence):
+        raise ValueError("sequence may hold names of tags, spaces, and ( ) | * + ? { } ,")
+    if unknown := set(_STEP.findall(sequence)) - names:
+        raise ValueError(f"sequence: {min(unknown)!r} is none of the tags")
+    # Each name becomes a group that ends in a slash, which no name holds; then spaces mean nothing any more.
+    compiled = _compiled(re.sub(r"\s+", "", _STEP.sub(lambda match: f"(?:{match.group()}/)", sequence)))
+    return lambda path: compiled.fullmatch(path) is not None
+
+
+@verifier(version="1", graded=True, inline=True, view="full")
+def format(response: str, params: FormatParams) -> Outcome:
+    r"""The response has the form asked for: tags in order, nested and counted; boxes, patterns, lists, words.
+
+    It reads the *full* response, thought included, because the thought's tags are part of the form: a thought that
+    never closes fails here, it is not "no answer". Where the chat template wrote the opening tag, say so with the view
+    (`{"part": "full", "starts_open": true}`), and it is put back.
+
+    Each requirement is a constraint: one for each expected tag (its count, its closing, not blank), `nesting`, `order`,
+    `outside`, and one for each box count, pattern, list length, and word that must or must not be there. `mode: all`
+    gates: 1 or 0. `mode: fraction` is the share of constraints met; a response that is blank, and one that has none of
+    the tags that must be there, earns 0 however many prohibitions it meets by saying nothing.
+    """
+    if not response.strip():
+        return no_answer()
+    checks = params.checks
+    failed = checks.judge(response)
+    if not failed:
+        return checks.full_marks
+    number = checks.number
+    evidence = {"constraints": number, "met": number - len(failed), "failed": failed}
+    share = 1 - len(failed) / number
+    absent = bool(checks.needed) and all(failed.get(f"tag:{name}") == "is missing" for name in checks.needed)
+    if params.mode == "all" or absent:
+        share = 0.0
+    return scored(share, passed=False, reason="malformed", feedback=_told(failed), evidence=evidence)
+
+
+def _told(failed: dict[str, str]) -> str:
+    return "; ".join(f"{name.removeprefix('tag:')} {why}" for name, why in list(failed.items())[:5])

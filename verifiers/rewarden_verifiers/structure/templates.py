@@ -1,0 +1,67 @@
+"""Formats by name, as published systems ask for them. Where a system's tags differ, give `tags` instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from rewarden_verifiers.structure.tags import Tag
+
+Outside = Literal["forbid", "allow", "after"]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A named format: its tags, where text may stand outside them, and in which order they come.
+
+    `sequence` is a regular expression over the tags' names where the listed order does not say it.
+    """
+
+    tags: tuple[Tag, ...]
+    outside: Outside = "forbid"
+    sequence: str | None = None
+
+
+def _one_each(*names: str) -> tuple[Tag, ...]:
+    return tuple(Tag(name=name) for name in names)
+
+
+_THINK = Tag(name="think")
+_ANSWER = Tag(name="answer")
+_MANY = 1000
+
+TEMPLATES: Mapping[str, Template] = {
+    # DeepSeek-R1 (arXiv 2501.12948) and most that follow it.
+    "think_answer": Template((_THINK, _ANSWER)),
+    # What reasoning models write: a thought, then the answer without tags.
+    "think": Template((_THINK,), outside="after"),
+    # TON: deciding not to think is legal.
+    "think_or_not": Template((Tag(name="think", empty=True), _ANSWER)),
+    "reasoning_answer": Template(_one_each("reasoning", "answer")),
+    "caption_reason_answer": Template(_one_each("caption", "reason", "answer")),
+    "guess_think_answer": Template(_one_each("guess", "think", "answer")),
+    "reasoning_observing_decision": Template(_one_each("reasoning", "observing", "decision")),
+    # TimeMaster: reasoning, class label, open-ended insight.
+    "think_class_extension": Template(_one_each("think", "class", "extension")),
+    # Search agents (Search-R1, SSRL): each search is followed by its results.
+    "search": Template(
+        (
+            Tag(name="think", max=_MANY),
+            Tag(name="search", min=0, max=_MANY),
+            Tag(name="information", min=0, max=_MANY, empty=True),
+            _ANSWER,
+        ),
+        sequence="think (search information think)* answer",
+    ),
+    # Tool callers: a thought, calls, and a reply; at least one of the last two.
+    "thinking_tool_call_response": Template(
+        (Tag(name="thinking"), Tag(name="tool_call", min=0, max=_MANY), Tag(name="response", min=0)),
+        sequence="thinking (tool_call+ response?|response)",
+    ),
+    "think_tool_call_response": Template(
+        (_THINK, Tag(name="tool_call", min=0, max=_MANY), Tag(name="response", min=0)),
+        sequence="think (tool_call+ response?|response)",
+    ),
+    "principle_critique_score": Template(_one_each("principle", "critique", "score")),
+}
