@@ -81,17 +81,6 @@ class Card:
         self.misses.append((row.id, label, verdict, row.why))
 
 
-def wilson(successes: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927); (0, 1) without trials."""
-    if trials == 0:
-        return 0.0, 1.0
-    share = successes / trials
-    centre = share + z * z / (2 * trials)
-    spread = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
-    scale = 1 + z * z / trials
-    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
-
-
 def load_rows(path: Path) -> list[Row]:
     """The rows of a labelled file. Raises ValueError with file and line for one that is not of the form."""
     rows: list[Row] = []

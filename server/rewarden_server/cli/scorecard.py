@@ -11,8 +11,9 @@ from typing import Any
 from rewarden_server.casebatch import case_batch, judge_cases
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_server.scorecard import Card, load_rows, score, wilson
+from rewarden_server.scorecard import Card, load_rows, score
 from rewarden_verifiers.cases import load_cases
+from rewarden_verifiers.group.statistics import wilson
 
 HELP = "how often each verifier is right on labelled rollouts"
 

@@ -1,0 +1,285 @@
+"""`rewarden rescore`: files of rollouts in, the same rows with verdicts out. docs/rescoring.md is its manual."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import math
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from rewarden.client import AsyncClient
+from rewarden.errors import RequestError, RewardenError, SampleError
+from rewarden.types import Use
+from rewarden.wire.json import STATUSES, VERDICT_FIELDS, loads, use_from_json
+from rewarden_server.config import ConfigError, load_config
+from rewarden_server.rescore.columns import read_columns_file
+from rewarden_server.rescore.judges import LOCAL
+from rewarden_server.rescore.options import VERDICT_FIELDS_KEPT, RescoreError, RescoreOptions, Route
+from rewarden_server.rescore.progress import Console, Watcher
+from rewarden_server.rescore.run import rescore
+from rewarden_server.rescore.summary import Summary
+
+HELP = "score files of rollouts again: JSON lines in, the same rows with verdicts out"
+
+FINISHED, FAILED, REFUSED, NOTHING_SCORED, INTERRUPTED = 0, 1, 2, 3, 130
+
+_EPILOG = """\
+exit status:
+  0    finished; what went unscored or was set aside is in the summary
+  1    broken off (disk, server); --resume goes on
+  2    refused before any work: arguments, columns, an output that is there, a run that differs
+  3    finished, but not a single response was scored
+  130  interrupted; --resume goes on
+
+examples:
+  rewarden rescore rollouts.jsonl --use math -o scored.jsonl
+  rewarden rescore runs/ --use 'gsm8k/*=math' --use 'mmlu=choice' -o scored/
+  rewarden rescore dump.jsonl.gz --use recipe.yaml --column response=output --column reference=gts -o scored.jsonl.zst
+  rewarden rescore scored.jsonl --use math --only error,undecided -o scored-2.jsonl
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    add = parser.add_argument
+    add("input", type=Path, metavar="IN", help="JSON lines (plain, gzip, zstd), or a directory of such files")
+    add("-o", "--output", type=Path, required=True, metavar="OUT", help="a file (packed if *.gz, *.zst) or a directory")
+    add(
+        "--use",
+        action="append",
+        default=[],
+        metavar="[PATTERN=]USE",
+        help="what judges: a name, a recipe's .yaml, or JSON; with PATTERN= for such data sources (repeatable)",
+    )
+    add("--params", metavar="JSON", help="parameters of the one --use")
+
+    group = parser.add_argument_group("columns (what is not said is guessed, and shown before the work begins)")
+    add = group.add_argument
+    add(
+        "--column",
+        action="append",
+        default=[],
+        metavar="FIELD=COLUMN",
+        help="such as reference=extra.answer; - for none",
+    )
+    add("--columns", type=Path, metavar="FILE", help="the same from a TOML or JSON file")
+    add("--group", metavar="COLUMN[,…]", help="the same as --column group=…; several together tell groups apart")
+    add("--sort", action="store_true", help="bring the rows of a group together on disk, for verifiers of groups")
+    add("--max-group", type=_positive, metavar="N", help="most rows of one group (default: 100000)")
+
+    group = parser.add_argument_group("output")
+    add = group.add_argument
+    add("--score-column", default="score", metavar="NAME", help="default: score (scores, for several responses a row)")
+    add("--verdict-column", default="verdict", metavar="NAME", help="default: verdict (verdicts)")
+    add("--fields", metavar="NAME,…", help="what of a verdict is written; default: all but times and echoes")
+    add("--unscored", default="null", metavar="null|skip|NUMBER", help="the score of what has none (default: null)")
+    add("--overwrite", action="store_true", help="replace columns of the input that are named like ours")
+    add("--summary-json", action="store_true", help="print the summary as JSON instead of a table")
+    add("-q", "--quiet", action="store_true", help="no plan, no progress")
+
+    group = parser.add_argument_group("going on")
+    add = group.add_argument
+    add("--resume", action="store_true", help="go on with a run that was broken off; begin where there is none")
+    add("--force", action="store_true", help="replace an output or an unfinished run")
+    add(
+        "--only",
+        metavar="STATUS,…",
+        help="of an earlier output, score again only these: error, undecided, scored, missing",
+    )
+    add("--checkpoint-s", type=_seconds, metavar="S", help="between checkpoints (default: 2)")
+
+    group = parser.add_argument_group("where it is judged")
+    add = group.add_argument
+    add("--target", default=LOCAL, metavar="URL", help="http://…, grpc://HOST:PORT; default: an engine in this process")
+    add("--api-key", metavar="KEY", help="default: REWARDEN_API_KEY")
+    add("--timeout", type=_seconds, metavar="S", help="longest silence of the server's")
+    add("--sort-mb", type=_positive, metavar="MB", help="memory for sorting (default: 64)")
+    add("--max-line-mb", type=_positive, metavar="MB", help="longer lines are set aside (default: 64)")
+    add("--workers", metavar="N", help="worker processes of the engine in this process")
+    add("--config", type=Path, metavar="FILE", help="the engine's configuration (default: ./rewarden.toml)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """The exit status, as `--help` lists them."""
+    try:
+        options = read_options(args)
+        watcher = Watcher() if args.quiet else Console()
+        summary = asyncio.run(_run(args, options, watcher))
+    except (RescoreError, ConfigError) as error:
+        return _say(error.message, REFUSED)
+    except RequestError as error:
+        return _say(f"{error.message}{_hint(args)}", REFUSED if error.http_status < 429 else FAILED)
+    except OSError as error:
+        return _say(f"{error}{_hint(args)}", FAILED)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return _say(f"interrupted{_hint(args)}", INTERRUPTED)
+    if summary is None:
+        return _say(f"{args.output} is finished already", FINISHED)
+    return _report(args, options, summary)
+
+
+def read_options(args: argparse.Namespace) -> RescoreOptions:
+    """What the arguments ask for. Raises RescoreError, naming the flag."""
+    if args.resume and args.force:
+        raise RescoreError("--resume goes on and --force begins anew: give one of them")
+    columns = read_columns_file(args.columns) if args.columns is not None else {}
+    for text in args.column:
+        field, equals, column = text.partition("=")
+        if not equals:
+            raise RescoreError(f"--column takes FIELD=COLUMN, not {text!r}")
+        columns[field.strip()] = column.strip()
+    if args.group is not None:
+        columns["group"] = args.group
+    if not args.use and "use" not in columns:
+        raise RescoreError("say what judges: --use NAME, --use recipe.yaml, or --column use=COLUMN")
+    limits = {
+        "checkpoint_s": args.checkpoint_s,
+        "sort_mb": args.sort_mb,
+        "line_mb": args.max_line_mb,
+        "group_rows": args.max_group,
+    }
+    return RescoreOptions(
+        input=args.input,
+        output=args.output,
+        routes=read_routes(args.use, args.params),
+        columns=columns,
+        sort=args.sort,
+        only=frozenset(_names("--only", args.only, (*STATUSES, "missing"))),
+        unscored=_unscored(args.unscored),
+        score_column=args.score_column,
+        verdict_column=args.verdict_column,
+        fields=VERDICT_FIELDS_KEPT if args.fields is None else _names("--fields", args.fields, VERDICT_FIELDS),
+        overwrite=args.overwrite,
+        resume=args.resume,
+        force=args.force,
+        **{name: value for name, value in limits.items() if value is not None},
+    )
+
+
+def read_routes(uses: Sequence[str], params: str | None = None) -> tuple[Route, ...]:
+    """`--use` flags. Raises RescoreError, naming the one that cannot be read."""
+    if params is not None and (len(uses) != 1 or uses[0].lstrip().startswith("{")):
+        raise RescoreError('--params goes with one --use NAME; otherwise --use \'{"name": …, "params": {…}}\'')
+    routes = []
+    for text in uses:
+        pattern, label = "*", text
+        if "=" in text and not text.lstrip().startswith("{"):
+            pattern, _, label = text.partition("=")
+        given = _json("--params", params) if params is not None else {}
+        try:
+            use = _use(label.strip(), given)
+        except RequestError as error:
+            raise RescoreError(f"--use {text}: {error.message}") from None
+        routes.append(Route(pattern=pattern.strip(), use=use, label=label.strip()))
+    return tuple(routes)
+
+
+def _use(text: str, params: Any) -> Use:
+    if text.startswith("{"):
+        return use_from_json(_json("--use", text))
+    if text.endswith((".yaml", ".yml", ".json")):
+        return use_from_json({"recipe": _recipe(Path(text)), "params": params})
+    return use_from_json({"name": text, "params": params})
+
+
+def _recipe(path: Path) -> Any:
+    import yaml
+
+    from rewarden_verifiers.recipes.load import load_recipe
+
+    try:
+        load_recipe(path)  # says the line of what is wrong; the target is sent the plain data
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RescoreError(f"the recipe {str(path)!r} cannot be read: {error}") from None
+    except SampleError as error:
+        raise RescoreError(error.message) from None
+
+
+async def _run(args: argparse.Namespace, options: RescoreOptions, watcher: Watcher) -> Summary | None:
+    settings: dict[str, Any] = {}
+    if args.target == LOCAL:
+        flags = {"engine.workers": ("flag --workers", args.workers)} if args.workers is not None else {}
+        settings["settings"] = load_config(args.config, environ=os.environ, flags=flags).engine
+    key = args.api_key or os.environ.get("REWARDEN_API_KEY") or None
+    task = asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):
+            loop.add_signal_handler(number, task.cancel if task is not None else loop.stop)
+    async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, **settings) as client:
+        return await rescore(options, client, watcher)
+
+
+def _report(args: argparse.Namespace, options: RescoreOptions, summary: Summary) -> int:
+    print(json.dumps(summary.to_json(), indent=1, ensure_ascii=False) if args.summary_json else summary.table())
+    rejected = summary.tally.rejected
+    if rejected:
+        _say(f"warning: {rejected:,} lines could not be read; they are in {options.output}.rejected.jsonl", FINISHED)
+    if summary.all_failed:
+        return _say("not a single response was scored", NOTHING_SCORED)
+    if not summary.total.rows and not rejected:
+        _say("warning: the input has no rows", FINISHED)
+    return FINISHED
+
+
+def _say(text: str, status: int) -> int:
+    print(f"rewarden rescore: {text}", file=sys.stderr)
+    return status
+
+
+def _hint(args: argparse.Namespace) -> str:
+    kept = args.output.with_name(args.output.name + ".rescore").exists()
+    return "; what is done is kept: run the same command with --resume" if kept else ""
+
+
+def _names(flag: str, text: str | None, known: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip()) if text is not None else ()
+    for name in names:
+        if name not in known:
+            raise RescoreError(f"{flag}: there is no {name!r}; there are {', '.join(known)}")
+    return names
+
+
+def _unscored(text: str) -> float | Literal["skip"] | None:
+    if text == "null":
+        return None
+    if text == "skip":
+        return "skip"
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise RescoreError(f"--unscored is null, skip or a number, not {text!r}")
+    return number
+
+
+def _json(flag: str, text: str) -> Any:
+    try:
+        return loads(text)
+    except RewardenError as error:
+        raise RescoreError(f"{flag}: {error.message}") from None
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 1e9:
+        raise argparse.ArgumentTypeError("must be a number of seconds above 0")
+    return number

@@ -1,0 +1,89 @@
+"""The target `local`: an engine in this process, behind the client's own interface."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
+
+from rewarden.types import Batch, BatchResult, Group, Sample, Verdict
+from rewarden_server import catalogue
+from rewarden_server.engine.engine import Engine
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_verifiers.registry import Registry
+
+
+class LocalTransport:
+    """A `rewarden.transports.base.Transport`. The engine starts with the first call and ends with `close`.
+
+    settings, registry: the engine's. `api_key` and `timeout_s` have no meaning here: nobody else can call, and whoever
+    waits can cancel.
+    """
+
+    def __init__(
+        self,
+        target: str = "local",
+        *,
+        api_key: str | None = None,
+        timeout_s: float | None = None,
+        settings: EngineSettings | None = None,
+        registry: Registry | None = None,
+    ) -> None:
+        self._settings = settings
+        self._registry = registry
+        self._engine: Engine | None = None
+        self._starting = asyncio.Lock()
+
+    async def verify(self, batch: Batch) -> BatchResult:
+        """See `Transport`."""
+        return await (await self._started()).verify(batch)
+
+    async def stream(self, header: Batch, samples: AsyncIterator[Sample]) -> AsyncGenerator[Verdict | Group, None]:
+        """See `Transport`."""
+        stream = (await self._started()).open_stream(header)
+        failures: list[BaseException] = []
+
+        async def feed() -> None:
+            try:
+                async for sample in samples:
+                    await stream.put(sample)
+                stream.finish()
+            except Exception as error:  # noqa: BLE001 - the caller's own; it is raised to the caller below
+                failures.append(error)
+                await stream.cancel()
+
+        feeder = asyncio.create_task(feed())
+        try:
+            async for item in stream:
+                yield item
+            if failures:
+                raise failures[0]
+        finally:
+            feeder.cancel()
+            await asyncio.gather(feeder, return_exceptions=True)
+            await stream.cancel()
+
+    async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
+        """See `Transport`."""
+        engine = await self._started()
+        if name is not None:
+            return [catalogue.describe(engine, name, "verifier")]
+        return catalogue.describe_all(engine, "verifier")
+
+    async def info(self) -> dict[str, Any]:
+        """See `Transport`."""
+        return (await self._started()).info()
+
+    async def close(self) -> None:
+        """See `Transport`: what runs is cancelled."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await engine.close(drain_s=0)
+
+    async def _started(self) -> Engine:
+        async with self._starting:
+            if self._engine is None:
+                engine = Engine(self._registry, self._settings)
+                await engine.start()
+                self._engine = engine
+            return self._engine

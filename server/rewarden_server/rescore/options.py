@@ -1,0 +1,104 @@
+"""What a rescore is asked to do, and how it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from rewarden.errors import RewardenError
+from rewarden.types import Use
+from rewarden.wire.json import use_to_json
+
+VERDICT_FIELDS_KEPT = (
+    "status",
+    "score",
+    "range",
+    "passed",
+    "raw",
+    "reason",
+    "fault",
+    "components",
+    "steps",
+    "feedback",
+    "extracted",
+    "evidence",
+    "flags",
+    "effective",
+    "exclude",
+    "exclude_reason",
+    "verifier",
+    "retryable",
+)
+"""What of a verdict is written when nothing else is asked for: all but what the row holds already (id, group,
+data source, metadata) and what differs from run to run (times, cache hits)."""
+
+Only = Literal["scored", "undecided", "error", "missing"]
+
+
+class RescoreError(RewardenError):
+    """The rescore is refused before any work, or its journal cannot be gone on with; the message names the fix."""
+
+    code: ClassVar[str] = "rescore"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Rows whose data source matches `pattern` (as in file names: `*`, `?`, `[a-z]`) are judged by `use`.
+
+    `label` is how the use was written, for messages.
+    """
+
+    pattern: str
+    use: Use
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RescoreOptions:
+    """One rescore. Sizes in the unit of the name, times in seconds.
+
+    input: a file of JSON lines (plain, gzip, zstd) or a directory of them. output: a file, or for a directory the
+    directory that mirrors it. columns: field to column, as given; what is not given is guessed. routes: tried in
+    order. sort: bring the members of a group together on disk first. only: statuses of earlier verdicts that are
+    scored again. unscored: what stands as the score of an unscored response: None (null), "skip" (the row is left out)
+    or a number. overwrite: columns of the input named like ours may be replaced. force: an output or an unfinished
+    run that stands there may be replaced. checkpoint_s: between durable checkpoints. sort_mb: memory for sorting.
+    window_rows, window_mb: rows that may be between the oldest unfinished one and the newest. group_rows: the most rows
+    of one group.
+    """
+
+    input: Path
+    output: Path
+    routes: tuple[Route, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    sort: bool = False
+    only: frozenset[str] = frozenset()
+    unscored: float | Literal["skip"] | None = None
+    score_column: str = "score"
+    verdict_column: str = "verdict"
+    fields: tuple[str, ...] = VERDICT_FIELDS_KEPT
+    overwrite: bool = False
+    resume: bool = False
+    force: bool = False
+    checkpoint_s: float = 2.0
+    sort_mb: int = 64
+    line_mb: int = 64
+    window_rows: int = 16_384
+    window_mb: int = 128
+    group_rows: int = 100_000
+
+    def identity(self) -> dict[str, Any]:
+        """What decides over the output's bytes, JSON-ready: a resumed run must agree with it."""
+        return {
+            "--use": [[route.pattern, use_to_json(route.use)] for route in self.routes],
+            "--sort": self.sort,
+            "--only": sorted(self.only),
+            "--unscored": self.unscored,
+            "--score-column": self.score_column,
+            "--verdict-column": self.verdict_column,
+            "--fields": list(self.fields),
+            "--overwrite": self.overwrite,
+            "--max-line-mb": self.line_mb,
+        }

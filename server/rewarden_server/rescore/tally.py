@@ -1,0 +1,130 @@
+"""Counts of a run, by data source, as its rows are written. Bounded, and JSON-ready for the journal's checkpoints."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+MOST_SOURCES = 1000
+MOST_NAMES = 1000
+"""Sources, and reasons or flags of a source, that are counted by name; a mistaken column must not eat the memory."""
+OTHER = "(other)"
+
+
+def _counter() -> Counter[str]:
+    return Counter()
+
+
+@dataclass(slots=True)
+class Counts:
+    """Of one data source. `judged`: scored, by a verifier that knows of passing. `score_sum` is over the scored."""
+
+    rows: int = 0
+    copied: int = 0
+    left_out: int = 0
+    responses: int = 0
+    scored: int = 0
+    judged: int = 0
+    passed: int = 0
+    score_sum: float = 0.0
+    excluded: int = 0
+    no_answer: int = 0
+    truncated: int = 0
+    undecided: Counter[str] = field(default_factory=_counter)
+    error: Counter[str] = field(default_factory=_counter)
+    reasons: Counter[str] = field(default_factory=_counter)
+    flags: Counter[str] = field(default_factory=_counter)
+    verifiers: Counter[str] = field(default_factory=_counter)
+
+    def add(self, verdict: Mapping[str, Any]) -> None:
+        """Count a verdict, in its JSON form."""
+        self.responses += 1
+        status = verdict["status"]
+        flags = verdict.get("flags") or ()
+        if status == "scored":
+            self.scored += 1
+            self.score_sum += verdict.get("score") or 0.0
+            passed = verdict.get("passed")
+            if passed is not None:
+                self.judged += 1
+                self.passed += passed
+        else:
+            of_status = self.undecided if status == "undecided" else self.error
+            _bump(of_status, verdict.get("fault") or "unknown")
+        self.excluded += bool(verdict.get("exclude"))
+        self.no_answer += "no_answer" in flags
+        self.truncated += "truncated" in flags
+        if verdict.get("reason"):
+            _bump(self.reasons, verdict["reason"])
+        for flag in flags:
+            _bump(self.flags, flag)
+        ref = verdict.get("verifier")
+        if ref:
+            _bump(self.verifiers, f"{ref['name']} {ref['version']} {ref['fingerprint']}")
+
+    def merge(self, other: Counts) -> None:
+        """Add another's counts."""
+        for item in fields(self):
+            value = getattr(other, item.name)
+            if isinstance(value, Counter):
+                getattr(self, item.name).update(value)
+            else:
+                setattr(self, item.name, getattr(self, item.name) + value)
+
+
+class Tally:
+    """The counts of all data sources, in order of appearance, and what was set aside."""
+
+    def __init__(self, state: Mapping[str, Any] | None = None) -> None:
+        self.sources: dict[str, Counts] = {}
+        self.places: dict[str, int] = {}
+        self.rejected = 0
+        if state is not None:
+            self.rejected = state["rejected"]
+            for name, values in state["sources"]:
+                read: dict[str, Any] = {
+                    key: Counter(value) if isinstance(value, dict) else value for key, value in values.items()
+                }
+                counts = Counts(**read)
+                self.places[name] = len(self.sources)
+                self.sources[name] = counts
+
+    def of(self, source: str | None) -> tuple[str, Counts]:
+        """A source's counts, and the name under which it is counted."""
+        name = source or ""
+        counts = self.sources.get(name)
+        if counts is None:
+            if len(self.sources) >= MOST_SOURCES:
+                name = OTHER
+            counts = self.sources.setdefault(name, Counts())
+            self.places.setdefault(name, len(self.places))
+        return name, counts
+
+    def total(self) -> Counts:
+        """All sources together."""
+        total = Counts()
+        for counts in self.sources.values():
+            total.merge(counts)
+        return total
+
+    def state(self) -> dict[str, Any]:
+        """JSON-ready, to be given to `Tally` again."""
+        return {
+            "rejected": self.rejected,
+            "sources": [
+                [name, {item.name: _plain(getattr(counts, item.name)) for item in fields(counts)}]
+                for name, counts in self.sources.items()
+            ],
+        }
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Counter) else value
+
+
+def _bump(counter: Counter[str], name: str) -> None:
+    if name not in counter and len(counter) >= MOST_NAMES:
+        name = OTHER
+    counter[name] += 1

@@ -1,0 +1,30 @@
+"""A rescore in a process of its own, to be killed: `python -m tests.rescore.child IN OUT LOG SEED USE SORT`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from rewarden_server.rescore.options import RescoreOptions
+from rewarden_server.rescore.run import rescore
+from tests.rescore.conftest import SIBLINGS, YES
+from tests.rescore.toy import ToyClient
+
+
+def main() -> None:
+    source, output, log, seed, use, sort = sys.argv[1:]
+    options = RescoreOptions(
+        input=Path(source),
+        output=Path(output),
+        routes=YES if use == "yes" else SIBLINGS,
+        sort=sort == "sort",
+        resume=True,
+        checkpoint_s=0.01,
+        sort_mb=1,
+    )
+    asyncio.run(rescore(options, ToyClient(seed=int(seed), log=Path(log))))  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""The command: flags, exit status, and a real engine behind it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rewarden_server.cli import rescore as command
+from rewarden_server.rescore.options import VERDICT_FIELDS_KEPT, RescoreError
+from tests.rescore.conftest import Desk, write_rows
+
+
+def arguments(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    command.configure(parser)
+    return parser.parse_args(words)
+
+
+def options(*words: str) -> Any:
+    return command.read_options(arguments("in.jsonl", "-o", "out.jsonl", *words))
+
+
+def test_flags_become_options(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('response = "a"\nreference = "b"\n')
+    made = options(
+        "--use", "math", "--params", '{"extraction": "lax"}', "--columns", str(tmp_path / "c.toml"),
+        "--column", "reference=c", "--group", "@file,id", "--only", "error,undecided", "--unscored", "-1",
+        "--checkpoint-s", "0.5",
+    )  # fmt: skip
+    assert made.columns == {"response": "a", "reference": "c", "group": "@file,id"}
+    assert made.only == {"error", "undecided"}
+    assert made.unscored == -1.0
+    assert (made.checkpoint_s, made.sort_mb) == (0.5, 64)
+    assert made.fields == VERDICT_FIELDS_KEPT
+    (route,) = made.routes
+    assert (route.pattern, route.use.name, route.use.params) == ("*", "math", {"extraction": "lax"})
+
+
+def test_routes_in_every_form(tmp_path: Path) -> None:
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text("uses: {answer: math}\nscore: answer.score\n")
+    one, two, three, four = command.read_routes(
+        ["demo/*=choice", f"x={recipe}", '{"name": "math", "params": {"a": "b=c"}}', 'y={"name": "math"}']
+    )
+    assert (one.pattern, one.use.name) == ("demo/*", "choice")
+    assert two.use.recipe == {"uses": {"answer": "math"}, "score": "answer.score"}
+    assert (three.pattern, three.use.params) == ("*", {"a": "b=c"})
+    assert (four.pattern, four.use.name) == ("y", "math")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "say what judges"),
+        (("--use", "math", "--column", "response"), "--column takes FIELD=COLUMN"),
+        (("--use", "math", "--only", "wrong"), "--only: there is no 'wrong'"),
+        (("--use", "math", "--fields", "socre"), "--fields: there is no 'socre'"),
+        (("--use", "math", "--unscored", "nan"), "--unscored is null, skip or a number"),
+        (("--use", "math", "--use", "choice", "--params", "{}"), "--params goes with one --use"),
+        (("--use", "math", "--params", "{"), "--params: not JSON"),
+        (("--use", '{"nam": "math"}'), "--use"),
+        (("--use", "math", "--resume", "--force"), "give one of them"),
+    ],
+)
+def test_flags_that_make_no_sense_are_named(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(RescoreError, match=message):
+        options(*words)
+
+
+def run(desk: Desk, *words: str) -> int:
+    return command.run(arguments(str(desk.input), "-o", str(desk.output), *words))
+
+
+@pytest.mark.needs_server
+def test_a_file_is_scored_by_the_engine_in_this_process(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    desk.write(
+        [
+            {"problem": "1+1", "completion": f"So \\boxed{{{answer}}}", "answer": "2", "prompt_id": n // 2}
+            for n, answer in enumerate(["2", "3", "\\frac{4}{2}", "x"])
+        ]
+    )
+    assert run(desk, "--use", "math", "--workers", "1") == 0
+    assert [row["score"] for row in desk.rows()] == [1.0, 0.0, 1.0, 0.0]
+    shown = capsys.readouterr()
+    assert "50.0%" in shown.out
+    assert "completion  (guessed)" in shown.err
+    assert run(desk, "--use", "math", "--workers", "1") == 2
+    assert "--force" in capsys.readouterr().err
+    assert run(desk, "--use", "consensus", "--force", "--summary-json", "--quiet", "--workers", "1") == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["responses"] == 4
+    assert shown.err == ""
+
+
+@pytest.mark.needs_server
+def test_exit_status_tells_how_it_ended(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    quick = ("--workers", "1", "-q", "--force")
+    desk.write([{"response": "2"}, {"response": "3"}])
+    assert run(desk, "--use", "math", *quick) == 3  # no reference: nothing could be scored
+    assert "not a single response was scored" in capsys.readouterr().err
+    assert run(desk, "--use", "mth", *quick) == 2
+    assert "did you mean 'math'" in capsys.readouterr().err
+    assert run(desk, "--use", "math", "--target", "http://127.0.0.1:9", *quick) == 1
+    desk.write([{"response": "\\boxed{2}", "answer": "2"}, "{broken"])
+    assert run(desk, "--use", "math", *quick) == 0
+    assert "1 lines could not be read" in capsys.readouterr().err
+    write_rows(desk.input, [])
+    assert run(desk, "--use", "math", *quick) == 0
+    assert "the input has no rows" in capsys.readouterr().err
+
+
+@pytest.mark.needs_server
+def test_a_server_judges_as_the_engine_in_this_process_does(desk: Desk, tmp_path: Path) -> None:
+    rows = [
+        {"group": f"g{n % 5}", "response": f"\\boxed{{{n % 3}}}", "reference": "2", "data_source": source}
+        for source in ("each", "siblings")
+        for n in range(20)
+    ]
+    desk.write(rows)
+    use = (
+        "--use",
+        "each=math",
+        "--use",
+        "siblings=consensus",
+        "--sort",
+        "--group",
+        "data_source,group",
+        "-q",
+        "--force",
+    )
+    assert run(desk, *use, "--workers", "1") == 0
+    here = desk.output.read_bytes()
+    ready = tmp_path / "ready.json"
+    words = ["serve", "--port", "0", "--grpc-port", "0", "--ready-file", str(ready)]
+    with subprocess.Popen([sys.executable, "-m", "rewarden", *words], stderr=subprocess.DEVNULL) as server:
+        try:
+            while not ready.exists():
+                assert server.poll() is None
+                time.sleep(0.05)
+            addresses = json.loads(ready.read_text())
+            for target in (addresses["http"], addresses["grpc"]):
+                assert run(desk, *use, "--target", target) == 0
+                assert desk.output.read_bytes() == here
+            assert run(desk, "--use", "mth", "-q", "--force", "--target", addresses["http"]) == 2
+        finally:
+            server.terminate()
