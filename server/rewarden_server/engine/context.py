@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rewarden.errors import PluginError
+from rewarden.errors import PluginError, SampleError, WorkerError
 from rewarden.types import Outcome, Sample, Use
 from rewarden_server.engine import failures
 from rewarden_server.engine.plan import Plan
-from rewarden_server.engine.work import BoundUse
+from rewarden_server.engine.work import BoundUse, Op, Result
 from rewarden_verifiers.contract import AsyncEquivalence, Member
 
 if TYPE_CHECKING:
@@ -41,7 +41,10 @@ class EngineContext:
     async def verify_group(self, use: Use, members: Sequence[Member]) -> Sequence[Outcome]:
         """See `Context.verify_group`."""
         try:
-            return await self._scope.judge_group(self._bind(use), members, self._trail)
+            bound = self._bind(use)
+            if not bound.spec.group:
+                return await asyncio.gather(*(self.verify(use, sample=member.sample) for member in members))
+            return await self._scope.judge_group(bound, members, self._trail)
         except Exception as error:  # noqa: BLE001 - named in failures.py; a recipe may fall back
             return [failures.outcome_of(error)] * len(members)
 
@@ -68,21 +71,27 @@ class EngineEquivalence:
         assert made is not None
         self._direct = made(use.params) if use.spec.inline else None
 
-    async def read(self, texts: Sequence[str]) -> Sequence[tuple[str, str | None] | None]:
+    async def read(self, texts: Sequence[str]) -> Sequence[tuple[str, str | None] | SampleError | None]:
         """See `AsyncEquivalence.read`."""
         if self._direct is not None:
             answers = [self._direct.extract(text) for text in texts]
             return [None if answer is None else (answer, self._direct.key(answer)) for answer in answers]
-        found = await self._values("read", [{"text": text} for text in texts])
-        return [None if value is None else (value[0], value[1]) for value in found]
+        return [_answer(result) for result in await self._results("read", [{"text": text} for text in texts])]
 
     async def same(self, pairs: Sequence[tuple[str, str]]) -> Sequence[bool | None]:
         """See `AsyncEquivalence.same`."""
         if self._direct is not None:
             return [self._direct.same(a, b) for a, b in pairs]
-        return await self._values("same", [{"a": a, "b": b} for a, b in pairs])
+        return [result.value for result in await self._results("same", [{"a": a, "b": b} for a, b in pairs])]
 
-    async def _values(self, op: Any, arguments: Sequence[dict[str, Any]]) -> list[Any]:
+    async def _results(self, op: Op, arguments: Sequence[dict[str, Any]]) -> list[Result]:
         plans = [Plan(self._use, given, op=op) for given in arguments]
-        results = await asyncio.gather(*(self._scope.work(plan) for plan in plans))
-        return [result.value for result in results]
+        return await asyncio.gather(*(self._scope.work(plan) for plan in plans))
+
+
+def _answer(result: Result) -> tuple[str, str | None] | SampleError | None:
+    failed = result.outcome
+    if failed is not None and failed.status == "error":
+        kind = PluginError if failed.fault == "verifier" else WorkerError
+        return kind(failed.feedback or "an answer could not be read")
+    return None if result.value is None else (result.value[0], result.value[1])

@@ -1,0 +1,83 @@
+"""`rewarden explain`: judge records again, and say what differs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rewarden.types import Use
+from rewarden.wire.json import use_from_json, verdict_to_json
+from rewarden_server.engine.engine import Engine
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.record import Record, read_records
+
+HELP = "judge recorded samples again, and say what differs"
+
+_COMPARED = ("status", "score", "passed", "reason", "fault", "extracted", "flags")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("record", type=Path, help="a file of records, written by `rewarden serve --record DIR`")
+    parser.add_argument("--line", type=int, metavar="N", help="only the record in line N (from 1)")
+    parser.add_argument("--use", metavar="USE", help="another verifier or recipe: a name, or JSON with parameters")
+    parser.add_argument("--all", action="store_true", help="print also what is judged as it was")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit status 0 when nothing differs, 1 when something does, 2 for a file that is none of records."""
+    try:
+        records = list(read_records(args.record))
+    except (OSError, ValueError) as error:
+        print(f"rewarden explain: {error}", file=sys.stderr)
+        return 2
+    if args.line is not None:
+        if not 1 <= args.line <= len(records):
+            print(f"rewarden explain: {args.record} has {len(records)} records, no line {args.line}", file=sys.stderr)
+            return 2
+        records = [records[args.line - 1]]
+    use = None if args.use is None else use_from_json(json.loads(args.use) if args.use.startswith("{") else args.use)
+    return asyncio.run(_explain(records, use, show_all=args.all or args.line is not None))
+
+
+async def _explain(records: Sequence[Record], use: Use | None, *, show_all: bool) -> int:
+    engine = Engine(settings=EngineSettings())
+    await engine.start()
+    differing = 0
+    try:
+        for number, record in enumerate(records, start=1):
+            sample = record.sample
+            # A member of a group is judged with what was recorded of its group.
+            mates = [record] if sample.group is None else [r for r in records if r.sample.group == sample.group]
+            place = next(at for at, mate in enumerate(mates) if mate is record)
+            batch = [replace(mate.sample, use=use or mate.sample.use, group_size=None) for mate in mates]
+            result = await engine.verify(replace(record.header, samples=batch), source="explain")
+            now = verdict_to_json(result.verdicts[place])
+            changed = {name: (record.verdict.get(name), now.get(name)) for name in _COMPARED}
+            changed = {name: pair for name, pair in changed.items() if pair[0] != pair[1]}
+            differing += bool(changed)
+            if changed or show_all:
+                _print(number, record, now, changed)
+    finally:
+        await engine.close()
+    print(f"{len(records)} records, {differing} judged otherwise")
+    return int(differing > 0)
+
+
+def _print(number: int, record: Record, now: dict[str, Any], changed: dict[str, tuple[Any, Any]]) -> None:
+    before, after = record.verdict.get("verifier") or {}, now.get("verifier") or {}
+    same = before.get("fingerprint") == after.get("fingerprint")
+    print(f"record {number}  {now.get('id') or ''}  {after.get('name')} {'(same fingerprint)' if same else '(moved)'}")
+    for name, (old, new) in changed.items():
+        print(f"   {name}: {old!r} → {new!r}")
+    if not changed:
+        print(f"   as it was: {now['status']} {now.get('score')} {now.get('reason') or ''}")
+    for name in ("feedback", "evidence"):
+        if now.get(name):
+            print(f"   {name}: {now[name]}")

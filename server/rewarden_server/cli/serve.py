@@ -1,0 +1,86 @@
+"""`rewarden serve`: answer over HTTP and gRPC until a signal; then what is in flight ends."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import uvloop
+
+from rewarden_server.cli.settings import add_settings, read_settings
+from rewarden_server.config import Config, ConfigError
+from rewarden_server.logs import get_logger, set_up_logs
+from rewarden_server.serving import Serving
+
+HELP = "answer over HTTP and gRPC"
+
+_log = get_logger("serve")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    add_settings(parser)
+    parser.add_argument(
+        "--ready-file", type=Path, metavar="FILE", help="write a JSON object with both addresses here when ready"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT. 0: ended as asked; 1: ended by a second signal; 2: a setting is wrong."""
+    try:
+        config = read_settings(args)
+        set_up_logs(config.logs)
+        uvloop.run(serve(config, args.ready_file))
+    except ConfigError as error:
+        print(f"rewarden serve: {error.message}", file=sys.stderr)
+        return 2
+    return 0
+
+
+async def serve(config: Config, ready_file: Path | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; then drain. Raises ConfigError before anything is started."""
+    stop = _signals()
+    serving = Serving(config)
+    await serving.start()
+    # A large batch is many small objects that all stay until its answer: the default thresholds would have the
+    # collector walk them, and everything loaded at the start, again and again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+    if not serving.service.keys.names and config.server.host not in ("127.0.0.1", "localhost", "::1"):
+        _log.warning("open to everyone who reaches it", host=config.server.host, mend="rewarden doctor --new-key NAME")
+    if ready_file is not None:
+        _write(ready_file, {"http": serving.http, "grpc": serving.grpc, "pid": os.getpid()})
+    print(f"rewarden serves on {serving.http} and {serving.grpc}", flush=True)
+    await stop.wait()
+    _log.info("drain", seconds=config.server.drain_s)
+    await serving.drain(config.server.drain_s)
+    _log.info("end")
+
+
+def _signals() -> asyncio.Event:
+    """An event for the first SIGTERM or SIGINT; the second ends the process at once."""
+    stop = asyncio.Event()
+
+    def stopped() -> None:
+        if stop.is_set():
+            os._exit(1)  # workers end by themselves: their template's socket is gone
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped)
+    return stop
+
+
+def _write(path: Path, value: dict[str, object]) -> None:
+    """Whole or not at all: whoever waits for the file never reads half of it."""
+    temporary = path.with_name(path.name + ".part")
+    temporary.write_text(json.dumps(value), encoding="utf-8")
+    temporary.replace(path)

@@ -1,0 +1,16 @@
+"""The ASGI application: all routes, inside the edge."""
+
+from __future__ import annotations
+
+from starlette.routing import Router
+
+from rewarden_server.http import blobs, catalogue, pages, spec, state, stream, verify
+from rewarden_server.http.edge import Edge
+from rewarden_server.service import Service
+
+PARTS = (verify, stream, blobs, catalogue, state, pages, spec)
+
+
+def make_app(service: Service) -> Edge:
+    """The application of a service."""
+    return Edge(service, Router([route for part in PARTS for route in part.routes(service)], redirect_slashes=False))

@@ -1,0 +1,172 @@
+"""The schemas of `/openapi.json`, made from `rewarden.types`, with what the wire adds to the types put beside them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from rewarden.types import Batch, Group, Sample, Verdict
+from rewarden.wire.json import VERDICT_FIELDS
+from rewarden_verifiers.schema import json_schema
+
+_LARGEST = 2**63 - 1
+
+_OBJECT: dict[str, Any] = {"type": "object", "additionalProperties": True}
+_NULL: dict[str, Any] = {"type": "null"}
+_NAME: dict[str, Any] = {"type": "string", "minLength": 1}
+
+
+def schemas() -> dict[str, Any]:
+    """Component schemas by name. `Header` is a batch without samples: the first line of a stream."""
+    found: dict[str, Any] = {}
+    for kind in (Batch, Sample, Verdict, Group):
+        schema = copy.deepcopy(json_schema(kind))
+        found.update(schema.pop("$defs", {}))
+        found[kind.__name__] = schema
+    del found["BadSample"]  # never on the wire: a faulty row is sent as it is and comes back as an error verdict
+    found = {name: _as_on_the_wire(schema) for name, schema in found.items()}
+    found["Use"] = _use(found["Use"]["description"])
+    batch = found["Batch"]
+    batch["properties"].update(_envelope())
+    batch["required"] = ["samples"]
+    header = copy.deepcopy(batch)
+    del header["properties"]["samples"], header["required"]
+    header["description"] = "Everything of a batch but its samples."
+    found["Header"] = header
+    for name, field in (("Verdict", "verdict"), ("Group", "group")):
+        # What we answer may grow: a client ignores fields that it does not know.
+        found[name]["additionalProperties"] = True
+        found[f"{name}Line"] = _exact({field: _ref(name)})
+    found["Verdict"]["required"] = ["index", "status"]
+    found["BatchResult"] = {
+        **_exact({"verdicts": _list(_ref("Verdict")), "groups": _list(_ref("Group"))}),
+        "description": "Verdicts in the request's order; groups in order of appearance.",
+    }
+    found["Error"] = _exact(
+        {
+            "error": _exact(
+                {
+                    "code": {"type": "string", "description": "Stable; snake_case."},
+                    "message": {"type": "string", "description": "What is wrong, and the fix."},
+                    "details": _OBJECT,
+                }
+            )
+        }
+    )
+    found["Description"] = {**_OBJECT, "required": ["name", "kind", "available"], "properties": _description()}
+    return found
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _exact(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _as_on_the_wire(schema: Any) -> Any:
+    """References to components; titles dropped (they repeat names); null allowed wherever a field may be absent."""
+    if isinstance(schema, list):
+        return [_as_on_the_wire(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {
+        name: _as_on_the_wire(item) for name, item in schema.items() if name != "title" or not isinstance(item, str)
+    }
+    if "$ref" in made:
+        made["$ref"] = made["$ref"].replace("#/$defs/", "#/components/schemas/")
+    if isinstance(made.get("properties"), dict):
+        required = made.get("required", [])
+        for name, item in made["properties"].items():
+            if name not in required and _NULL not in item.get("anyOf", ()) and ("type" in item or "$ref" in item):
+                description = item.pop("description", None)
+                made["properties"][name] = {"anyOf": [item, _NULL]} | (
+                    {"description": description} if description else {}
+                )
+    return made
+
+
+def _use(description: str) -> dict[str, Any]:
+    params = {"anyOf": [_OBJECT, _NULL]}
+    forms = (("name", {"type": "string"}, "recipe"), ("recipe", _OBJECT, "name"))
+    return {
+        "description": f"{description} A name alone may be given as a string.",
+        "anyOf": [
+            _NAME,
+            *(
+                {
+                    "type": "object",
+                    "properties": {one: schema, "params": params, other: _NULL},
+                    "required": [one],
+                    "additionalProperties": False,
+                }
+                for one, schema, other in forms
+            ),
+        ],
+    }
+
+
+def _envelope() -> dict[str, Any]:
+    seconds = {"anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": 1e9}, _NULL]}
+    return {
+        "samples": {
+            "type": "array",
+            "items": {
+                "anyOf": [
+                    _ref("Sample"),
+                    {"description": "A row that is no sample gets an `error` verdict in its place."},
+                ]
+            },
+        },
+        "shared": {
+            "anyOf": [_OBJECT, _NULL],
+            "description": 'Values that samples name by key. `{"$blob": "<sha256>"}` stands for a blob\'s JSON.',
+        },
+        "progress": {
+            "anyOf": [
+                {
+                    "type": "object",
+                    "properties": {
+                        "step": {"anyOf": [{"type": "integer", "minimum": 0, "maximum": _LARGEST}, _NULL]},
+                        "total_steps": {"anyOf": [{"type": "integer", "minimum": 1, "maximum": _LARGEST}, _NULL]},
+                    },
+                    "additionalProperties": False,
+                },
+                _NULL,
+            ]
+        },
+        "deadline_s": seconds,
+        "group_deadline_s": seconds,
+        "expect": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, _NULL]},
+        "fields": {
+            "anyOf": [_list({"type": "string", "enum": list(VERDICT_FIELDS)}), _NULL],
+            "description": "Verdict fields to return; all without it. `index`, `status` and `id` always come.",
+        },
+    }
+
+
+def _description() -> dict[str, Any]:
+    text = {"type": "string"}
+    return {
+        "name": text,
+        "kind": {"type": "string", "enum": ["verifier", "recipe"]},
+        "plugin": {"type": ["string", "null"], "description": "The package that brought it; null for our own."},
+        "available": {"type": "boolean"},
+        "problem": _exact({"reason": text, "message": text}),
+        "version": text,
+        "summary": text,
+        "fingerprint": {"type": ["string", "null"], "description": "With default parameters."},
+        "params_schema": _OBJECT,
+        "reference_schema": _OBJECT,
+        "cases": _list(_OBJECT),
+    }

@@ -1,0 +1,38 @@
+"""How the server is: `/healthz`, `/readyz`, `/metrics`, `/v1/info`."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rewarden.errors import Unavailable
+from rewarden_server.http.replies import json_reply
+from rewarden_server.info import info
+from rewarden_server.metrics import CONTENT_TYPE
+from rewarden_server.service import Service
+
+
+def routes(service: Service) -> list[Route]:
+    """The routes of probes, metrics and information."""
+
+    async def healthz(request: Request) -> Response:
+        return json_reply({"status": "alive"})
+
+    async def readyz(request: Request) -> Response:
+        if not service.engine.ready:
+            raise Unavailable("the server starts or drains: send no more work here")
+        return json_reply({"status": "ready"})
+
+    async def metrics(request: Request) -> Response:
+        return Response(service.metrics.page(), headers={"content-type": CONTENT_TYPE})
+
+    async def get_info(request: Request) -> Response:
+        return json_reply(info(service))
+
+    return [
+        Route("/healthz", healthz, methods=["GET"]),
+        Route("/readyz", readyz, methods=["GET"]),
+        Route("/metrics", metrics, methods=["GET"]),
+        Route("/v1/info", get_info, methods=["GET"]),
+    ]

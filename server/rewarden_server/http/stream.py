@@ -1,0 +1,247 @@
+"""`POST /v1/verify/stream`: NDJSON both ways, a line a sample in, a line a verdict out as each ends.
+
+In:   {"batch": {…everything of a batch but its samples}}, then one sample a line.
+Out:  {"verdict": {…}} in the order in which they end, {"group": {…}} when a group is whole, at last
+      {"done": {"verdicts": n}}; or {"error": {…}} when the stream broke, after which nothing comes.
+
+A fault of the first line refuses the request with a status. A later line that is no sample (or no JSON, or too long)
+becomes that row's `error` verdict. A client may write all before it reads: up to `UNREAD` bytes of answer wait here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator
+
+import zstandard
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from rewarden.errors import InternalError, InvalidRequest, TooLarge
+from rewarden.types import BadSample, Batch, Sample, Verdict
+from rewarden.wire.json import (
+    dumps,
+    error_to_json,
+    group_to_json,
+    header_from_json,
+    loads,
+    sample_from_json,
+    verdict_to_json,
+)
+from rewarden_server.config import LimitSettings
+from rewarden_server.http.body import check_content_type, encoding_of, pieces_of, until_gone
+from rewarden_server.http.replies import ClientGone
+from rewarden_server.logs import VerdictLog, get_logger, log_defect
+from rewarden_server.refusals import as_request_error
+from rewarden_server.service import Service, too_long
+
+NDJSON = "application/x-ndjson"
+ACCEPTED = (NDJSON, "application/ndjson", "application/jsonl", "application/json")
+SURFACE = "http-stream"
+UNREAD = 64 * 1024**2
+
+_log = get_logger("stream")
+
+
+def routes(service: Service) -> list[Route]:
+    """The route of streams."""
+
+    async def verify_stream(request: Request) -> Response:
+        check_content_type(request, *ACCEPTED)
+        lines = Lines(service.limits)
+        rows = lines.of(unpacked(pieces_of(request.receive), encoding_of(request)))
+        header = service.take_header(await _header(rows, service.limits))
+        return Exchange(service, header, rows)
+
+    return [Route("/v1/verify/stream", verify_stream, methods=["POST"])]
+
+
+class Lines:
+    """Cuts bytes into lines of bounded length: a line over the limit comes as None, its bytes are not kept."""
+
+    def __init__(self, limits: LimitSettings) -> None:
+        # The first line may hold long shared tables.
+        self._first, self._most = limits.max_body_bytes, limits.max_sample_bytes
+
+    async def of(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes | None]:
+        """The lines; empty ones are left out."""
+        most = self._first
+        parts: list[bytes] = []
+        size = 0
+        async for piece in pieces:
+            *ends, rest = piece.split(b"\n")
+            for end in ends:
+                whole = b"".join((*parts, end)) if size + len(end) <= most else None
+                parts, size = [], 0
+                if whole is None or whole.strip():
+                    yield whole
+                    most = self._most
+            size += len(rest)
+            parts.append(rest)
+            if size > most:
+                parts.clear()
+        if size > most:
+            yield None
+        elif b"".join(parts).strip():
+            yield b"".join(parts)
+
+
+async def unpacked(pieces: AsyncIterator[bytes], encoding: str | None) -> AsyncIterator[bytes]:
+    """The pieces without their `Content-Encoding`, in parts of bounded size. Raises InvalidRequest."""
+    if encoding is None:
+        async for piece in pieces:
+            yield piece
+        return
+    step = 1024**2
+    try:
+        if encoding == "gzip":
+            reader = zlib.decompressobj(wbits=31)
+            async for piece in pieces:
+                while piece:
+                    yield reader.decompress(piece, step)
+                    piece = reader.unconsumed_tail
+                    if reader.eof:
+                        piece, reader = reader.unused_data, zlib.decompressobj(wbits=31)
+        else:
+            unzstd = zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj(read_across_frames=True)
+            async for piece in pieces:
+                # Small pieces in, so that what comes out at a time is bounded too.
+                for first in range(0, len(piece), 4096):
+                    yield unzstd.decompress(piece[first : first + 4096])
+    except (zlib.error, zstandard.ZstdError) as error:
+        raise InvalidRequest(f"the body is not {encoding}: {error}") from None
+
+
+async def _header(rows: AsyncIterator[bytes | None], limits: LimitSettings) -> Batch:
+    async for line in rows:
+        if line is None:
+            raise TooLarge(f"the first line has more than {limits.max_body_bytes} bytes", limit="max_body_bytes")
+        value = loads(line)
+        if type(value) is not dict or value.keys() != {"batch"}:
+            raise InvalidRequest('the first line must be {"batch": {…}}: the request without its samples')
+        return header_from_json(value["batch"])
+    raise InvalidRequest('the stream is empty; its first line must be {"batch": {…}}')
+
+
+def read_row(line: bytes | None, limits: LimitSettings) -> Sample | BadSample:
+    """A line's sample, or a `BadSample` that says what is wrong with the line. Never raises."""
+    if line is None:
+        return too_long(limits.max_sample_bytes)
+    try:
+        return sample_from_json(loads(line))
+    except (InvalidRequest, TooLarge) as error:
+        return BadSample(message=error.message)
+
+
+class Outbox:
+    """Lines on their way out. Whoever fills it waits while more than `UNREAD` bytes have not been taken."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._filled = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._ended = False
+
+    async def put(self, line: bytes) -> None:
+        """Add a line."""
+        self._lines.append(line)
+        self._size += len(line)
+        self._filled.set()
+        if self._size > UNREAD:
+            self._room.clear()
+            await self._room.wait()
+
+    def end(self) -> None:
+        """No more lines come."""
+        self._ended = True
+        self._filled.set()
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """All lines that are there, joined; and again, until the end."""
+        while self._lines or not self._ended:
+            await self._filled.wait()
+            self._filled.clear()
+            lines, self._lines, self._size = self._lines, [], 0
+            self._room.set()
+            if lines:
+                yield b"".join(lines)
+
+
+class Exchange(Response):
+    """The answer of a stream: reads rows, feeds the engine and sends what ends, all at once."""
+
+    def __init__(self, service: Service, header: Batch, rows: AsyncIterator[bytes | None]) -> None:
+        super().__init__(media_type=NDJSON)
+        self._service = service
+        self._header = header
+        self._rows = rows
+        self._stream = service.engine.open_stream(header, source=SURFACE)
+        self._outbox = Outbox()
+        self._failure: Exception | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the exchange to its end, or until the client leaves."""
+        headers = [(name, value) for name, value in self.raw_headers if name != b"content-length"]
+        tasks = [asyncio.ensure_future(self._feed(receive)), asyncio.ensure_future(self._watch())]
+        writer = asyncio.ensure_future(self._write())
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            async for piece in self._outbox.pieces():
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            for task in (*tasks, writer):
+                task.cancel()
+            await asyncio.gather(*tasks, writer, return_exceptions=True)
+            await self._stream.cancel()
+
+    async def _feed(self, receive: Receive) -> None:
+        """Put every row in; then stay to see whether the client leaves before the end."""
+        try:
+            async for line in self._rows:
+                await self._stream.put(self._service.take_sample(read_row(line, self._service.limits)))
+            self._stream.finish()
+            await until_gone(receive)
+            raise ClientGone
+        except Exception as error:  # noqa: BLE001  told to the client by `_write`, which this wakes
+            await self._break(error)
+
+    async def _watch(self) -> None:
+        await self._service.stopped.wait()
+        await self._break(self._service.stop_error())
+
+    async def _break(self, error: Exception) -> None:
+        self._failure = self._failure or error
+        await self._stream.cancel()
+
+    async def _write(self) -> None:
+        """Write down what comes out of the engine; end with a `done` or an `error` line."""
+        verdicts = 0
+        log = VerdictLog(_log)
+        wanted = None if self._header.fields is None else frozenset(self._header.fields)
+        try:
+            async for item in self._stream:
+                if isinstance(item, Verdict):
+                    verdicts += 1
+                    log.note(item)
+                    line = b'{"verdict":' + dumps(verdict_to_json(item, wanted)) + b"}\n"
+                else:
+                    line = b'{"group":' + dumps(group_to_json(item)) + b"}\n"
+                await self._outbox.put(line)
+        except Exception as error:  # noqa: BLE001  the boundary: the client is told that the stream broke
+            self._failure = self._failure or error
+        log.end()
+        failure = self._failure
+        if failure is None:
+            await self._outbox.put(dumps({"done": {"verdicts": verdicts}}) + b"\n")
+        elif not isinstance(failure, ClientGone):
+            known = as_request_error(failure)
+            if isinstance(known, InternalError):
+                log_defect(_log, failure)
+            await self._outbox.put(dumps(error_to_json(known)) + b"\n")
+        self._outbox.end()

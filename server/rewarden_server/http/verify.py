@@ -1,0 +1,69 @@
+"""`POST /v1/verify`: a batch in, its verdicts out, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from rewarden.errors import InvalidRequest
+from rewarden.types import Batch, BatchResult
+from rewarden.wire.json import batch_from_json, dumps, group_to_json, loads, result_to_json, verdict_to_json
+from rewarden_server.config import LimitSettings
+from rewarden_server.http.body import check_content_type, read_body, unless_gone
+from rewarden_server.http.replies import JSON, json_reply
+from rewarden_server.service import Service, check_count, run_beside
+
+SURFACE = "http"
+
+_PIECE = 1000
+"""Verdicts encoded at a stretch; a larger answer is sent in such pieces."""
+
+
+def routes(service: Service) -> list[Route]:
+    """The route of batches."""
+
+    async def verify(request: Request) -> Response:
+        check_content_type(request, JSON)
+        async with read_body(request, service.bodies, service.limits.max_body_bytes, "max_body_bytes") as body:
+            work = partial(decode_batch, body, service)
+            batch = await run_beside(work, len(body))
+        result = await unless_gone(request.receive, service.verify(batch, SURFACE))
+        if len(result.verdicts) <= _PIECE:
+            return json_reply(result_to_json(result, batch.fields))
+        return StreamingResponse(_pieces(result, batch.fields), media_type=JSON)
+
+    return [Route("/v1/verify", verify, methods=["POST"])]
+
+
+def decode_batch(body: bytes, service: Service) -> Batch:
+    """A request's bytes as a batch within all limits. Raises InvalidRequest, TooLarge, NotFound."""
+    return service.take_batch(batch_from_json(decode(body, service.limits)))
+
+
+def decode(body: bytes, limits: LimitSettings) -> Any:
+    """The JSON value of a body, its number of samples checked before anything is made of them."""
+    if not body:
+        raise InvalidRequest("the body is empty; send a JSON object with 'samples'")
+    value = loads(body)
+    if type(value) is dict and type(value.get("samples")) is list:
+        check_count(len(value["samples"]), limits)
+    return value
+
+
+async def _pieces(result: BatchResult, fields: Sequence[str] | None) -> AsyncIterator[bytes]:
+    wanted = None if fields is None else frozenset(fields)
+    verdicts = result.verdicts
+
+    def encode(first: int) -> bytes:
+        return dumps([verdict_to_json(verdict, wanted) for verdict in verdicts[first : first + _PIECE]])[1:-1]
+
+    yield b'{"verdicts":['
+    for first in range(0, len(verdicts), _PIECE):
+        piece = await run_beside(partial(encode, first), len(verdicts) * 256)
+        yield b"," + piece if first else piece
+    yield b'],"groups":' + dumps([group_to_json(group) for group in result.groups]) + b"}"

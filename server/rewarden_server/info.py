@@ -1,0 +1,21 @@
+"""What `GET /v1/info` and gRPC's `Info` say: versions, places where work runs, limits. No secret, no name of a key."""
+
+from __future__ import annotations
+
+import dataclasses
+from importlib.metadata import version
+from typing import Any
+
+from rewarden_server.service import Service
+
+
+def info(service: Service) -> dict[str, Any]:
+    """JSON-ready. `limits` are what a client must keep to."""
+    limits = {name: value for name, value in dataclasses.asdict(service.limits).items() if name != "blob_dir"}
+    return {
+        "name": "rewarden",
+        "version": version("rewarden-server"),
+        "engine": service.engine.info(),
+        "limits": limits,
+        "keys": bool(service.keys.names),
+    }

@@ -1,0 +1,200 @@
+"""Prometheus metrics. Counting is a dictionary's increment; families are made when `/metrics` is asked for.
+
+The unscored share by data source is
+
+    sum by (data_source) (rate(rewarden_verdicts_total{status!="scored"}[5m]))
+      / sum by (data_source) (rate(rewarden_verdicts_total[5m]))
+
+Labels that callers choose (data source, verifier, reason) keep their first values; later ones count as `other`.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from rewarden.types import Verdict
+from rewarden_server.engine.observer import Observer
+
+OTHER = "other"
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+QUEUE_BUCKETS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0)
+RUN_BUCKETS = (0.0001, 0.0005, 0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 30.0, 120.0)
+BATCH_BUCKETS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0, 1200.0)
+
+
+class Distinct:
+    """Bounds the values that a label takes: the first `most` stay, whatever comes later is `other`."""
+
+    __slots__ = ("_most", "_seen")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._seen: dict[str, str] = {}
+
+    def __call__(self, value: str | None) -> str:
+        if value is None:
+            return ""
+        kept = self._seen.get(value)
+        if kept is not None:
+            return kept
+        if len(self._seen) >= self._most:
+            return OTHER
+        # Label values come from callers: what cannot be printed as UTF-8 would break the whole page.
+        kept = self._seen[value] = value.encode("utf-8", "replace").decode()[:120]
+        return kept
+
+
+class Histogram:
+    """Counts by bucket, and their sum, of one series."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def add(self, value: float) -> None:
+        """Count one value."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Cumulative counts by upper bound, as Prometheus wants them."""
+        found: list[tuple[str, float]] = []
+        running = 0
+        for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
+            running += count
+            found.append(("+Inf" if bound == float("inf") else repr(bound), running))
+        return found
+
+
+class Metrics(Observer, Collector):
+    """What the engine did and what the surfaces answered. Used on the loop only."""
+
+    def __init__(self, *, sources: int = 200, reasons: int = 200, verifiers: int = 200) -> None:
+        self._source_label = Distinct(sources)
+        self._reason_label = Distinct(reasons)
+        self._verifier_label = Distinct(verifiers)
+        self._verdicts: dict[tuple[str, str, str, str, str], int] = defaultdict(int)
+        self._queue: dict[str, Histogram] = defaultdict(lambda: Histogram(QUEUE_BUCKETS))
+        self._run: dict[str, Histogram] = defaultdict(lambda: Histogram(RUN_BUCKETS))
+        self._cached: dict[str, int] = defaultdict(int)
+        self._flags: dict[tuple[str, str], int] = defaultdict(int)
+        self._admitted: dict[str, int] = defaultdict(int)
+        self._refused: dict[tuple[str, str], int] = defaultdict(int)
+        self._batches: dict[str, Histogram] = defaultdict(lambda: Histogram(BATCH_BUCKETS))
+        self._workers: dict[str, int] = defaultdict(int)
+        self._depths: dict[str, int] = {}
+        self._requests: dict[tuple[str, str, str, str], int] = defaultdict(int)
+        self._started = time.time()
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+        PlatformCollector(registry=self._registry)
+
+    # --- what the engine tells ---
+
+    def admitted(self, source: str, samples: int) -> None:
+        """Count admitted samples by surface."""
+        self._admitted[source] += samples
+
+    def refused(self, source: str, reason: str) -> None:
+        """Count refused batches by surface and error code."""
+        self._refused[source, self._reason_label(reason)] += 1
+
+    def verdict(self, verdict: Verdict) -> None:
+        """Count a verdict by verifier, status, reason, fault and data source; its queue and run time by verifier."""
+        name = self._verifier_label(verdict.verifier.name if verdict.verifier is not None else None)
+        source = self._source_label(verdict.data_source)
+        reason = self._reason_label(verdict.reason)
+        self._verdicts[name, verdict.status, reason, verdict.fault or "", source] += 1
+        if verdict.cached:
+            self._cached[name] += 1
+        else:
+            self._queue[name].add(verdict.queue_s)
+            self._run[name].add(verdict.run_s)
+        for flag in verdict.flags:
+            self._flags[name, self._reason_label(flag)] += 1
+
+    def batch(self, source: str, seconds: float, samples: int) -> None:
+        """Count a batch or stream that ended, and how long it took."""
+        self._batches[source].add(seconds)
+
+    def worker_ended(self, reason: str) -> None:
+        """Count an ended worker by why it ended."""
+        self._workers[reason] += 1
+
+    def depth(self, lane: str, items: int) -> None:
+        """Note how many items wait in a lane."""
+        self._depths[lane] = items
+
+    # --- what the surfaces tell ---
+
+    def request(self, surface: str, route: str, status: str, key: str) -> None:
+        """Count a request by surface, route or method, status, and the name of the key that asked."""
+        self._requests[surface, route, status, key] += 1
+
+    # --- what Prometheus reads ---
+
+    def page(self) -> bytes:
+        """The page of `/metrics`."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterable[Metric]:
+        """The families, made from the counts."""
+        yield _counter(
+            "rewarden_verdicts",
+            "Verdicts made.",
+            ("verifier", "status", "reason", "fault", "data_source"),
+            self._verdicts.items(),
+        )
+        yield _counter(
+            "rewarden_verdicts_cached", "Verdicts answered from the cache.", ("verifier",), _single(self._cached)
+        )
+        yield _counter("rewarden_flags", "Flags on verdicts.", ("verifier", "flag"), self._flags.items())
+        yield _histogram("rewarden_queue_seconds", "Wait before work began, by verdict.", "verifier", self._queue)
+        yield _histogram("rewarden_run_seconds", "Work on a verdict.", "verifier", self._run)
+        yield _counter("rewarden_admitted_samples", "Samples admitted.", ("source",), _single(self._admitted))
+        yield _counter("rewarden_refused", "Batches refused.", ("source", "reason"), self._refused.items())
+        yield _histogram("rewarden_batch_seconds", "From admission to the last verdict.", "source", self._batches)
+        yield _counter("rewarden_workers_ended", "Workers that ended, by why.", ("reason",), _single(self._workers))
+        yield _counter(
+            "rewarden_requests",
+            "Requests answered; key is the name of the caller's API key.",
+            ("surface", "route", "status", "key"),
+            self._requests.items(),
+        )
+        depths = GaugeMetricFamily("rewarden_lane_depth", "Items that wait, by lane.", labels=("lane",))
+        for lane, items in self._depths.items():
+            depths.add_metric((lane,), items)
+        yield depths
+        yield GaugeMetricFamily("rewarden_started_seconds", "When the server started (Unix time).", self._started)
+
+
+def _single(counts: dict[str, int]) -> Iterator[tuple[tuple[str], int]]:
+    return (((label,), count) for label, count in counts.items())
+
+
+def _counter(
+    name: str, text: str, labels: tuple[str, ...], counts: Iterable[tuple[tuple[str, ...], int]]
+) -> CounterMetricFamily:
+    family = CounterMetricFamily(name, text, labels=labels)
+    for values, count in counts:
+        family.add_metric(values, count)
+    return family
+
+
+def _histogram(name: str, text: str, label: str, series: dict[str, Histogram]) -> HistogramMetricFamily:
+    family = HistogramMetricFamily(name, text, labels=(label,))
+    for value, histogram in series.items():
+        family.add_metric((value,), histogram.buckets(), histogram.total)
+    return family

@@ -1,0 +1,16 @@
+"""Whatever was raised, as a refusal of the whole request: shared by the surfaces, which give it a status."""
+
+from __future__ import annotations
+
+from rewarden.errors import InternalError, InvalidRequest, RequestError, SampleError
+
+
+def as_request_error(error: Exception) -> RequestError:
+    """The error under one of the names that have a status. What nobody expected keeps its text to itself."""
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, SampleError):
+        # Raised where there is no sample to blame, such as for a verifier that `expect` needs and nobody knows.
+        kind = InvalidRequest if error.fault == "caller" else InternalError
+        return kind(error.message, **error.details)
+    return InternalError("a defect of the server; its log has more under this request's id")

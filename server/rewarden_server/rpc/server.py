@@ -1,0 +1,56 @@
+"""The gRPC server: the service, health and reflection on one port."""
+
+from __future__ import annotations
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from rewarden.v1 import rewarden_pb2 as pb
+from rewarden.v1 import rewarden_pb2_grpc as stubs
+from rewarden_server.config import ConfigError
+from rewarden_server.rpc.reward_service import RewardService
+from rewarden_server.service import Service
+
+NAME = pb.DESCRIPTOR.services_by_name["RewardService"].full_name
+
+
+class RpcServer:
+    """A server bound to its port; it answers after `start`. Must be made on the loop."""
+
+    def __init__(self, service: Service, host: str, port: int) -> None:
+        most = service.limits.max_body_bytes
+        self._server = grpc.aio.server(
+            options=[
+                # We refuse at the limit ourselves, with a status that says so; gRPC's own refusal looks like overload.
+                ("grpc.max_receive_message_length", min(2 * most, 2**31 - 1)),
+                ("grpc.max_send_message_length", -1),
+                # Otherwise a second server on the same port would quietly take a share of the calls.
+                ("grpc.so_reuseport", 0),
+            ]
+        )
+        self._health = health.aio.HealthServicer()
+        stubs.add_RewardServiceServicer_to_server(RewardService(service), self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection.enable_server_reflection((NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
+        where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            self.port: int = self._server.add_insecure_port(where)
+        except RuntimeError:
+            raise ConfigError(
+                f"gRPC cannot listen on {where}: is the port taken? Choose another: --grpc-port"
+            ) from None
+
+    async def start(self) -> None:
+        """Begin to answer, and to say so."""
+        await self._server.start()
+        for name in ("", NAME):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    async def refuse(self) -> None:
+        """Tell probes to send no more; what runs goes on."""
+        await self._health.enter_graceful_shutdown()
+
+    async def stop(self, grace_s: float) -> None:
+        """Let calls end for so many seconds, then end them."""
+        await self._server.stop(grace_s)

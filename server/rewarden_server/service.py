@@ -1,0 +1,143 @@
+"""What the surfaces share: the engine and what stands around it, and the checks that a request passes on its way in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from rewarden.errors import TooLarge, Unavailable
+from rewarden.types import BadSample, Batch, BatchResult, Sample
+from rewarden_server.blobs import Blobs, fill_media, fill_shared
+from rewarden_server.budget import Budget
+from rewarden_server.config import Config, LimitSettings
+from rewarden_server.depth import deeper_than, too_deep_field
+from rewarden_server.engine.engine import Engine
+from rewarden_server.keys import Keys
+from rewarden_server.logs import VerdictLog, get_logger
+from rewarden_server.metrics import Metrics
+
+T = TypeVar("T")
+
+LARGE = 1024**2
+"""Bytes from which decoding and encoding leave the loop to others, on a thread."""
+
+_log = get_logger("service")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One server's parts. The engine's observer is `metrics`.
+
+    `bodies` bounds what is being read, over both surfaces. `stopped` is set when the time to drain is over: whatever
+    still waits for the engine is then refused.
+    """
+
+    engine: Engine
+    config: Config
+    keys: Keys
+    metrics: Metrics
+    blobs: Blobs
+    bodies: Budget
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @classmethod
+    def build(cls, config: Config) -> Service:
+        """A service as configured; its engine is not started. Raises ConfigError."""
+        metrics = Metrics()
+        limits = config.limits
+        return cls(
+            engine=Engine(settings=config.engine, observer=metrics),
+            config=config,
+            keys=Keys.load(config.keys),
+            metrics=metrics,
+            blobs=Blobs(
+                max_blob_bytes=limits.max_blob_bytes, max_bytes=limits.blob_store_bytes, folder=limits.blob_dir
+            ),
+            bodies=Budget(limits.max_open_bytes),
+        )
+
+    @property
+    def limits(self) -> LimitSettings:
+        """What one request may weigh."""
+        return self.config.limits
+
+    def take_header(self, header: Batch) -> Batch:
+        """A batch with the blobs of its shared table put in place. Raises NotFound, InvalidRequest, TooLarge."""
+        shared = fill_shared(header.shared, self.blobs)
+        use = header.use
+        most = self.limits.max_depth
+        for name, value in (("shared", shared), *((("use", use.params), ("use", use.recipe)) if use else ())):
+            if deeper_than(value, most):
+                raise TooLarge(
+                    f"{name} nests deeper than {most} levels (limits.max_depth)", limit="max_depth", most=most
+                )
+        return header if shared is header.shared else replace(header, shared=shared)
+
+    def take_sample(self, sample: Sample | BadSample) -> Sample | BadSample:
+        """A row within its limits, with the blobs of its media put in place; else a `BadSample`."""
+        if isinstance(sample, BadSample):
+            return sample
+        most = self.limits.max_sample_bytes
+        if isinstance(sample.response, str) and len(sample.response) > most:
+            return too_long(most, sample.id)
+        deep = too_deep_field(sample, self.limits.max_depth)
+        if deep is not None:
+            message = f"{deep} nests deeper than {self.limits.max_depth} levels (limits.max_depth)"
+            return BadSample(message=message, path=deep, id=sample.id)
+        return fill_media(sample, self.blobs) if sample.media else sample
+
+    def take_batch(self, batch: Batch) -> Batch:
+        """A whole batch, checked and filled. Raises NotFound, InvalidRequest, TooLarge."""
+        check_count(len(batch.samples), self.limits)
+        samples = [self.take_sample(sample) for sample in batch.samples]
+        return replace(self.take_header(batch), samples=samples)
+
+    async def verify(self, batch: Batch, surface: str) -> BatchResult:
+        """The verdicts of a batch that `take_batch` passed; what went wrong is logged. Raises RequestError."""
+        result = await self.until_stopped(self.engine.verify(batch, source=surface))
+        log = VerdictLog(_log)
+        for verdict in result.verdicts:
+            log.note(verdict)
+        log.end()
+        return result
+
+    @staticmethod
+    def stop_error() -> Unavailable:
+        """What is raised for work that the server's end cuts off."""
+        return Unavailable("the server stopped before this ended; send again what has no verdict", retry_after_s=1.0)
+
+    async def until_stopped(self, work: Awaitable[T]) -> T:
+        """The result of `work`, which is cancelled when the server stops. Raises Unavailable then."""
+        task = asyncio.ensure_future(work)
+        stopped = asyncio.ensure_future(self.stopped.wait())
+        try:
+            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise self.stop_error()
+            return task.result()
+        finally:
+            for each in (task, stopped):
+                each.cancel()
+            await asyncio.gather(task, stopped, return_exceptions=True)
+
+
+async def run_beside(work: Callable[[], T], size: int) -> T:
+    """Do a piece of computing that grows with `size`: at once when it is small, on a thread otherwise."""
+    return work() if size < LARGE else await asyncio.to_thread(work)
+
+
+def check_count(samples: int, limits: LimitSettings) -> None:
+    """Raises TooLarge for more rows than one request may have."""
+    if samples > limits.max_samples:
+        raise TooLarge(
+            f"the request has {samples} samples, more than {limits.max_samples}; send several, or a stream",
+            limit="max_samples",
+            most=limits.max_samples,
+        )
+
+
+def too_long(most: int, id: str | None = None) -> BadSample:
+    """The row in the place of one that is over its limit."""
+    return BadSample(message=f"the row has more than {most} bytes (limits.max_sample_bytes)", path="", id=id)

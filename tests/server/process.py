@@ -1,0 +1,61 @@
+"""`rewarden serve` in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+
+from tests.server.conftest import PLUGIN
+
+COMMAND = (
+    "import argparse, sys; from rewarden_server.cli import serve; parser = argparse.ArgumentParser(); "
+    "serve.configure(parser); sys.exit(serve.run(parser.parse_args()))"
+)
+
+
+class ServerProcess:
+    """Started on free ports; waits until it is ready. `http` and `grpc` are its addresses."""
+
+    def __init__(self, folder: Path, *flags: str) -> None:
+        self._ready = folder / "ready.json"
+        self._folder = folder
+        self._flags = flags
+        self.http = ""
+        self.grpc = ""
+
+    def __enter__(self) -> ServerProcess:
+        ports = ["--port", "0", "--grpc-port", "0", "--ready-file", str(self._ready)]
+        path = os.pathsep.join(filter(None, [str(PLUGIN), os.environ.get("PYTHONPATH")]))
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", COMMAND, *ports, "--set", "engine.workers=1", *self._flags],
+            env={**os.environ, "PYTHONPATH": path},
+            cwd=self._folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        until = time.monotonic() + 60
+        while not self._ready.exists():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < until, "the server was not ready within a minute"
+            time.sleep(0.01)
+        told = json.loads(self._ready.read_text())
+        self.http, self.grpc = told["http"], told["grpc"]
+        return self
+
+    def end(self) -> tuple[int, str, str]:
+        """Wait for its end: exit code, standard output, standard error."""
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out, err
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()

@@ -1,0 +1,105 @@
+"""What can judge, described over HTTP and on the pages."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+from tests.server.conftest import Running
+
+
+async def test_every_verifier_is_listed_and_a_broken_one_with_its_problem(server: Running) -> None:
+    listed = {item["name"]: item for item in (await server.http.get("/v1/verifiers")).json()["verifiers"]}
+    same = listed["same"]
+    assert (same["available"], same["plugin"], same["version"]) == (True, "rewarden-testing", "1")
+    assert same["summary"] == "The response <b>is</b> the `reference`."
+    assert listed["spread"]["group"]
+    assert not listed["absent"]["available"]
+    assert listed["absent"]["problem"]["reason"] == "missing_dependency"
+    assert "pip install" in listed["absent"]["problem"]["message"]
+
+
+async def test_one_verifier_is_described_with_schemas_and_cases(server: Running) -> None:
+    same = (await server.http.get("/v1/verifiers/same")).json()
+    assert same["params_schema"]["properties"]["matters"]["default"] is True
+    assert same["reference_schema"] == {"type": "string"}
+    assert [case["title"] for case in same["cases"]] == ["equal texts"]
+    verdict = (await server.verify({"response": "A", "reference": "A"}, use="same")).json()["verdicts"][0]
+    assert same["fingerprint"] == verdict["verifier"]["fingerprint"]
+
+
+async def test_an_unknown_name_is_404_with_near_ones(server: Running) -> None:
+    answer = await server.http.get("/v1/verifiers/samee")
+    assert answer.status_code == 404
+    assert "'same'" in answer.json()["error"]["message"]
+    assert (await server.http.get("/v1/recipes/same")).status_code == 404
+    assert "/v1/verifiers/same" in (await server.http.get("/v1/recipes/same")).json()["error"]["message"]
+
+
+class Page(HTMLParser):
+    """Reads a page: ids, links, text; and that every tag is closed in order."""
+
+    EMPTY = frozenset({"meta"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.add(value or "")
+            if name in ("href", "src"):
+                self.links.append(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+async def test_the_page_documents_every_verifier_and_loads_nothing(server: Running) -> None:
+    answer = await server.http.get("/docs")
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    page = Page(answer.text)
+    names = {
+        item["name"]
+        for kind in ("verifiers", "recipes")
+        for item in (await server.http.get(f"/v1/{kind}")).json()[kind]
+    }
+    assert names <= page.ids
+    assert set(page.links) == {f"#{name}" for name in names}
+    assert not {"script", "img", "link", "iframe"} & set(page.tags)
+
+
+async def test_the_page_shows_parameters_cases_and_problems_as_text(server: Running) -> None:
+    page = Page((await server.http.get("/docs")).text)
+    assert "The response <b>is</b> the reference." in page.text  # escaped, its `reference` in a code element
+    assert "b" not in page.tags
+    assert "matters" in page.text
+    assert '"response": "a < b"' in page.text
+    assert "Cannot be loaded: verifier 'absent'" in page.text
+
+
+async def test_the_index_leads_to_everything(server: Running) -> None:
+    links = Page((await server.http.get("/")).text).links
+    assert "/docs" in links
+    for link in links:
+        assert (await server.http.get(link)).status_code == 200
+
+
+async def test_info_tells_versions_and_limits(server: Running) -> None:
+    info = (await server.http.get("/v1/info")).json()
+    assert info["limits"]["max_samples"] >= 100_000
+    assert info["engine"]["ready"] is True
+    assert info["keys"] is False

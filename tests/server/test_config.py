@@ -1,0 +1,120 @@
+"""Settings: file, environment, flags; each value knows where it was set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rewarden_server.config import ConfigError, load_config, variable_of
+from rewarden_server.keys import hash_key
+
+
+def write(text: str) -> Path:
+    """A configuration file."""
+    path = Path("some.toml")
+    path.write_text(text)
+    return path
+
+
+def test_the_later_wins_and_each_value_knows_its_source() -> None:
+    file = write("[server]\nhost = '0.0.0.0'\nport = 1\ngrpc_port = 2\n")
+    environ = {"REWARDEN_SERVER_PORT": "3", "REWARDEN_SERVER_GRPC_PORT": "4"}
+    config = load_config(file, environ=environ, flags={"server.grpc_port": ("flag --grpc-port", "5")})
+    assert (config.server.host, config.server.port, config.server.grpc_port) == ("0.0.0.0", 3, 5)
+    assert config.source("server.host") == f"file {file}"
+    assert config.source("server.port") == "env REWARDEN_SERVER_PORT"
+    assert config.source("server.grpc_port") == "flag --grpc-port"
+    assert config.source("server.drain_s") == "default"
+
+
+def test_the_file_in_the_working_folder_is_found_and_a_named_one_wins() -> None:
+    assert load_config(environ={}).file is None
+    Path("rewarden.toml").write_text("[logs]\nlevel = 'error'\n")
+    assert load_config(environ={}).logs.level == "error"
+    other = write("[logs]\nlevel = 'debug'\n")
+    assert load_config(environ={"REWARDEN_CONFIG": str(other)}).logs.level == "debug"
+
+
+def test_every_type_is_read_from_text() -> None:
+    environ = {
+        "REWARDEN_ENGINE_ITEM_CPU_S": "1.5",
+        "REWARDEN_ENGINE_CACHE": "no",
+        "REWARDEN_ENGINE_CACHE_DIR": "~/c",
+        "REWARDEN_LOGS_JSON": "true",
+        "REWARDEN_KEYS_NAMED": f"a={hash_key('a')}, b={hash_key('b')}",
+    }
+    config = load_config(environ=environ)
+    assert (config.engine.item_cpu_s, config.engine.cache, config.logs.json) == (1.5, False, True)
+    assert config.engine.cache_dir == Path("~/c").expanduser()
+    assert config.keys.named == {"a": hash_key("a"), "b": hash_key("b")}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[engine]\nworkerz = 1", "did you mean engine.workers"),
+        ("[engin]\nworkers = 1", "did you mean engine"),
+        ("[engine]\nworkers = 0", "engine.workers must be above 0"),
+        ("[engine]\nworkers = 1.5", "engine.workers must be a whole number"),
+        ("[engine]\nworkers = true", "engine.workers must be a whole number"),
+        ("[engine]\nitem_cpu_s = nan", "engine.item_cpu_s"),
+        ("[engine]\ncache = 1", "engine.cache must be true or false"),
+        ("[server]\nport = 70000", "at most 65535"),
+        ("[server]\nhost = ''", "server.host must be a text"),
+        ("[logs]\nlevel = 'loud'", "one of debug, info, warning, error"),
+        ("[limits]\nmax_depth = 5000", "at most 500"),
+        ("server = 1", "must be a table"),
+        ("[server", "not TOML"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_name_and_place(text: str, says: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load_config(write(text), environ={})
+    assert says in raised.value.message
+    assert "some.toml" in raised.value.message
+
+
+def test_a_misspelt_variable_is_refused_with_the_right_one() -> None:
+    with pytest.raises(ConfigError, match="did you mean REWARDEN_LIMITS_MAX_DEPTH"):
+        load_config(environ={"REWARDEN_LIMITS_MAX_DEPHT": "1"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("REWARDEN_SERVER_SERVICE_HOST", "10.0.0.1"),
+        ("REWARDEN_SERVER_PORT", "tcp://10.0.0.1:80"),
+        ("REWARDEN_SERVER_PORT_80_TCP_ADDR", "10.0.0.1"),
+        ("REWARDEN_API_KEY", "a client's"),
+    ],
+)
+def test_variables_of_kubernetes_and_of_the_client_are_let_alone(name: str, value: str) -> None:
+    assert load_config(environ={name: value}).server.port == 8080
+
+
+def test_a_key_where_its_hash_belongs_is_not_repeated() -> None:
+    with pytest.raises(ConfigError) as raised:
+        load_config(write("[keys]\nnamed = ['rwd_secret']"), environ={})
+    assert "rwd_secret" not in raised.value.message
+
+
+def test_a_missing_file_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.toml"):
+        load_config(Path("nowhere.toml"), environ={})
+
+
+def test_every_setting_has_one_variable() -> None:
+    from rewarden_server.config import known_keys
+
+    variables: list[Any] = [variable_of(key) for key in known_keys()]
+    assert len(set(variables)) == len(variables)
+
+
+def test_every_setting_is_documented() -> None:
+    from rewarden_server.config import known_keys
+
+    text = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+    missing = [key for key in known_keys() if f"`{key}`" not in text]
+    assert not missing
