@@ -172,6 +172,24 @@ async def test_draining_lets_what_runs_end_and_admits_no_more(engine: Engine) ->
     assert scores == [1.0] * 20
 
 
+async def test_what_outlasts_the_drain_is_told_so_and_never_left_waiting(engine: Engine) -> None:
+    stream = engine.open_stream(Batch(use=Use(name="toy_never")))
+    await stream.put(YES)
+    call = asyncio.ensure_future(verdicts_of(engine, ["yes"], "toy_never"))
+    while engine.info()["samples"] < 2:
+        await asyncio.sleep(0)
+    await engine.close(drain_s=0.01)
+    with pytest.raises(Unavailable):
+        await asyncio.wait_for(call, 30)
+    with pytest.raises(Unavailable):
+        await asyncio.wait_for(anext(aiter(stream)), 30)
+
+
+async def test_a_use_that_cannot_be_bound_is_its_samples_error_also_under_expect(engine: Engine) -> None:
+    (verdict,) = await verdicts_of(engine, ["yes"], "nobody", expect={"toy_cpu": "0" * 24})
+    assert (verdict.status, verdict.reason) == ("error", "unknown_verifier")
+
+
 async def test_every_verdict_is_observed_once(engine: Engine) -> None:
     await verdicts_of(engine, ["yes", "no", "<think>", "raise"])
     assert isinstance(engine.observer, Recorder)

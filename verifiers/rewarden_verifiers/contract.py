@@ -119,6 +119,7 @@ class VerifierSpec:
     summary: str = ""
     doc: str = ""
     source_text: str | None = None
+    built_in: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -214,6 +215,7 @@ def _inspect(function: Callable[..., Any], **declared: Any) -> VerifierSpec:
         orchestrates=orchestrates,
         group="samples" in reads,
         module=function.__module__,
+        built_in=function.__module__.startswith("rewarden_verifiers."),
         summary=doc.split("\n", 1)[0],
         doc=doc,
         **declared,
@@ -259,6 +261,8 @@ def checked(spec: VerifierSpec, outcome: Any) -> Outcome:
         raise PluginError(f"verifier {spec.name!r}: a score goes with status 'scored' and with no other")
     if outcome.status == "error" and not spec.orchestrates:
         raise PluginError(f"verifier {spec.name!r} returned an error; raise instead")
+    if spec.built_in:  # what follows is held by the tests of ours
+        return outcome
     for name in ("raw", "extracted", "evidence", "effective"):
         if not _is_json(getattr(outcome, name)):
             raise PluginError(f"verifier {spec.name!r}: {name} holds what JSON cannot (a set, an object, NaN)")

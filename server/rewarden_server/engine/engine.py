@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from typing import Any
 
-from rewarden.errors import Overloaded, RequestError, Unavailable
+from rewarden.errors import Overloaded, RequestError, SampleError, Unavailable
 from rewarden.types import BadSample, Batch, BatchResult, Group, Sample, Verdict
 from rewarden_server.engine.cache import Cache, cacheable, content_key
 from rewarden_server.engine.lanes.cpu import CpuLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.plan import Plan, Planner
-from rewarden_server.engine.scope import Scope, check_expected
+from rewarden_server.engine.scope import Scope, Sink, check_expected
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.engine.stream import Stream
 from rewarden_server.engine.work import BoundUse, Result, Waiter, Work
@@ -50,7 +51,8 @@ class Engine:
         self.observer = observer or Observer()
         self.planner = Planner(self.registry)
         self.orchestrations = asyncio.Semaphore(self.settings.orchestrations)
-        self._cpu = CpuLane(self.settings, self.observer, self._done, [name for name in warm if name in self.registry])
+        self._warm = [name for name in warm if name in self.registry]
+        self._cpu = CpuLane(self.settings, self.observer, self._done, self._warm)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="rewarden-inline")
         self._cache = (
             Cache(self.settings.cache_entries, self.settings.cache_bytes, self.settings.cache_dir)
@@ -76,7 +78,8 @@ class Engine:
     async def start(self) -> None:
         """Begin to admit work. Workers are forked now when the settings say `eager`, else at the first need."""
         if self.settings.eager:
-            await self._cpu.start()
+            # On a thread: what the verifiers import must not keep the loop from answering probes.
+            await asyncio.gather(self._cpu.start(), asyncio.to_thread(self._load, self._warm))
         self._started = True
 
     async def close(self, drain_s: float = 30.0) -> None:
@@ -89,11 +92,16 @@ class Engine:
                 await asyncio.wait_for(self._idle.wait(), drain_s)
             except TimeoutError:
                 for scope in list(self._scopes):
-                    scope.cancel()
+                    scope.stop(Unavailable("the server stopped before this ended", retry_after_s=1.0))
         await self._cpu.close()
         self._thread.shutdown(wait=True)
         if self._cache is not None:
             self._cache.close()
+
+    def _load(self, names: Sequence[str]) -> None:
+        for name in names:
+            with contextlib.suppress(SampleError):  # whoever uses it is told
+                self.registry.get(name)
 
     def info(self) -> dict[str, Any]:
         """JSON-ready: versions, lanes, depths, limits."""
@@ -147,7 +155,11 @@ class Engine:
             if left == 0 and not ended.done():
                 ended.set_result(None)
 
-        scope = self.open_scope(batch, emit)
+        def stopped(error: RequestError) -> None:
+            if not ended.done():
+                ended.set_exception(error)
+
+        scope = self.open_scope(batch, emit, stopped)
         try:
             self._check_expected(batch)
             scope.note_many(samples)
@@ -190,7 +202,10 @@ class Engine:
         if not batch.expect:
             return
         uses = [batch.use, *(sample.use for sample in batch.samples if isinstance(sample, Sample))]
-        bound = [self.planner.bind(use) for use in {id(use): use for use in uses if use is not None}.values()]
+        bound: list[BoundUse] = []
+        for use in {id(use): use for use in uses if use is not None}.values():
+            with contextlib.suppress(SampleError):  # a use that cannot be bound is its samples' error, not the batch's
+                bound.append(self.planner.bind(use))
         check_expected(batch, bound)
 
     # --- admission ----------------------------------------------------------------------------------------------
@@ -232,9 +247,9 @@ class Engine:
         """Wake this stream at the next release."""
         self._short_of_room.add(stream)
 
-    def open_scope(self, header: Batch, emit: Any) -> Scope:
-        """A scope that the engine waits for when it drains."""
-        scope = Scope(self, header, emit)
+    def open_scope(self, header: Batch, emit: Sink, on_stop: Callable[[RequestError], None]) -> Scope:
+        """A scope that the engine waits for when it drains; `on_stop` is told when it waits no longer."""
+        scope = Scope(self, header, emit, on_stop)
         self._scopes.add(scope)
         self._idle.clear()
         return scope

@@ -11,12 +11,21 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rewarden.errors import Cancelled, DeadlineReached, FingerprintMoved, InvalidParams, InvalidSample, SampleError
-from rewarden.types import BadSample, Batch, Group, Outcome, Sample, Verdict
+from rewarden.errors import (
+    Cancelled,
+    DeadlineReached,
+    FingerprintMoved,
+    InvalidParams,
+    InvalidSample,
+    RequestError,
+    SampleError,
+)
+from rewarden.types import BadSample, Batch, Group, Outcome, Sample, Use, Verdict
 from rewarden_server.engine import failures
 from rewarden_server.engine.context import EngineContext
 from rewarden_server.engine.groups import OpenGroup
 from rewarden_server.engine.plan import Plan, default_use
+from rewarden_server.engine.verdicts import make_verdict
 from rewarden_server.engine.work import BoundUse, Result, Waiter
 from rewarden_verifiers.contract import Member, call_orchestrator, call_pure
 from rewarden_verifiers.group.statistics import describe
@@ -24,6 +33,9 @@ from rewarden_verifiers.view import apply_view
 
 if TYPE_CHECKING:
     from rewarden_server.engine.engine import Engine
+
+_REMEMBERED = 1024
+"""Uses that a scope knows by identity."""
 
 
 class Sink(Protocol):
@@ -44,16 +56,20 @@ class _Pending:
 class Scope:
     """See the module. `header` is the batch without its samples."""
 
-    def __init__(self, engine: Engine, header: Batch, emit: Sink) -> None:
+    def __init__(
+        self, engine: Engine, header: Batch, emit: Sink, on_stop: Callable[[RequestError], None] | None = None
+    ) -> None:
         self.engine = engine
         self.header = header
         self.open = True
         self._emit = emit
+        self._on_stop = on_stop
         self._loop = asyncio.get_running_loop()
         self._unfinished: dict[int, Sample | BadSample] = {}
         self._waiters: set[Waiter] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._groups: dict[str, OpenGroup] = {}
+        self._bound: dict[int, tuple[Use, BoundUse]] = {}
         self._timers: list[asyncio.TimerHandle] = []
         self._finished = False
         self._abandoned: Outcome | None = None
@@ -72,7 +88,7 @@ class Scope:
         """Begin with one sample."""
         self._note(index, sample)
         if self._abandoned is not None:
-            self._settle(self._verdict(index, sample, self._abandoned, None))
+            self._settle(make_verdict(index, sample, self._abandoned))
         else:
             self._dispatch(self._plan(index, sample))
 
@@ -114,12 +130,11 @@ class Scope:
 
     def _plan(self, index: int, sample: Sample | BadSample) -> Verdict | _Pending:
         if isinstance(sample, BadSample):
-            return self._verdict(index, sample, failures.bad_sample(sample), None)
+            return make_verdict(index, sample, failures.bad_sample(sample))
         use: BoundUse | None = None
         try:
             planner = self.engine.planner
-            use = planner.bind(default_use(sample, self.header))
-            self._check_expected(use)
+            use = self._bind(default_use(sample, self.header))
             resolved = planner.resolve(sample, self.header.shared)
             spec = use.spec
             if spec.group and sample.group is None:
@@ -128,14 +143,26 @@ class Scope:
                 return _Pending(index, resolved, use, None)
             plan = planner.plan(use, resolved, self.header.progress)
             if plan.viewless is not None:
-                return self._verdict(index, sample, failures.viewless(plan.viewless, spec), use)
+                return make_verdict(index, sample, failures.viewless(plan.viewless, spec), use.ref)
             if not spec.inline:
                 return _Pending(index, resolved, use, plan)
             start = time.perf_counter()
             outcome = run_inline(plan)
-            return self._verdict(index, sample, outcome, use, Result(run_s=time.perf_counter() - start))
+            return make_verdict(index, sample, outcome, use.ref, Result(run_s=time.perf_counter() - start))
         except Exception as error:  # noqa: BLE001 - named in failures.py; a bad row must not cost its neighbours
-            return self._verdict(index, sample, failures.outcome_of(error), use)
+            ref = use.ref if use is not None else None
+            return make_verdict(index, sample, failures.outcome_of(error), ref)
+
+    def _bind(self, use: Use) -> BoundUse:
+        """The use, bound. Samples mostly share one object: it is looked up by identity before it is by content."""
+        known = self._bound.get(id(use))
+        if known is not None and known[0] is use:
+            return known[1]
+        bound = self.engine.planner.bind(use)
+        self._check_expected(bound)
+        if len(self._bound) < _REMEMBERED:
+            self._bound[id(use)] = (use, bound)
+        return bound
 
     def _check_expected(self, use: BoundUse) -> None:
         wanted = self.header.expect.get(use.ref.name)
@@ -164,7 +191,7 @@ class Scope:
             group = self._groups[sample.group]
             if group.name in self._late:
                 outcome = failures.incomplete_group(group.name, group.size, group.arrived, late=True)
-                self._settle(self._verdict(index, sample, outcome, use))
+                self._settle(make_verdict(index, sample, outcome, use.ref))
                 return
             group.waiting.setdefault(use.id, (use, []))[1].append((index, sample))
             if group.whole:
@@ -249,7 +276,7 @@ class Scope:
             except Exception as error:  # noqa: BLE001 - named in failures.py
                 outcome = failures.outcome_of(error)
         result = Result(queue_s=started - queued, run_s=time.monotonic() - started)
-        self._settle(self._verdict(index, sample, outcome, use, result))
+        self._settle(make_verdict(index, sample, outcome, use.ref, result))
 
     async def _orchestrate_group(self, use: BoundUse, members: Sequence[tuple[int, Sample]]) -> None:
         queued = time.monotonic()
@@ -262,7 +289,7 @@ class Scope:
                 outcomes = [failures.outcome_of(error)] * len(members)
         result = Result(queue_s=started - queued, run_s=time.monotonic() - started)
         for (index, sample), outcome in zip(members, outcomes, strict=True):
-            self._settle(self._verdict(index, sample, outcome, use, result))
+            self._settle(make_verdict(index, sample, outcome, use.ref, result))
 
     @staticmethod
     def _member(use: BoundUse, index: int, sample: Sample) -> Member:
@@ -270,50 +297,9 @@ class Scope:
 
     def _ended(self, index: int, sample: Sample, use: BoundUse, result: Result) -> None:
         assert result.outcome is not None
-        self._settle(self._verdict(index, sample, result.outcome, use, result))
+        self._settle(make_verdict(index, sample, result.outcome, use.ref, result))
 
     # --- verdicts out -------------------------------------------------------------------------------------------
-
-    def _verdict(
-        self,
-        index: int,
-        sample: Sample | BadSample,
-        outcome: Outcome,
-        use: BoundUse | None,
-        result: Result | None = None,
-    ) -> Verdict:
-        flags = outcome.flags
-        row = None if isinstance(sample, BadSample) else sample
-        if row is not None and row.finish_reason == "length":
-            flags = (*flags, "truncated")
-        return Verdict(
-            status=outcome.status,
-            score=outcome.score,
-            range=outcome.range,
-            passed=outcome.passed,
-            raw=outcome.raw,
-            reason=outcome.reason,
-            fault=outcome.fault,
-            components=outcome.components,
-            steps=outcome.steps,
-            feedback=outcome.feedback,
-            extracted=outcome.extracted,
-            evidence=outcome.evidence,
-            flags=flags,
-            effective=outcome.effective,
-            exclude=outcome.exclude,
-            exclude_reason=outcome.exclude_reason,
-            index=index,
-            id=sample.id,
-            group=None if row is None else row.group,
-            data_source=None if row is None else row.data_source,
-            metadata=None if row is None else row.metadata,
-            verifier=use.ref if use is not None else None,
-            retryable=outcome.status == "error" and failures.retryable(outcome),
-            cached=result.cached if result is not None else False,
-            queue_s=result.queue_s if result is not None else 0.0,
-            run_s=result.run_s if result is not None else 0.0,
-        )
 
     def _settle(self, verdict: Verdict) -> None:
         if self._unfinished.pop(verdict.index, None) is None:
@@ -340,7 +326,7 @@ class Scope:
                 late = group.name in self._late
                 outcome = failures.incomplete_group(group.name, group.size, group.arrived, late=late)
                 for index, sample in members:
-                    self._settle(self._verdict(index, sample, outcome, use))
+                    self._settle(make_verdict(index, sample, outcome, use.ref))
         self._report(group)
 
     def _expire_group(self, group: OpenGroup) -> None:
@@ -367,6 +353,12 @@ class Scope:
         self._emit = _silent
         self._abandon(Cancelled("the caller left"))
 
+    def stop(self, error: RequestError) -> None:
+        """The server stops: as when the caller left, but whoever waits is told."""
+        self.cancel()
+        if self._on_stop is not None:
+            self._on_stop(error)
+
     def close(self) -> None:
         """Let go of timers and tasks. The scope is at its end."""
         self.open = False
@@ -386,7 +378,7 @@ class Scope:
             task.cancel()
         outcome = self._abandoned = failures.outcome_of(error)
         for index, sample in list(self._unfinished.items()):
-            self._settle(self._verdict(index, sample, outcome, None))
+            self._settle(make_verdict(index, sample, outcome))
 
 
 def run_inline(plan: Plan) -> Outcome:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from rewarden.errors import Unavailable
+from rewarden.errors import RequestError, Unavailable
 from rewarden.types import BadSample, Batch, Group, Sample, Verdict
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ class Stream:
         self._count = 0
         self._finished = False
         self._over = False
-        self._scope = engine.open_scope(header, self._emit)
+        self._error: RequestError | None = None
+        self._scope = engine.open_scope(header, self._emit, self._stop)
 
     async def put(self, sample: Sample | BadSample) -> None:
         """Take one more sample; waits for room. Raises Unavailable after `cancel`."""
@@ -46,7 +47,7 @@ class Stream:
             self._engine.wait_for_room(self)
             await self._room.wait()
         if self._over:
-            raise Unavailable("the stream is at its end")
+            raise self._error or Unavailable("the stream is at its end")
         index = self._count
         self._count += 1
         self._sizes[index] = size
@@ -90,6 +91,10 @@ class Stream:
             self._engine.release(1, size)
         self._wake.set()
 
+    def _stop(self, error: RequestError) -> None:
+        self._error = error
+        self._end()
+
     async def __aiter__(self) -> AsyncIterator[Verdict | Group]:
         try:
             while True:
@@ -97,6 +102,8 @@ class Stream:
                     item = self._ready.popleft()
                     self._room.set()
                     yield item
+                if self._error is not None:
+                    raise self._error
                 if self._over or (self._finished and not self._sizes):
                     break
                 self._wake.clear()
