@@ -73,6 +73,22 @@ class KeySettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobSettings:
+    """Uploaded rescores. `dir`: where jobs lie (without it there are none); `max_bytes`: of one upload."""
+
+    dir: Path | None = None
+    max_bytes: int = 8 * 1024**3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordSettings:
+    """Records for `rewarden explain`. `dir`: where they lie (without it none are kept); `share`: of what is dull."""
+
+    dir: Path | None = None
+    share: float = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
     """How much is said, and whether as JSON lines or for a person."""
 
@@ -89,6 +105,8 @@ class Config:
     limits: LimitSettings = field(default_factory=LimitSettings)
     keys: KeySettings = field(default_factory=KeySettings)
     logs: LogSettings = field(default_factory=LogSettings)
+    jobs: JobSettings = field(default_factory=JobSettings)
+    records: RecordSettings = field(default_factory=RecordSettings)
     sources: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
 
@@ -103,6 +121,8 @@ SECTIONS: Mapping[str, type] = {
     "limits": LimitSettings,
     "keys": KeySettings,
     "logs": LogSettings,
+    "jobs": JobSettings,
+    "records": RecordSettings,
 }
 
 _OF_A_SERVER: Mapping[str, Mapping[str, Any]] = {"engine": {"eager": True}}
@@ -110,7 +130,7 @@ _OF_A_SERVER: Mapping[str, Mapping[str, Any]] = {"engine": {"eager": True}}
 
 _MAY_BE_ZERO = frozenset(
     {"server.port", "server.grpc_port", "server.drain_s", "engine.slow_workers", "engine.cache_entries"}
-    | {"engine.cache_bytes"}
+    | {"engine.cache_bytes", "records.share"}
 )
 _MOST: Mapping[str, int] = {"server.port": 65_535, "server.grpc_port": 65_535, "limits.max_depth": 500}
 """Depth ends below Python's recursion limit: what is decoded is walked by recursive code."""

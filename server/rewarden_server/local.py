@@ -16,8 +16,8 @@ from rewarden_verifiers.registry import Registry
 class LocalTransport:
     """A `rewarden.transports.base.Transport`. The engine starts with the first call and ends with `close`.
 
-    settings, registry: the engine's. `api_key` and `timeout_s` have no meaning here: nobody else can call, and whoever
-    waits can cancel.
+    settings, registry: the engine's. engine: one that runs already; it is left running. `api_key` and `timeout_s` have
+    no meaning here: nobody else can call, and whoever waits can cancel.
     """
 
     def __init__(
@@ -28,10 +28,12 @@ class LocalTransport:
         timeout_s: float | None = None,
         settings: EngineSettings | None = None,
         registry: Registry | None = None,
+        engine: Engine | None = None,
     ) -> None:
         self._settings = settings
         self._registry = registry
-        self._engine: Engine | None = None
+        self._engine = engine
+        self._own = engine is None
         self._starting = asyncio.Lock()
 
     async def verify(self, batch: Batch) -> BatchResult:
@@ -77,7 +79,7 @@ class LocalTransport:
     async def close(self) -> None:
         """See `Transport`: what runs is cancelled."""
         engine, self._engine = self._engine, None
-        if engine is not None:
+        if engine is not None and self._own:
             await engine.close(drain_s=0)
 
     async def _started(self) -> Engine:

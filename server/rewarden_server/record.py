@@ -66,13 +66,9 @@ class Recorder:
         }
         file = self._open()
         file.write(dumps(row) + b"\n")
+        file.flush()
         if file.tell() > ROTATE_BYTES:
             self.close()
-
-    def flush(self) -> None:
-        """Hand what was written to the operating system."""
-        if self._file is not None:
-            self._file.flush()
 
     def close(self) -> None:
         """Close the current file."""

@@ -14,9 +14,11 @@ from rewarden_server.budget import Budget
 from rewarden_server.config import Config, LimitSettings
 from rewarden_server.depth import deeper_than, too_deep_field
 from rewarden_server.engine.engine import Engine
+from rewarden_server.jobs import Jobs
 from rewarden_server.keys import Keys
 from rewarden_server.logs import VerdictLog, get_logger
 from rewarden_server.metrics import Metrics
+from rewarden_server.record import Recorder
 
 T = TypeVar("T")
 
@@ -40,6 +42,7 @@ class Service:
     metrics: Metrics
     blobs: Blobs
     bodies: Budget
+    jobs: Jobs | None = None
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
@@ -47,8 +50,11 @@ class Service:
         """A service as configured; its engine is not started. Raises ConfigError."""
         metrics = Metrics()
         limits = config.limits
+        records = config.records
+        recorder = Recorder(records.dir, records.share) if records.dir is not None else None
+        engine = Engine(settings=config.engine, observer=metrics, recorder=recorder)
         return cls(
-            engine=Engine(settings=config.engine, observer=metrics),
+            engine=engine,
             config=config,
             keys=Keys.load(config.keys),
             metrics=metrics,
@@ -56,6 +62,7 @@ class Service:
                 max_blob_bytes=limits.max_blob_bytes, max_bytes=limits.blob_store_bytes, folder=limits.blob_dir
             ),
             bodies=Budget(limits.max_open_bytes),
+            jobs=Jobs(engine, config.jobs.dir, config.jobs.max_bytes) if config.jobs.dir is not None else None,
         )
 
     @property

@@ -36,6 +36,8 @@ class Serving:
     async def start(self) -> None:
         """Start the engine, then answer."""
         await self.service.engine.start()
+        if self.service.jobs is not None:
+            self.service.jobs.start()
         self._serving = asyncio.ensure_future(self._http.serve(sockets=[self._listener]))
         await self._http.listening.wait()
         await self._rpc.start()
@@ -45,6 +47,8 @@ class Serving:
         # `close` stops admission at its first step: /readyz answers 503 from here on.
         closing = asyncio.ensure_future(self.service.engine.close(seconds))
         await self._rpc.refuse()
+        if self.service.jobs is not None:
+            await self.service.jobs.close()  # they go on at the next start; nobody waits for them
         await closing
         self.service.stopped.set()
         self._http.should_exit = True

@@ -60,7 +60,8 @@ async def test_a_key_is_asked_for_where_keys_are_set(start: Start) -> None:
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(HERE), "SCHEMATHESIS_HOOKS": "schemathesis_hooks"}
     tool = [str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(HERE / "schemathesis.toml")]
-    with ServerProcess(tmp_path, "--set", "logs.level=error") as server:
+    jobs = tmp_path / "jobs"
+    with ServerProcess(tmp_path, "--set", "logs.level=error", "--set", f"jobs.dir={jobs}") as server:
         command = [*tool, "run", f"{server.http}/openapi.json"]
         found = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
         assert found.returncode == 0, found.stdout[-6000:] + found.stderr[-2000:]

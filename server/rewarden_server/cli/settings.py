@@ -9,7 +9,7 @@ from typing import Any
 
 from rewarden_server.config import Config, ConfigError, load_config
 
-_FLAGS = {"host": "server.host", "port": "server.port", "grpc_port": "server.grpc_port"}
+_FLAGS = {"host": "server.host", "port": "server.port", "grpc_port": "server.grpc_port", "record": "records.dir"}
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +18,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", help="port of HTTP (default: 8080; 0: any free one)")
     parser.add_argument("--grpc-port", help="port of gRPC (default: 50051; 0: any free one)")
+    parser.add_argument("--record", metavar="DIR", help="keep what is unscored or flagged there, for rewarden explain")
     parser.add_argument(
         "--set",
         action="append",

@@ -21,6 +21,7 @@ from rewarden_server.engine.scope import Scope, Sink, check_expected
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.engine.stream import Stream
 from rewarden_server.engine.work import BoundUse, Result, Waiter, Work
+from rewarden_server.record import Recorder
 from rewarden_verifiers.registry import Registry
 
 _CHUNK = 256
@@ -45,10 +46,12 @@ class Engine:
         observer: Observer | None = None,
         *,
         warm: Sequence[str] = WARM,
+        recorder: Recorder | None = None,
     ) -> None:
         self.registry = registry or Registry()
         self.settings = settings or EngineSettings()
         self.observer = observer or Observer()
+        self.recorder = recorder
         self.planner = Planner(self.registry)
         self.orchestrations = asyncio.Semaphore(self.settings.orchestrations)
         self._warm = [name for name in warm if name in self.registry]
@@ -97,6 +100,8 @@ class Engine:
         self._thread.shutdown(wait=True)
         if self._cache is not None:
             self._cache.close()
+        if self.recorder is not None:
+            self.recorder.close()
 
     def _load(self, names: Sequence[str]) -> None:
         for name in names:
@@ -260,6 +265,11 @@ class Engine:
         self._scopes.discard(scope)
         if not self._scopes:
             self._idle.set()
+
+    def judges_groups(self, verdict: Verdict) -> bool:
+        """Whether a verdict is a group verifier's, so that it says nothing without its siblings."""
+        name = verdict.verifier.name if verdict.verifier is not None else ""
+        return name in self.registry and self.registry.get(name).group
 
     # --- pure work ----------------------------------------------------------------------------------------------
 

@@ -302,9 +302,12 @@ class Scope:
     # --- verdicts out -------------------------------------------------------------------------------------------
 
     def _settle(self, verdict: Verdict) -> None:
-        if self._unfinished.pop(verdict.index, None) is None:
+        sample = self._unfinished.pop(verdict.index, None)
+        if sample is None:
             return  # its deadline passed first
         self.engine.observer.verdict(verdict)
+        if self.engine.recorder is not None:
+            self.engine.recorder.add(self.header, sample, verdict, always=self.engine.judges_groups(verdict))
         self._emit(verdict)
         if verdict.group is not None:
             group = self._groups[verdict.group]

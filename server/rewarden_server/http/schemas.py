@@ -54,7 +54,22 @@ def schemas() -> dict[str, Any]:
         }
     )
     found["Description"] = {**_OBJECT, "required": ["name", "kind", "available"], "properties": _description()}
+    found["Job"] = {**_OBJECT, "required": ["id", "status"], "properties": _job()}
     return found
+
+
+def _job() -> dict[str, Any]:
+    return {
+        "id": _NAME,
+        "status": {"enum": ["queued", "running", "finished", "failed"]},
+        "created": {"type": "number", "description": "Seconds since the epoch."},
+        "ended": {"type": ["number", "null"]},
+        "message": {"type": ["string", "null"], "description": "Why it failed."},
+        "rows": {"type": "integer"},
+        "share": {"type": "number", "description": "Of the input that is done, from 0 to 1."},
+        "summary": {"type": ["object", "null"]},
+        "asked": _OBJECT,
+    }
 
 
 def _ref(name: str) -> dict[str, Any]:

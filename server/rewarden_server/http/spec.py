@@ -98,6 +98,7 @@ def _paths() -> dict[str, Any]:
                 extra={"201": _json("It is here now.", _BLOB)},
             )
         },
+        **_jobs(),
         **_catalogue("verifier"),
         **_catalogue("recipe"),
         "/v1/info": {
@@ -124,6 +125,87 @@ _BLOB: dict[str, Any] = {
 }
 
 
+def _jobs() -> dict[str, Any]:
+    job = {"$ref": "#/components/schemas/Job"}
+    jobs = {"type": "object", "properties": {"jobs": {"type": "array", "items": job}}, "required": ["jobs"]}
+    one = _path("id", {"type": "string", "minLength": 1})
+    query = {"name": "job", "in": "query", "required": True, "content": {JSON: {"schema": _ASKED}}}
+    return {
+        "/v1/jobs": {
+            "get": _operation("list_jobs", "All jobs.", _json("They.", jobs), (401, 404, 500)),
+            "post": _operation(
+                "submit_job",
+                "Rescore a file of rollouts: JSON lines, plain or with a Content-Encoding of gzip or zstd.",
+                _json("It is queued.", job),
+                (400, 401, 404, 413, 415, 500, 503),
+                status="202",
+                body={NDJSON: {"schema": {"type": "string"}}},
+                parameters=[query],
+            ),
+        },
+        "/v1/jobs/{id}": {
+            "get": _operation("get_job", "How a job stands.", _json("It.", job), (401, 404, 500), parameters=[one]),
+            "delete": _operation(
+                "delete_job",
+                "Stop a job and forget it.",
+                {"description": "It is gone."},
+                (401, 404, 500),
+                status="204",
+                parameters=[one],
+            ),
+        },
+        "/v1/jobs/{id}/verdicts": {
+            "get": _operation(
+                "job_verdicts",
+                "The rows of a finished job, with their verdicts.",
+                {"description": "The lines.", "content": {NDJSON: {"schema": {"type": "string"}}}},
+                (401, 404, 500),
+                parameters=[one],
+            )
+        },
+    }
+
+
+_NAMED: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "minLength": 1}, "params": _ANY},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+_JOB_USE: dict[str, Any] = {
+    "description": "A name, a name with parameters, or uses by patterns of data sources. A recipe may stand inline.",
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        _NAMED,
+        {
+            "type": "object",
+            "properties": {
+                "routes": {
+                    "type": "object",
+                    "minProperties": 1,
+                    "additionalProperties": {"anyOf": [{"type": "string", "minLength": 1}, _NAMED]},
+                }
+            },
+            "required": ["routes"],
+            "additionalProperties": False,
+        },
+    ],
+}
+_ASKED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "use": _JOB_USE,
+        "columns": {"type": "object", "additionalProperties": {"type": "string"}},
+        "sort": {"type": "boolean"},
+        "only": {"type": "array", "items": {"enum": ["scored", "undecided", "error", "missing"]}},
+        "unscored": {"anyOf": [{"type": "null"}, {"const": "skip"}, {"type": "number"}]},
+        "overwrite": {"type": "boolean"},
+    },
+    "required": ["use"],
+    "additionalProperties": False,
+}
+
+
 def _catalogue(kind: str) -> dict[str, Any]:
     item = {"$ref": "#/components/schemas/Description"}
     listing = {"type": "object", "properties": {f"{kind}s": {"type": "array", "items": item}}, "required": [f"{kind}s"]}
@@ -147,6 +229,7 @@ def _operation(
     answer: dict[str, Any],
     errors: tuple[int, ...],
     *,
+    status: str = "200",
     body: dict[str, Any] | None = None,
     parameters: list[dict[str, Any]] | None = None,
     extra: dict[str, Any] | None = None,
@@ -157,7 +240,7 @@ def _operation(
     if body:
         made["requestBody"] = {"required": True, "content": body}
     answers = {str(status): _json(_ERRORS[status], {"$ref": "#/components/schemas/Error"}) for status in errors}
-    made["responses"] = {"200": answer, **(extra or {}), **answers}
+    made["responses"] = {status: answer, **(extra or {}), **answers}
     return made
 
 

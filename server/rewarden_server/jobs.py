@@ -1,0 +1,257 @@
+"""Jobs: rescores whose input was uploaded. One journal, one resume: a server that restarts goes on with them.
+
+A job is a folder: `job.json` (what was asked, and how it stands), the input as it came, and what a rescore writes.
+Jobs run one after another, so that two of them do not halve each other's rate; interactive requests go beside them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shutil
+import time
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from rewarden.client import AsyncClient
+from rewarden.errors import InvalidRequest, NotFound, RewardenError, TooLarge, Unavailable
+from rewarden.wire.json import STATUSES, use_from_json
+from rewarden_server.engine.engine import Engine
+from rewarden_server.logs import get_logger
+from rewarden_server.rescore.options import RescoreOptions, Route
+from rewarden_server.rescore.progress import Watcher
+from rewarden_server.rescore.run import rescore
+
+JobStatus = Literal["queued", "running", "finished", "failed"]
+
+_log = get_logger("jobs")
+
+
+@dataclass(slots=True)
+class Job:
+    """A job as it stands. `asked` is what RescoreOptions are made of; times are seconds since the epoch."""
+
+    id: str
+    asked: Mapping[str, Any]
+    input: str
+    status: JobStatus = "queued"
+    created: float = 0.0
+    ended: float | None = None
+    message: str | None = None
+    summary: Mapping[str, Any] | None = None
+    rows: int = 0
+    share: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """What `GET /v1/jobs/{id}` answers."""
+        return {
+            "id": self.id,
+            "status": self.status,
+            "created": self.created,
+            "ended": self.ended,
+            "message": self.message,
+            "rows": self.rows,
+            "share": self.share,
+            "summary": self.summary,
+            "asked": dict(self.asked),
+        }
+
+
+class _Progress(Watcher):
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def advance(self, rows: int, share: float) -> None:
+        self._job.rows, self._job.share = rows, share
+
+
+@dataclass(slots=True)
+class Jobs:
+    """The jobs of a server. `max_bytes` bounds one upload; all methods run on the engine's loop."""
+
+    engine: Engine
+    folder: Path
+    max_bytes: int
+    _jobs: dict[str, Job] = field(default_factory=dict)
+    _queue: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    _runner: asyncio.Task[None] | None = None
+    _current: tuple[str, asyncio.Task[Any]] | None = None
+
+    def start(self) -> None:
+        """Find the jobs of earlier times, and go on with those that did not end."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        found = [self._load(path) for path in self.folder.glob("*/job.json")]
+        for job in sorted((job for job in found if job is not None), key=lambda job: job.created):
+            self._jobs[job.id] = job
+            if job.status in ("queued", "running"):
+                job.status = "queued"
+                self._queue.put_nowait(job.id)
+        self._runner = asyncio.ensure_future(self._run())
+
+    async def close(self) -> None:
+        """Stop; what runs is kept, and goes on at the next start."""
+        if self._runner is not None:
+            self._runner.cancel()
+            await asyncio.gather(self._runner, return_exceptions=True)
+
+    async def submit(self, asked: Mapping[str, Any], pieces: AsyncIterator[bytes], suffix: str = "") -> Job:
+        """Store an upload and queue its rescore. `suffix` is `.gz`, `.zst` or nothing.
+
+        Raises InvalidRequest for what cannot be asked, TooLarge; then nothing is kept.
+        """
+        if not self.engine.ready:
+            raise Unavailable("the server is draining")
+        job = Job(id=uuid.uuid4().hex, asked=asked, input=f"input.jsonl{suffix}", created=time.time())
+        self._options(job)  # refuse before the upload
+        folder = self.folder / job.id
+        folder.mkdir()
+        try:
+            size = 0
+            with (folder / job.input).open("wb") as file:
+                async for piece in pieces:
+                    size += len(piece)
+                    if size > self.max_bytes:
+                        raise TooLarge(
+                            f"the upload has more than {self.max_bytes} bytes",
+                            limit="jobs.max_bytes",
+                            most=self.max_bytes,
+                        )
+                    await asyncio.to_thread(file.write, piece)
+            if not size:
+                raise InvalidRequest("the body is empty; send JSON lines")
+            self._save(job)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        self._jobs[job.id] = job
+        self._queue.put_nowait(job.id)
+        return job
+
+    def list(self) -> list[Job]:
+        """All jobs, the oldest first."""
+        return sorted(self._jobs.values(), key=lambda job: job.created)
+
+    def get(self, id: str) -> Job:
+        """Raises NotFound."""
+        if id not in self._jobs:
+            raise NotFound(f"there is no job {id[:64]!r}")
+        return self._jobs[id]
+
+    def output(self, id: str) -> Path:
+        """The file of a finished job's rows. Raises NotFound for a job that is unknown or has not finished."""
+        job = self.get(id)
+        if job.status != "finished":
+            raise NotFound(f"job {id} is {job.status}: it has no verdicts yet", status=job.status)
+        return self.folder / id / "output.jsonl"
+
+    async def delete(self, id: str) -> None:
+        """Stop a job if it runs, and forget it with its files. Raises NotFound."""
+        self.get(id)
+        del self._jobs[id]
+        if self._current is not None and self._current[0] == id:
+            task = self._current[1]
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await asyncio.to_thread(shutil.rmtree, self.folder / id, ignore_errors=True)
+
+    async def _run(self) -> None:
+        while True:
+            id = await self._queue.get()
+            job = self._jobs.get(id)
+            if job is None:
+                continue  # deleted while it waited
+            task = asyncio.ensure_future(self._rescore(job))
+            self._current = (id, task)
+            try:
+                await asyncio.wait({task})
+            except asyncio.CancelledError:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                raise
+            finally:
+                self._current = None
+
+    async def _rescore(self, job: Job) -> None:
+        job.status = "running"
+        self._save(job)
+        try:
+            options = self._options(job)
+            async with AsyncClient("local", engine=self.engine) as client:
+                summary = await rescore(options, client, _Progress(job))
+            job.summary = summary.to_json() if summary is not None else job.summary
+            job.status, job.share = "finished", 1.0
+        except (RewardenError, OSError, ValueError) as error:
+            if not self.engine.ready:
+                return  # the server stops; the journal goes on at the next start
+            job.status, job.message = "failed", str(error)
+            _log.warning("job failed", job=job.id, error=type(error).__name__)
+        job.ended = time.time()
+        if job.id in self._jobs:
+            self._save(job)
+
+    def _options(self, job: Job) -> RescoreOptions:
+        folder = self.folder / job.id
+        begun = (folder / "output.jsonl.rescore").exists()
+        return read_asked(job.asked, folder / job.input, folder / "output.jsonl", resume=begun)
+
+    def _save(self, job: Job) -> None:
+        path = self.folder / job.id / "job.json"
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps({**job.to_json(), "input": job.input}), encoding="utf-8")
+        fresh.replace(path)
+
+    @staticmethod
+    def _load(path: Path) -> Job | None:
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+            return Job(**json.loads(path.read_text(encoding="utf-8")))
+        _log.warning("not a job", folder=path.parent.name)
+        return None
+
+
+_ASKED = {"use", "columns", "sort", "only", "unscored", "overwrite"}
+
+
+def read_asked(asked: Mapping[str, Any], source: Path, output: Path, *, resume: bool = False) -> RescoreOptions:
+    """The options of a rescore from a job's JSON. Raises InvalidRequest, naming the field.
+
+    use: a use, or an object of patterns of data sources to uses under `routes`; files of recipes are never read from
+    the server's disk.
+    """
+    for name in asked:
+        if name not in _ASKED:
+            raise InvalidRequest(f"a job has no {name!r}; it has {', '.join(sorted(_ASKED))}", path=name)
+    columns = asked.get("columns", {})
+    if not isinstance(columns, Mapping) or not all(isinstance(value, str) for value in columns.values()):
+        raise InvalidRequest("columns must be an object of field to column", path="columns")
+    uses = asked.get("use", {})
+    if "use" not in asked:
+        raise InvalidRequest("say what judges: use", path="use")
+    routed = isinstance(uses, Mapping) and set(uses) == {"routes"} and isinstance(uses["routes"], Mapping)
+    routes = tuple(
+        Route(pattern=pattern, use=use_from_json(value), label=value if isinstance(value, str) else json.dumps(value))
+        for pattern, value in (uses["routes"] if routed else {"*": uses}).items()
+    )
+    only = asked.get("only", ())
+    if not isinstance(only, (list, tuple)) or not set(map(str, only)) <= {*STATUSES, "missing"}:
+        raise InvalidRequest(f"only must be a list of {', '.join(STATUSES)}, missing", path="only")
+    for name in ("sort", "overwrite"):
+        if not isinstance(asked.get(name, False), bool):
+            raise InvalidRequest(f"{name} must be true or false", path=name)
+    unscored = asked.get("unscored")
+    if unscored is not None and unscored != "skip" and not isinstance(unscored, (int, float)):
+        raise InvalidRequest("unscored must be null, 'skip' or a number", path="unscored")
+    return RescoreOptions(
+        input=source,
+        output=output,
+        routes=routes,
+        columns=dict(columns),
+        sort=asked.get("sort", False),
+        only=frozenset(only),
+        unscored=unscored,
+        overwrite=asked.get("overwrite", False),
+        resume=resume,
+    )

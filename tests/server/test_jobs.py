@@ -1,0 +1,105 @@
+"""Jobs: a file goes up, is rescored beside other work, survives a restart, and comes back with its verdicts."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.server.conftest import Running, Start
+
+ROWS = [{"response": f"Answer: {'AB'[i % 2]}", "reference": "A", "id": str(i), "extra": i} for i in range(50)]
+BODY = b"".join(json.dumps(row).encode() + b"\n" for row in ROWS)
+NDJSON = {"content-type": "application/x-ndjson"}
+
+
+async def submit(server: Running, job: Any, body: bytes = BODY, **headers: str) -> httpx.Response:
+    query = {"job": json.dumps(job)}
+    return await server.http.post("/v1/jobs", params=query, content=body, headers={**NDJSON, **headers})
+
+
+async def ended(server: Running, id: str) -> dict[str, Any]:
+    while True:
+        job: dict[str, Any] = (await server.http.get(f"/v1/jobs/{id}")).json()
+        if job["status"] in ("finished", "failed"):
+            return job
+        await asyncio.sleep(0.02)
+
+
+async def test_a_job_is_rescored_and_its_rows_come_back_in_order(start: Start, tmp_path: Path) -> None:
+    server = await start({"jobs.dir": str(tmp_path / "jobs")})
+    answer = await submit(server, {"use": "choice"})
+    assert answer.status_code == 202
+    id = answer.json()["id"]
+    assert answer.headers["Location"] == f"/v1/jobs/{id}"
+    job = await ended(server, id)
+    assert (job["status"], job["message"], job["share"]) == ("finished", None, 1.0)
+    lines = (await server.http.get(f"/v1/jobs/{id}/verdicts")).text.splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert [(row["id"], row["extra"], row["score"]) for row in rows] == [
+        (str(i), i, float(i % 2 == 0)) for i in range(50)
+    ]
+    assert [job["id"] for job in (await server.http.get("/v1/jobs")).json()["jobs"]] == [id]
+
+
+async def test_a_packed_upload_and_routes_by_data_source(start: Start, tmp_path: Path) -> None:
+    server = await start({"jobs.dir": str(tmp_path / "jobs")})
+    rows = [{**row, "data_source": "quiz" if i % 2 else "other"} for i, row in enumerate(ROWS)]
+    body = gzip.compress(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    use = {"routes": {"quiz": "choice", "*": {"name": "format", "params": {"contains": ["Answer"]}}}}
+    job = await ended(server, (await submit(server, {"use": use}, body, **{"content-encoding": "gzip"})).json()["id"])
+    assert job["status"] == "finished", job["message"]
+
+
+async def test_what_cannot_be_asked_is_refused_before_the_upload_is_kept(start: Start, tmp_path: Path) -> None:
+    server = await start({"jobs.dir": str(tmp_path / "jobs"), "jobs.max_bytes": 100})
+    for asked, status in (
+        ({"use": "choice", "input": "/etc/passwd"}, 400),
+        ({"use": {"name": 3}}, 400),
+        ({"use": "choice", "columns": {"response": 3}}, 400),
+        ([], 400),
+        ({"use": "choice"}, 413),
+    ):
+        answer = await submit(server, asked)
+        assert answer.status_code == status, answer.text
+    assert (await server.http.post("/v1/jobs", content=BODY, headers=NDJSON)).status_code == 400
+    assert list((tmp_path / "jobs").iterdir()) == []
+
+
+async def test_a_job_that_cannot_be_done_says_why(start: Start, tmp_path: Path) -> None:
+    server = await start({"jobs.dir": str(tmp_path / "jobs")})
+    job = await ended(server, (await submit(server, {"use": "choice"}, b'{"nothing": 1}\n')).json()["id"])
+    assert job["status"] == "failed"
+    assert "response" in job["message"]
+    assert (await server.http.get(f"/v1/jobs/{job['id']}/verdicts")).status_code == 404
+
+
+async def test_a_job_goes_on_after_a_restart(start: Start, tmp_path: Path) -> None:
+    settings = {"jobs.dir": str(tmp_path / "jobs"), "server.drain_s": 0}
+    first = await start(settings)
+    rows = [{**row, "id": str(i)} for i in range(40) for row in ROWS]
+    body = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    id = (await submit(first, {"use": "choice"}, body)).json()["id"]
+    await first.serving.drain(0)
+    second = await start(settings)
+    job = await ended(second, id)
+    assert job["status"] == "finished"
+    assert len((await second.http.get(f"/v1/jobs/{id}/verdicts")).text.splitlines()) == len(rows)
+
+
+async def test_a_deleted_job_is_gone(start: Start, tmp_path: Path) -> None:
+    server = await start({"jobs.dir": str(tmp_path / "jobs")})
+    id = (await submit(server, {"use": "choice"})).json()["id"]
+    assert (await server.http.delete(f"/v1/jobs/{id}")).status_code == 204
+    assert (await server.http.get(f"/v1/jobs/{id}")).status_code == 404
+    assert not (tmp_path / "jobs" / id).exists()
+
+
+async def test_without_a_folder_there_are_no_jobs(start: Start) -> None:
+    answer = await submit(await start(), {"use": "choice"})
+    assert answer.status_code == 404
+    assert "jobs.dir" in answer.json()["error"]["message"]
