@@ -45,12 +45,12 @@ def test_flags_become_options(tmp_path: Path) -> None:
 
 def test_routes_in_every_form(tmp_path: Path) -> None:
     recipe = tmp_path / "r.yaml"
-    recipe.write_text("uses: {answer: math}\nscore: answer.score\n")
+    recipe.write_text("name: r\nversion: '1'\nuses: {answer: math}\nscore: answer.score\n")
     one, two, three, four = command.read_routes(
         ["demo/*=choice", f"x={recipe}", '{"name": "math", "params": {"a": "b=c"}}', 'y={"name": "math"}']
     )
     assert (one.pattern, one.use.name) == ("demo/*", "choice")
-    assert two.use.recipe == {"uses": {"answer": "math"}, "score": "answer.score"}
+    assert two.use.recipe == {"name": "r", "version": "1", "uses": {"answer": "math"}, "score": "answer.score"}
     assert (three.pattern, three.use.params) == ("*", {"a": "b=c"})
     assert (four.pattern, four.use.name) == ("y", "math")
 

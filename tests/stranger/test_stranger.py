@@ -69,7 +69,16 @@ def _rewarden(bin_folder: Path, *words: str) -> str:
 
 def test_the_command_line_judges(bin_folder: Path) -> None:
     out = _rewarden(
-        bin_folder, "verify", "--use", "atom_count", "--response", "It has 5 atoms", "--reference", "5", "--json"
+        bin_folder,
+        "verify",
+        "--use",
+        "atom_count",
+        "--response",
+        "It has 5 atoms",
+        "--reference-json",
+        "5",
+        "--format",
+        "json",
     )
     assert json.loads(out)["score"] == 1.0
 

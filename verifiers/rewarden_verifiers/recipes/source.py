@@ -81,8 +81,14 @@ def read_yaml(text: str, file: str | None) -> tuple[Any, Source]:
     bare = Source(file, {(): Place(1)})
     if len(text) > MAX_BYTES:
         raise bare.problem((), f"a recipe is at most {MAX_BYTES // 1024} KiB long")
+    depth = 0
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            # PyYAML takes quadratic time in the nesting: stop before it does.
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH + 1:
+                place = Source(file, {(): _mark(event.start_mark)})
+                raise place.problem((), f"nested more than {MAX_DEPTH} deep")
             if getattr(event, "anchor", None) is not None:
                 place = Source(file, {(): _mark(event.start_mark)})
                 raise place.problem((), "anchors and aliases are not allowed: write the value out")
