@@ -13,7 +13,7 @@ from benchmarks.pairs import _prose, pairs
 from benchmarks.report import Report
 from benchmarks.server import served
 from rewarden import Client
-from rewarden.types import Batch, Sample, Use, Verdict
+from rewarden.types import Sample, Verdict
 
 _GROUPS, _SIZE = 640, 16
 _CHARACTERS = 32_000
@@ -53,7 +53,7 @@ def run() -> list[str]:
         watcher.start()
         start = time.perf_counter()
         verdicts, times, groups = [], [], 0
-        for item in client.stream(samples, Batch(use=Use(name="math"), shared=shared)):
+        for item in client.stream(samples, "math", shared=shared):
             if isinstance(item, Verdict):
                 verdicts.append(item)
                 times.append(item.queue_s + item.run_s)
