@@ -30,7 +30,7 @@ system:
 
 demo: setup
 	@$(VENV)/bin/rewarden rescore examples/demo/rollouts.jsonl --columns examples/demo/columns.toml \
-	  --use demo/math=math --use demo/choice=choice -o out/demo.jsonl --overwrite
+	  --use demo/math=math --use demo/choice=choice -o out/demo.jsonl --force
 	@$(PYTHON) examples/demo/show.py out/demo.jsonl
 
 check: setup

@@ -24,7 +24,8 @@ def main(path: str) -> None:
             verdict = row["verdict"]
             kind = (row["data_source"], verdict["status"], verdict["reason"] or "right", *verdict.get("flags", ()))
             kinds.setdefault(kind, row)
-    print(f"\none verdict of each kind\n{'score':>5}  {'reason':22} {'extracted':18} {'reference':14} end of the response")
+    print("\none verdict of each kind")
+    print(f"{'score':>5}  {'reason':22} {'extracted':18} {'reference':14} end of the response")
     for kind, row in sorted(kinds.items()):
         verdict = row["verdict"]
         score = "–" if verdict["score"] is None else f"{verdict['score']:g}"
