@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 from rewarden.commands.connection import add_connection_arguments, open_client
+from rewarden.commands.use import HELP as USE_HELP
+from rewarden.commands.use import read_json, read_use
 from rewarden.errors import InvalidRequest, RewardenError
 from rewarden.types import BadSample, Batch, BatchResult, Group, Sample, Use, Verdict
-from rewarden.wire.json import dumps, loads, sample_from_json, use_from_json, verdict_to_json
+from rewarden.wire.json import dumps, loads, sample_from_json, verdict_to_json
 
 HELP = "verdicts of one response, or of a JSON-lines file of samples"
 
@@ -18,7 +20,7 @@ HELP = "verdicts of one response, or of a JSON-lines file of samples"
 def configure(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("file", nargs="?", help="JSON lines, one sample each; - is standard input")
-    parser.add_argument("--use", help="what judges: a name, or a recipe's .yaml or .json file")
+    parser.add_argument("--use", help=f"what judges: {USE_HELP}")
     parser.add_argument("--params", metavar="JSON", help="parameters of --use, an object")
     parser.add_argument("--response", metavar="TEXT", help="the response to judge, instead of a file; - reads it")
     parser.add_argument("--reference", metavar="TEXT", help="the expected answer that goes with --response")
@@ -46,36 +48,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _use(text: str | None, params: str | None) -> Use | None:
-    if text is None:
-        if params is not None:
-            raise InvalidRequest("--params are those of --use; name what judges")
-        return None
-    value: dict[str, Any] = {"recipe": _recipe(text)} if text.endswith((".yaml", ".yml", ".json")) else {"name": text}
+    if text is not None:
+        return read_use(text, params)
     if params is not None:
-        value["params"] = _json("--params", params)
-    return use_from_json(value)
-
-
-def _recipe(path: str) -> Any:
-    with open(path, "rb") as file:
-        data = file.read()
-    if path.endswith(".json"):
-        return loads(data)
-    try:
-        import yaml
-    except ImportError:
-        raise InvalidRequest("recipes in YAML need PyYAML: pip install pyyaml (or give the recipe as .json)") from None
-    try:
-        return yaml.safe_load(data)
-    except yaml.YAMLError as error:
-        raise InvalidRequest(f"{path} is no YAML: {error}") from None
-
-
-def _json(option: str, text: str) -> Any:
-    try:
-        return loads(text)
-    except RewardenError as error:
-        raise InvalidRequest(f"{option}: {error.message}") from None
+        raise InvalidRequest("--params are those of --use; name what judges")
+    return None
 
 
 def _samples(args: argparse.Namespace) -> tuple[list[Sample], list[str]]:
@@ -85,7 +62,7 @@ def _samples(args: argparse.Namespace) -> tuple[list[Sample], list[str]]:
             raise InvalidRequest("give either --reference or --reference-json")
         reference = args.reference
         if args.reference_json is not None:
-            reference = _json("--reference-json", args.reference_json)
+            reference = read_json("--reference-json", args.reference_json)
         response = sys.stdin.read() if args.response == "-" else args.response
         return [Sample(response=response, prompt=args.prompt, reference=reference)], []
     if args.reference is not None or args.reference_json is not None or args.prompt is not None:

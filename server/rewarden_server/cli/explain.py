@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rewarden.commands.use import HELP as USE_HELP
+from rewarden.commands.use import read_use
+from rewarden.errors import InvalidRequest
 from rewarden.types import Use
-from rewarden.wire.json import use_from_json, verdict_to_json
+from rewarden.wire.json import verdict_to_json
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.record import Record, read_records
@@ -26,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("record", type=Path, help="a file of records, written by `rewarden serve --record DIR`")
     parser.add_argument("--line", type=int, metavar="N", help="only the record in line N (from 1)")
-    parser.add_argument("--use", metavar="USE", help="another verifier or recipe: a name, or JSON with parameters")
+    parser.add_argument("--use", metavar="USE", help=f"another verifier or recipe: {USE_HELP}")
     parser.add_argument("--all", action="store_true", help="print also what is judged as it was")
 
 
@@ -42,7 +44,11 @@ def run(args: argparse.Namespace) -> int:
             print(f"rewarden explain: {args.record} has {len(records)} records, no line {args.line}", file=sys.stderr)
             return 2
         records = [records[args.line - 1]]
-    use = None if args.use is None else use_from_json(json.loads(args.use) if args.use.startswith("{") else args.use)
+    try:
+        use = None if args.use is None else read_use(args.use)
+    except (OSError, InvalidRequest) as error:
+        print(f"rewarden explain: {error}", file=sys.stderr)
+        return 2
     return asyncio.run(_explain(records, use, show_all=args.all or args.line is not None))
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rewarden.client import AsyncClient
-from rewarden.errors import RequestError, RewardenError, SampleError
+from rewarden.commands.use import RECIPE_SUFFIXES, read_use
+from rewarden.errors import RequestError, SampleError
 from rewarden.types import Use
-from rewarden.wire.json import STATUSES, VERDICT_FIELDS, loads, use_from_json
+from rewarden.wire.json import STATUSES, VERDICT_FIELDS
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.rescore.columns import read_columns_file
 from rewarden_server.rescore.judges import LOCAL
@@ -174,33 +175,28 @@ def read_routes(uses: Sequence[str], params: str | None = None) -> tuple[Route, 
         pattern, label = "*", text
         if "=" in text and not text.lstrip().startswith("{"):
             pattern, _, label = text.partition("=")
-        given = _json("--params", params) if params is not None else {}
         try:
-            use = _use(label.strip(), given)
+            use = _use(label.strip(), params)
         except RequestError as error:
             raise RescoreError(f"--use {text}: {error.message}") from None
+        except OSError as error:
+            raise RescoreError(f"--use {text}: the recipe cannot be read: {error}") from None
         routes.append(Route(pattern=pattern.strip(), use=use, label=label.strip()))
     return tuple(routes)
 
 
-def _use(text: str, params: Any) -> Use:
-    if text.startswith("{"):
-        return use_from_json(_json("--use", text))
-    if text.endswith((".yaml", ".yml", ".json")):
-        return use_from_json({"recipe": _recipe(Path(text)), "params": params})
-    return use_from_json({"name": text, "params": params})
+def _use(text: str, params: str | None) -> Use:
+    if text.endswith(RECIPE_SUFFIXES) and not text.startswith("{"):
+        _check_recipe(Path(text))
+    return read_use(text, params)
 
 
-def _recipe(path: Path) -> Any:
-    import yaml
-
+def _check_recipe(path: Path) -> None:
+    """Say the line of what is wrong with a recipe, where the target would only know the field."""
     from rewarden_verifiers.recipes.load import load_recipe
 
     try:
-        load_recipe(path)  # says the line of what is wrong; the target is sent the plain data
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RescoreError(f"the recipe {str(path)!r} cannot be read: {error}") from None
+        load_recipe(path)
     except SampleError as error:
         raise RescoreError(error.message) from None
 
@@ -262,13 +258,6 @@ def _unscored(text: str) -> float | Literal["skip"] | None:
     if not math.isfinite(number):
         raise RescoreError(f"--unscored is null, skip or a number, not {text!r}")
     return number
-
-
-def _json(flag: str, text: str) -> Any:
-    try:
-        return loads(text)
-    except RewardenError as error:
-        raise RescoreError(f"{flag}: {error.message}") from None
 
 
 def _positive(text: str) -> int:
