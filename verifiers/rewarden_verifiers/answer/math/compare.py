@@ -444,7 +444,9 @@ class Comparison:
         if set(relation.operators) != {"="}:
             return None
         if len(operands) == 2 and is_name(operands[1]) and not is_name(operands[0]):
-            return operands[0]
+            return None if _speaks_of(operands[0], operands[1]) else operands[0]
+        if _speaks_of(operands[-1], operands[0]):
+            return None  # "x = x + x + x" says nothing of x: the task's own expression, echoed
         values = operands[1:] if free_symbols(operands[0]) or is_name(operands[0]) else operands
         for one, two in pairwise(values):
             if not self.answers(one, two) and not self._near_scalars(one, two):
@@ -526,6 +528,8 @@ class Comparison:
                 return any(self.answers(operand, right) for operand in ours[1:])
         if len(ours) != len(theirs) or len(ours) > 4:
             return False
+        if _is_solved(reference) and not _is_solved(candidate):
+            return False  # "2x = 18" for "x = 9": the task's own equation, echoed
         return all(
             self.proportional(Sum((a, Negation(b))), Sum((c, Negation(d))), positive=False)
             for a, b, c, d in zip(ours, ours[1:], theirs, theirs[1:], strict=False)
@@ -632,6 +636,19 @@ def _variables(node: Node) -> frozenset[str]:
     if isinstance(node, Listing | Braces):
         return frozenset().union(*map(_variables, node.items)) if node.items else frozenset()
     return free_symbols(_value(node))
+
+
+def _speaks_of(value: Node, label: Node) -> bool:
+    """Whether a value holds the very variable that its label gives it to."""
+    return isinstance(label, Symbol) and label.name in free_symbols(value)
+
+
+def _is_solved(relation: Relation) -> bool:
+    """Whether an equation gives one variable a value without variables, on either side."""
+    if len(relation.operands) != 2:
+        return False
+    one, two = relation.operands
+    return (isinstance(one, Symbol) and not free_symbols(two)) or (isinstance(two, Symbol) and not free_symbols(one))
 
 
 def _value(item: Node) -> Node:
