@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ import zstandard
 
 from rewarden.errors import Unavailable
 from rewarden.types import Use
-from rewarden_server.rescore.options import RescoreError, Route
+from rewarden_server.rescore.options import RescoreError, RescoreOptions, Route
 from rewarden_server.rescore.progress import Watcher
-from rewarden_server.rescore.run import rescore
+from rewarden_server.rescore.read import find_inputs
+from rewarden_server.rescore.run import peek, rescore
 from tests.rescore.conftest import SIBLINGS, Desk, read_rows, write_rows
 from tests.rescore.toy import ToyClient
 
@@ -457,3 +459,12 @@ async def test_summary_beside_the_output(desk: Desk, rollouts: Rollouts) -> None
     made = json.loads((desk.folder / "out.jsonl.summary.json").read_text())
     assert made["rows"] == 20
     assert made["run"]["options"]["--use"] == [["*", "yes"]]
+
+
+async def test_a_named_column_may_begin_late(tmp_path: Path) -> None:
+    """Rows of several kinds, one kind after the other, are looked at until every named column was seen."""
+    lines = [{"response": "yes", "reference": "yes"}] * 300 + [{"response": "yes", "reference": "yes", "extra": 1}]
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rows = peek(find_inputs(path), RescoreOptions(input=path, output=tmp_path / "out", columns={"metadata": "extra"}))
+    assert sum("extra" in row for row in rows) == 1

@@ -364,7 +364,7 @@ def choose(given: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> Colum
         for one in column.split(",") if target == "group" else (column,):
             if one != NONE and rows and all(_get(row, one, "", 0) is None for row in rows):
                 raise RescoreError(
-                    f"--column {target}={column}: no column {one!r} in the first {len(rows)} rows; {_seen(seen, one)}"
+                    f"--column {target}={column}: no column {one!r} in {len(rows)} rows; {_seen(seen, one)}"
                 )
     whole = {target: column for target, column in given.items() if "." not in target and column != NONE}
     parts: dict[str, dict[str, str]] = {}

@@ -14,7 +14,7 @@ from typing import Any
 
 from rewarden.client import AsyncClient
 from rewarden_server.rescore.attempts import Attempts
-from rewarden_server.rescore.columns import Columns, choose
+from rewarden_server.rescore.columns import NONE, Columns, choose
 from rewarden_server.rescore.groups import AsItStands, Order, Sorted, check_contiguous
 from rewarden_server.rescore.journal import Journal, Recovered, Verdicts, hold, read_header
 from rewarden_server.rescore.judges import Judge, find_judges
@@ -207,6 +207,12 @@ def peek(inputs: Inputs, options: RescoreOptions) -> list[dict[str, Any]]:
     """The first rows of the input, of several files where there are several. Raises RescoreError if none is one."""
     found: list[dict[str, Any]] = []
     first_fault = ""
+    # A column that was named may begin late, where rows of several kinds stand one kind after the other.
+    missing = {part.split(".")[0] for column in options.columns.values() for part in column.split(",")} - {
+        NONE,
+        "@file",
+        "@line",
+    }
     each = max(10, _PEEK_ROWS // min(len(inputs.files), _PEEK_FILES))
     for index, name in enumerate(inputs.names[:_PEEK_FILES]):
         here = 0
@@ -216,9 +222,11 @@ def peek(inputs: Inputs, options: RescoreOptions) -> list[dict[str, Any]]:
             if isinstance(row, str):
                 first_fault = first_fault or f"{name}:{line.number}: {row}"
                 continue
-            found.append(row)
-            here += 1
-            if here == each:
+            if here < each or not missing.isdisjoint(row):
+                found.append(row)
+                missing.difference_update(row)
+                here += 1
+            if here >= each and not missing:
                 break
     if not found and first_fault:
         raise RescoreError(f"the input holds no JSON lines; the first fault is {first_fault}")
