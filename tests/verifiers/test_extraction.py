@@ -48,9 +48,9 @@ def test_what_is_no_box(response: str) -> None:
     assert texts(response, "boxed") is None
 
 
-def test_a_box_of_the_greatest_length_counts_and_a_longer_one_does_not() -> None:
+def test_of_a_longer_box_one_character_more_is_given_than_is_looked_at() -> None:
     assert texts(f"\\boxed{{{'1' * MAX_ANSWER}}}", "boxed") is not None
-    assert texts(f"\\boxed{{{'1' * (MAX_ANSWER + 1)}}}", "boxed") is None
+    assert texts(f"\\boxed{{{'1' * (MAX_ANSWER + 9)}}}", "boxed") == ("1" * (MAX_ANSWER + 1),)
 
 
 @pytest.mark.parametrize(

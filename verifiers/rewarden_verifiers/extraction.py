@@ -23,7 +23,7 @@ import re2
 from rewarden.errors import InvalidParams
 
 MAX_ANSWER = 20_000
-"""Characters of an answer that are looked at; a longer one is not an answer."""
+"""Characters of an answer that are looked at; of a longer box one more is given, so that it is seen to be longer."""
 
 MAX_TEXTS = 64
 """Answers of a cluster that are looked at, the last ones: whoever offers more hedges in any case."""
@@ -124,8 +124,9 @@ def boxes(text: str) -> list[tuple[int, int, str]]:
                 if start >= 0:
                     while found and found[-1][0] > start:  # boxes within this one
                         found.pop()
-                    if match.start() - begin <= MAX_ANSWER:
-                        found.append((start, match.end(), text[begin : match.start()]))
+                    # One character more than is looked at: whoever reads it sees that it is too long, and not absent.
+                    end = min(match.start(), begin + MAX_ANSWER + 1)
+                    found.append((start, match.end(), text[begin:end]))
         elif token[-1] == "{" and len(token) > 2:
             opened.append((match.start(), match.end()))
         elif len(token) > 2 and (bare := _BARE_BOX.match(text, match.end())) is not None:  # \boxed 7

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rewarden_verifiers.answer.math.equivalence import MathEquivalence
@@ -62,7 +62,9 @@ def test_any_response_may_come(response: str, preset: str) -> None:
 def test_an_expression_equals_itself_spelled_otherwise(text: str) -> None:
     spelled = text.replace("(", "{(").replace(")", ")}").replace("\\left{(", "\\left(").replace("\\right)}", "\\right)")
     assert judge(text, spelled).score == 1.0
-    assert judge(text, f"0 + {text}").score == 1.0
+    padded = judge(text, f"0 + {text}")
+    assume(padded.reason != "too_expensive")  # sin(sin(11i)) is beyond the bounds, and the flag says so
+    assert padded.score == 1.0
 
 
 @given(EXPRESSIONS)
