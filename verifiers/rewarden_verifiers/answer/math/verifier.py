@@ -4,15 +4,6 @@ The answer is extracted by rules, read by a bounded parser into a tree, and comp
 read once. Comparison takes the cheapest path that decides: equal text, exact fractions, structure (tuples, sets,
 intervals, matrices, equations), identity testing in a finite field, values to 50 and then 400 digits. Nothing is
 handed to an evaluator of strings, and every size is bounded before it is computed.
-
-What earns nothing and says why: no answer (`no_answer`), an answer that hedges (`hedged`: "12 or 13" where the
-reference is one value), an expression too large to check (`too_expensive`), text that is no mathematics where
-mathematics is expected (`unparseable_answer`), the wrong form where `form` is asked (`wrong_form`), or a wrong answer.
-A reference that is empty, unreadable or too expensive leaves the outcome undecided, and so does a legitimate
-expression whose equality could be neither proven nor refuted.
-
-Lenient by default, as trainers expect of a verifier of final answers: a missing unit or degree sign, `50%` for 50,
-labels (`x = 5` for 5), trailing conditions ("for all n"), bare lists in any order. `strict` turns these off.
 """
 
 from __future__ import annotations
@@ -107,7 +98,14 @@ def warm() -> None:
 def math(response: str, prepared: PreparedReference, params: MathParams) -> Outcome:
     """The final answer equals the reference: numbers, expressions, equations, sets, intervals, matrices, units.
 
-    See the module for what is accepted and what is refused.
+    What earns nothing and says why: no answer (`no_answer`), an answer that hedges (`hedged`: "12 or 13" where the
+    reference is one value), an expression too large to check (`too_expensive`), text that is no mathematics where
+    mathematics is expected (`unparseable_answer`), the wrong form where `form` is asked (`wrong_form`), a wrong answer.
+    A reference that is empty, unreadable or too expensive leaves the outcome undecided, and so does a legitimate
+    expression whose equality could be neither proven nor refuted.
+
+    Lenient by default, as trainers expect of a verifier of final answers: a missing unit or degree sign, `50%` for 50,
+    labels (`x = 5` for 5), trailing conditions ("for all n"), bare lists in any order. `strict` turns these off.
     """
     if prepared.problem is not None and not prepared.alternatives:
         return undecided(prepared.problem, fault="reference")
