@@ -7,6 +7,7 @@ never simplifies. Both libraries take a second to import and are imported here a
 
 from __future__ import annotations
 
+import cmath
 import importlib
 import re
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 from .limits import MAX_FALLBACK_TEXT
 
 _RISKY = re.compile(r"!|\d{7}|\^\s*\{?\s*\d{4}|\^[^^]{0,40}\^|\\(?:sum|prod)")
+# The limits of an integral are no powers: `\int_0^1 x^2` is no tower.
+_LIMITS = re.compile(r"(\\i*int)\s*_\s*(?:\{[^{}^]*\}|[^\\{}^])\s*\^\s*(?:\{[^{}^]*\}|[^\\{}^])")
 _FOREIGN = re.compile(r"\\(?:i*int|lim|partial|nabla)(?![a-z])|\\d?frac\s*\{\s*d")
 _POINTS = 4
 
@@ -29,7 +32,7 @@ def same(reference: str, candidate: str) -> bool | None:
     texts = [text.replace("$", " ").strip() for text in (reference, candidate)]
     if not _FOREIGN.search(texts[0]):
         return None
-    if any(len(text) > MAX_FALLBACK_TEXT or _RISKY.search(text) for text in texts):
+    if any(len(text) > MAX_FALLBACK_TEXT or _RISKY.search(_LIMITS.sub(r"\1 ", text)) for text in texts):
         return None
     from latex2sympy2_extended import NormalizationConfig, latex2sympy, normalize_latex
     from sympy import Expr
@@ -60,6 +63,9 @@ def _agree(ours: Any, theirs: Any) -> bool | None:
     for row in range(_POINTS if symbols else 1):
         point = {name: Rational(7 * row + 5 * column + 3, 11) for column, name in enumerate(symbols)}
         one, two = (complex(side.subs(point).evalf(20)) for side in (ours, theirs))
-        if abs(one - two) > 1e-10 * max(abs(one), abs(two), 1e-6):
+        if not cmath.isfinite(one):
+            return None
+        # Without this `0/0` and infinity would agree with everything: no comparison with them is true.
+        if not cmath.isfinite(two) or abs(one - two) > 1e-10 * max(abs(one), abs(two), 1e-6):
             return False
     return True

@@ -91,6 +91,8 @@ def _mend(text: str) -> str:
         text = _DOUBLED.sub(r"\\", text)
     if "$" in text or "\\(" in text or "\\[" in text:
         text = _DELIMITERS.sub("", text)
+    if ",\\!" in text or "}\\!" in text:
+        text = text.replace("{,}\\!", ",").replace(",\\!", ",")  # as MATH writes thousands: 10,\!080
     if "{,}" in text or "\\," in text or "\\!" in text:
         text = _BRACED_COMMA.sub("", text)
     return text
