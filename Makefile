@@ -3,6 +3,7 @@
 #   make demo    rescore the demo rollouts in process; prints verdicts and a summary
 #   make check   no root, under 90 s: every pure test and every case
 #   make test    everything that this machine can run (SYSTEM=1, or root in CI: installs Debian packages that tests use)
+#   make images  what sandboxes run in: images where a container engine answers, and a root file system
 #   make lint    ruff and mypy --strict
 #   make bench   ratios against named baselines        make soak   long and rough
 #   make protos  stubs from protos/                    make docs   the tables that are generated from the registry
@@ -13,7 +14,7 @@ BASE ?= python3
 STAMP := $(VENV)/.installed
 PYTEST := $(PYTHON) -m pytest
 
-.PHONY: demo check test soak bench lint protos docs setup system clean
+.PHONY: demo check test images soak bench lint protos docs setup system clean
 
 setup: $(STAMP)
 
@@ -25,8 +26,12 @@ $(STAMP): pyproject.toml client/pyproject.toml constraints.txt
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
 	@touch $@
 
-system:
+system: setup
 	@bash scripts/system-packages.sh
+	@bash scripts/sandbox-images.sh $(abspath $(PYTHON))
+
+images: setup
+	$(PYTHON) -m rewarden_sandboxes.building all
 
 demo: setup
 	@$(VENV)/bin/rewarden rescore examples/demo/rollouts.jsonl --columns examples/demo/columns.toml \

@@ -2,14 +2,28 @@
 # Debian packages that some tests use. Installed only as root in CI, or when SYSTEM=1 asks for it; otherwise the tests
 # that need them are skipped with their reason.
 set -euo pipefail
-packages=()
+# command:package. What is there in another way (a user's own engine, say) is not asked for.
+needed=(
+  dockerd:docker.io        # sandboxes: one launcher
+  bwrap:bubblewrap         # the other
+  debootstrap:debootstrap  # their root file systems, where no image of Debian can be pulled
+  gcc:gcc                  # attacks that are written in C
+)
 missing=()
-for package in "${packages[@]}"; do
-  dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
+for pair in "${needed[@]}"; do
+  PATH="$PATH:/usr/sbin:/sbin" command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
 done
+[ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
 [ "${#missing[@]}" -gt 0 ] || exit 0
 if [ "${SYSTEM:-}" = 1 ] && [ "$(id -u)" = 0 ]; then
-  apt-get update -q && apt-get install -y -q "${missing[@]}"
+  # In a file, shown where it fails: a thousand lines of unpacking hide what a run has to say.
+  log=$(mktemp)
+  if ! { apt-get update -q && apt-get install -y -q "${missing[@]}"; } >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    exit 1
+  fi
+  rm -f "$log"
+  echo "installed: ${missing[*]}"
 else
   echo "not installed (set SYSTEM=1 as root to install): ${missing[*]}"
 fi

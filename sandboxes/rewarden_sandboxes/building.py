@@ -1,0 +1,283 @@
+"""Builds what slots are made of: images in a container engine, and root file systems where there is none.
+
+    python -m rewarden_sandboxes.building images     the images, for the docker launcher
+    python -m rewarden_sandboxes.building rootfs     the root file system, for the bubblewrap launcher
+    python -m rewarden_sandboxes.building all        the images where an engine answers, and the root file system
+    python -m rewarden_sandboxes.building base       only the Debian below the images
+
+What is current already is left alone, and costs nothing. Nothing of this runs uninvited.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from rewarden_sandboxes import rootfs
+from rewarden_sandboxes.debian import Log, make_debian
+from rewarden_sandboxes.images import DEBIAN, FOLDER, PREFIX, Image, ImageError, build_arguments, chain, read_images
+
+LABEL = "rewarden.image"
+"""The label of an image that holds the digest of what it was built from."""
+
+PULLED = f"debian:{DEBIAN}-slim"
+MADE = f"{PREFIX}base"
+"""Debian's image from a registry, or where none can be reached, the one that is made here."""
+
+State = Literal["current", "old", "missing"]
+
+
+class NoEngine(ImageError):
+    """No container engine answers, or its Python client is not installed."""
+
+
+@contextmanager
+def engine() -> Iterator[Any]:
+    """A client of the container engine of the environment (DOCKER_HOST).
+
+    Raises NoEngine, and ImageError where the engine fails while the client is used.
+    """
+    try:
+        import docker
+        from docker.errors import DockerException
+        from requests.exceptions import RequestException
+    except ImportError as error:
+        raise NoEngine(f"the engine's Python client is missing: {error}", "pip install 'docker>=7.1,<8'") from error
+    try:
+        client = docker.from_env(timeout=600)
+        client.ping()
+    except (DockerException, RequestException) as error:
+        mend = "apt-get install docker.io && systemctl start docker (or, to do without: build the rootfs)"
+        if "Permission denied" in str(error):
+            mend = "usermod -aG docker $USER, then log in again (whoever is in that group is as good as root)"
+        raise NoEngine(f"no container engine answers: {error}", mend) from error
+    try:
+        yield client
+    except (DockerException, RequestException) as error:
+        raise ImageError(f"the container engine failed: {error}") from error
+    finally:
+        client.close()
+
+
+def image_states(client: Any, folder: Path = FOLDER, prefix: str = PREFIX) -> dict[str, State]:
+    """Each image's state in the engine: as its folder says, older, or not there."""
+    return {name: _state(client, prefix + name, image) for name, image in read_images(folder).items()}
+
+
+def build_images(
+    client: Any, *, folder: Path = FOLDER, prefix: str = PREFIX, force: bool = False, log: Log = print
+) -> dict[str, str]:
+    """Build the images of the folder that are not current, and return each image's tag.
+
+    force: all, and from the first line on, which brings Debian's corrections. Raises ImageError with the last lines of
+    what failed.
+    """
+    tags = {}
+    for name, image in read_images(folder).items():
+        tags[name] = tag = prefix + name
+        if force or _state(client, tag, image) != "current":
+            below = {"PREFIX": prefix} if image.parent else {"BASE": build_base(client, force=force, log=log)}
+            _build(client, image, tag, below, force, log)
+    return tags
+
+
+def build_base(client: Any, *, force: bool = False, log: Log = print) -> str:
+    """The tag of a minimal Debian in the engine: one that is there (not with force), else pulled, else made here.
+
+    Raises ImageError.
+    """
+    from docker.errors import DockerException, ImageNotFound
+
+    for tag in () if force else (PULLED, MADE):
+        try:
+            client.images.get(tag)
+            return tag
+        except ImageNotFound:
+            continue
+    try:
+        log(f"pulling {PULLED}")
+        client.images.pull(PULLED)
+        return PULLED
+    except DockerException as error:
+        log(f"it cannot be pulled ({error}); making one")
+    with tempfile.TemporaryDirectory(prefix="rewarden-base-") as made:
+        make_debian(Path(made), log)
+        command = ["tar", "--create", "--directory", made, "--exclude=./dev/*", "."]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as tar:
+            assert tar.stdout is not None
+            client.api.import_image_from_data(_chunks(tar.stdout), repository=MADE, tag="latest")
+        if tar.returncode != 0:
+            raise ImageError(f"tar: exit code {tar.returncode}")
+    return MADE
+
+
+def build_rootfs(
+    target: Path | None = None,
+    *,
+    image: str = "toolchains",
+    folder: Path = FOLDER,
+    prefix: str = PREFIX,
+    source: Literal["auto", "engine", "debootstrap"] = "auto",
+    force: bool = False,
+    log: Log = print,
+) -> Path:
+    """Put the image's files below `target`, where they are not current, and return it.
+
+    target: by default the image's name in `rootfs.default_folder()`.
+    source: an engine's image, built if need be; Debian's packages by debootstrap, which needs root; or the first of
+    both that can be had. force: even where it is current; an engine's image is rebuilt by `build_images`. Raises
+    ImageError.
+    """
+    target = target or rootfs.default_folder() / image
+    if not force and rootfs.rootfs_state(target, image, folder) == "current":
+        return target
+    if source != "debootstrap":
+        try:
+            with engine() as client:
+                _export(client, target, image, folder, prefix, log)
+            return target
+        except NoEngine as error:
+            if source == "engine":
+                raise
+            log(f"without an engine: {error.message}")
+    rootfs.build_without_engine(target, image, folder, log)
+    return target
+
+
+def _state(client: Any, tag: str, image: Image) -> State:
+    from docker.errors import ImageNotFound
+
+    try:
+        labels: Mapping[str, str] = client.images.get(tag).labels
+    except ImageNotFound:
+        return "missing"
+    return "current" if labels.get(LABEL) == image.digest else "old"
+
+
+def _build(client: Any, image: Image, tag: str, below: Mapping[str, str], force: bool, log: Log) -> None:
+    from docker.errors import APIError, DockerException, ImageNotFound
+
+    log(f"building {tag}")
+    last: list[str] = []
+    try:
+        replaced = client.images.get(tag).id
+    except ImageNotFound:
+        replaced = None
+    try:
+        events = client.api.build(
+            fileobj=_context(image),
+            custom_context=True,
+            tag=tag,
+            labels={LABEL: image.digest},
+            buildargs={**build_arguments(), **below},
+            network_mode="host",  # while it is built; a slot has none
+            nocache=force,
+            rm=True,
+            forcerm=True,
+            decode=True,
+        )
+        for event in events:
+            for line in event.get("stream", "").splitlines():
+                log(line)
+                last = [*last[-14:], line]
+            if "error" in event:
+                raise ImageError(f"{image.folder}/Dockerfile: {event['error']}\n" + "\n".join(last))
+        if replaced not in (None, client.images.get(tag).id):
+            # Refused while a container or another image stands on it: then it is somebody's, or the next build's.
+            with suppress(APIError):
+                client.images.remove(replaced)
+    except DockerException as error:
+        raise ImageError(f"{tag}: {error}") from error
+
+
+def _context(image: Image) -> io.BytesIO:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, path in sorted(image.context().items()):
+            content = path.read_bytes()
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            entry.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    packed.seek(0)
+    return packed
+
+
+def _export(client: Any, target: Path, name: str, folder: Path, prefix: str, log: Log) -> None:
+    images = chain(read_images(folder), name)
+    tags = build_images(client, folder=folder, prefix=prefix, log=log)
+    container = client.containers.create(tags[name], command=["true"], network_mode="none")
+    try:
+        with rootfs.replacing(target, images[-1].digest) as root:
+            rootfs.unpack(container.export(chunk_size=1 << 20), root, log)
+    finally:
+        container.remove()
+
+
+def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    return iter(lambda: stream.read(1 << 20), b"")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0: what was asked for is there and current; 1: it could not be built, and why stands on stderr."""
+    parser = argparse.ArgumentParser(
+        prog="python -m rewarden_sandboxes.building", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("what", choices=["images", "rootfs", "all", "base"])
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="the images' folder (default: the project's)")
+    parser.add_argument("--prefix", default=PREFIX, help="of the images' tags (default: %(default)s)")
+    parser.add_argument("--target", type=Path, help=f"of the rootfs (default: {rootfs.default_folder()}/IMAGE)")
+    parser.add_argument("--image", default="toolchains", help="that the rootfs is made of (default: %(default)s)")
+    parser.add_argument("--source", choices=["auto", "engine", "debootstrap"], default="auto", help="of the rootfs")
+    parser.add_argument("--force", action="store_true", help="build even what is current")
+    parser.add_argument("--quiet", action="store_true", help="say only what failed")
+    args = parser.parse_args(argv)
+
+    def log(line: str) -> None:
+        if not args.quiet:
+            print(line, flush=True)
+
+    try:
+        if args.what != "rootfs":
+            _in_engine(args, log)
+        if args.what in ("rootfs", "all"):
+            target = build_rootfs(
+                args.target,
+                image=args.image,
+                folder=args.folder,
+                prefix=args.prefix,
+                source=args.source,
+                force=args.force,
+                log=log,
+            )
+            log(f"current: {target}")
+    except (ImageError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _in_engine(args: argparse.Namespace, log: Log) -> None:
+    try:
+        with engine() as client:
+            if args.what == "base":
+                log(f"there: {build_base(client, force=args.force, log=log)}")
+                return
+            tags = build_images(client, folder=args.folder, prefix=args.prefix, force=args.force, log=log)
+            log(f"current: {', '.join(tags.values())}")
+    except NoEngine as error:
+        if args.what != "all":
+            raise
+        log(f"no images: {error.message}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

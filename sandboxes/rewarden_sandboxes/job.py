@@ -1,0 +1,133 @@
+"""What the host is asked, and what it answers: frozen dataclasses, with checks at the border.
+
+A *job* is a program, compiled once, and the cases on which it runs, each in a room of its own. A *partner* is a second
+program, in a second room of the same slot, joined to the first; both rooms are taken together. A *report* says how
+one room ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+RunStatus = Literal[
+    "ok", "runtime_error", "time_limit", "memory_limit", "output_limit", "compile_error", "internal_error"
+]
+"""`ok`: it ended by itself with exit code 0. `runtime_error`: another exit code, or a signal. `…_limit`: it was killed
+at that limit. `compile_error`: there is nothing to run. `internal_error`: ours; says nothing about the program."""
+
+Mode = Literal["script", "serve", "tests", "call", "shared"]
+"""How a program is run. `script`: as the language's registry row says. The others are Python's, see
+`rewarden_sandboxes.agent.modes`."""
+
+Join = Literal["", "socket", "stdio"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a room may use. None: the language's default, then the host's.
+
+    cpu_s: CPU seconds of all its processes together. wall_s: seconds that it may spend idle (neither running nor
+    runnable). memory_mb: of all processes and files together, MiB. processes: processes and threads. output_bytes:
+    stdout and stderr together. disk_mb: files in its folders, MiB. open_files: descriptors of one process.
+    """
+
+    cpu_s: float | None = None
+    wall_s: float | None = None
+    memory_mb: int | None = None
+    processes: int | None = None
+    output_bytes: int | None = None
+    disk_mb: int | None = None
+    open_files: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """Source text in a language of the registry, and files beside it (relative path to content)."""
+
+    language: str
+    code: bytes
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    args: Sequence[str] = ()
+    mode: Mode = "script"
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One run of the program. `request` is what its mode reads; files are added to the program's own."""
+
+    stdin: bytes = b""
+    request: bytes = b""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    args: Sequence[str] = ()
+    limits: Limits = Limits()
+    partner_stdin: bytes = b""
+    partner_request: bytes = b""
+    partner_files: Mapping[str, bytes] = field(default_factory=dict)
+    partner_args: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """See the module. `join`: `socket` gives both rooms one end of a socketpair as descriptor 3; `stdio` joins the
+    partner's stdout to the program's stdin and the other way round. `patience_s`: how long it may wait for a room.
+    """
+
+    program: Program
+    cases: Sequence[Case] = (Case(),)
+    partner: Program | None = None
+    join: Join = ""
+    compile_limits: Limits = Limits()
+    collect: Sequence[str] = ()
+    patience_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """How one room ended.
+
+    limit: the limit that was hit. exit_code: None where a signal or a limit ended it. reply: what the mode wrote to
+    its own channel. Times in seconds: cpu_time of all its processes together, wall_time since it started, idle_time
+    of which it was neither running nor runnable. peak_memory: bytes, None where nothing measures it. truncated:
+    output was cut at its limit. enforced: each limit to what holds it here (`cgroup`, `rlimit`, `tmpfs`, `polled`,
+    `per_process`, `supervisor`, `no`). flags: `rerun` (it was run again: the first ended between soft and hard limit).
+    """
+
+    status: RunStatus
+    limit: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+    reply: bytes = b""
+    cpu_time: float = 0.0
+    wall_time: float = 0.0
+    idle_time: float = 0.0
+    peak_memory: int | None = None
+    truncated: bool = False
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    enforced: Mapping[str, str] = field(default_factory=dict)
+    flags: Sequence[str] = ()
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseResult:
+    """The reports of one case. `partner` is None where the job has none."""
+
+    index: int
+    program: Report
+    partner: Report | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileResult:
+    """How a compilation ended. When it is no `ok`, no case runs and no case result comes."""
+
+    report: Report
+    who: Literal["program", "partner"] = "program"
+
+
+JobEvent = CompileResult | CaseResult

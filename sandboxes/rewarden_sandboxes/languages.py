@@ -1,0 +1,246 @@
+"""The languages that the sandbox runs: rows of `languages.yaml`, and of a file of the user's own beside it.
+
+A row says which images have the language, under which name the program is saved, how it is compiled and run. It is
+read strictly: a typing error names its row and field when the host starts, not when the first program fails.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
+
+from rewarden_sandboxes.job import Limits
+
+BUILT_IN = Path(__file__).with_name("languages.yaml")
+"""The rows that come with the project."""
+
+_NAME = re.compile(r"[a-z][a-z0-9+#._-]*")
+_IMAGE = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
+_WHOLE_LIMITS = {"memory_mb", "processes", "output_bytes", "disk_mb", "open_files"}
+
+
+class LanguageError(ValueError):
+    """A file of languages that cannot be used. The message names the file, the row and the field."""
+
+
+class UnknownLanguage(KeyError):
+    """A language that no row has. `name`: as it was asked for. `near`: names that look like it, nearest first."""
+
+    def __init__(self, name: str, near: tuple[str, ...], known: tuple[str, ...]) -> None:
+        super().__init__(name)
+        self.name = name
+        self.near = near
+        self.known = known
+
+    def __str__(self) -> str:
+        hint = f"did you mean {' or '.join(self.near)}?" if self.near else f"known are {', '.join(self.known)}"
+        return f"unknown language {self.name!r}: {hint}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """A row of the registry.
+
+    images: names of the images that have it, preferred first. file: where the program is saved, below the room's
+    working folder. compile: the command that makes what `run` starts, empty where nothing is compiled; what it leaves
+    in the working folder is there in each run. run: the command, to which a case's arguments are added. aliases:
+    other names by which it is asked for. fences: the words after ``` that mark a block of it. python: it runs in a
+    fork of a warm interpreter and knows the modes beside `script`. limits, compile_limits: what holds for a run or a
+    compilation where the job says nothing.
+    """
+
+    name: str
+    images: tuple[str, ...]
+    file: str
+    run: tuple[str, ...]
+    compile: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    fences: tuple[str, ...] = ()
+    python: bool = False
+    limits: Limits = field(default_factory=Limits)
+    compile_limits: Limits = field(default_factory=Limits)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row as JSON can say it. Of the limits only those that are set."""
+        return {key: _plain(value) for key, value in asdict(self).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, dict):
+        return {name: limit for name, limit in value.items() if limit is not None}
+    return value
+
+
+class Registry:
+    """The languages by name and alias."""
+
+    def __init__(self, languages: Mapping[str, Language]) -> None:
+        """Raises LanguageError where two rows claim the same name, alias or fence."""
+        self._languages = dict(languages)
+        self._by_name = _claimed(self._languages, "aliases", own_name=True)
+        self.by_fence: Mapping[str, Language] = _claimed(self._languages, "fences", own_name=False)
+
+    @classmethod
+    def load(cls, extra: Path | None = None) -> Registry:
+        """The built-in rows; those of `extra`, a file of the same form, are added or replace the row of their name.
+
+        Raises LanguageError for a file that cannot be read or a row that is wrong.
+        """
+        languages = _read(BUILT_IN)
+        if extra is not None:
+            languages |= _read(extra)
+        return cls(languages)
+
+    def get(self, name: str) -> Language:
+        """The language of that name or alias, whatever its case. Raises UnknownLanguage."""
+        try:
+            return self._by_name[name.lower()]
+        except KeyError:
+            near = tuple(difflib.get_close_matches(name.lower(), self._by_name, n=3, cutoff=0.5))
+            raise UnknownLanguage(name, near, self.names()) from None
+
+    def names(self) -> tuple[str, ...]:
+        """The languages' names, in the order of the files."""
+        return tuple(self._languages)
+
+    def as_dict(self) -> dict[str, dict[str, Any]]:
+        """Every row as JSON can say it, by name."""
+        return {name: language.as_dict() for name, language in self._languages.items()}
+
+    def __iter__(self) -> Iterator[Language]:
+        return iter(self._languages.values())
+
+
+def _claimed(languages: Mapping[str, Language], column: str, *, own_name: bool) -> dict[str, Language]:
+    """Each word of the column to the row that claims it."""
+    owners = dict(languages) if own_name else {}
+    for language in languages.values():
+        for word in getattr(language, column):
+            owner = owners.setdefault(word, language)
+            if owner is not language:
+                raise LanguageError(f"{language.name}.{column}: {word!r} is claimed by {owner.name!r} too")
+    return owners
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML that refuses a key given twice: the second row would silently win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise LanguageError(f"{key}: given twice (line {node.start_mark.line + 1} and below)")
+        return super().construct_mapping(node, deep)
+
+
+def _read(path: Path) -> dict[str, Language]:
+    try:
+        # _StrictLoader is a SafeLoader: it makes nothing but plain values.
+        rows = yaml.load(path.read_text(encoding="utf-8"), _StrictLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise LanguageError(f"{path}: cannot be read: {error}") from error
+    except LanguageError as error:
+        raise LanguageError(f"{path}: {error}") from None
+    if not isinstance(rows, dict):
+        raise LanguageError(f"{path}: must be a mapping of language names to rows")
+    try:
+        return {_name(name): _language(name, row) for name, row in rows.items()}
+    except LanguageError as error:
+        raise LanguageError(f"{path}: {error}") from None
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise LanguageError(f"{name!r}: a language's name is lower-case letters, digits and + # . _ - (quote it)")
+    return name
+
+
+def _language(name: str, row: object) -> Language:
+    if not isinstance(row, dict):
+        raise LanguageError(f"{name}: must be a mapping")
+    known = {column.name for column in fields(Language)} - {"name"}
+    for key in row:
+        if key not in known:
+            raise LanguageError(f"{name}.{key}: no such field; known are {', '.join(sorted(known))}")
+    for key in ("images", "file", "run"):
+        if key not in row:
+            raise LanguageError(f"{name}.{key}: is missing")
+    if "compile_limits" in row and "compile" not in row:
+        raise LanguageError(f"{name}.compile_limits: there is no compile")
+    aliases = _words(row, name, "aliases", _NAME)
+    return Language(
+        name=name,
+        images=_words(row, name, "images", _IMAGE, empty=False),
+        file=_file(row, name),
+        compile=_command(row, name, "compile"),
+        run=_command(row, name, "run"),
+        aliases=aliases,
+        fences=_words(row, name, "fences", _NAME) if "fences" in row else (name, *aliases),
+        python=_flag(row, name, "python"),
+        limits=_limits(row, name, "limits"),
+        compile_limits=_limits(row, name, "compile_limits"),
+    )
+
+
+def _words(
+    row: Mapping[str, object], name: str, field: str, pattern: re.Pattern[str], *, empty: bool = True
+) -> tuple[str, ...]:
+    words = row.get(field, [])
+    if not isinstance(words, list) or not (words or empty):
+        raise LanguageError(f"{name}.{field}: must be a list{'' if empty else ' of at least one'}")
+    for word in words:
+        if not isinstance(word, str) or not pattern.fullmatch(word):
+            raise LanguageError(f"{name}.{field}: {word!r} does not fit {pattern.pattern}")
+        if words.count(word) > 1:
+            raise LanguageError(f"{name}.{field}: {word!r} is given twice")
+    return tuple(words)
+
+
+def _command(row: Mapping[str, object], name: str, field: str) -> tuple[str, ...]:
+    if field not in row:
+        return ()
+    words = row[field]
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
+        raise LanguageError(f"{name}.{field}: must be a list of words, such as [prog, -x, main] (quote numbers)")
+    if any("\0" in word for word in words):
+        raise LanguageError(f"{name}.{field}: a word contains a NUL character")
+    return tuple(words)
+
+
+def _file(row: Mapping[str, object], name: str) -> str:
+    file = row["file"]
+    path = PurePosixPath(file) if isinstance(file, str) else PurePosixPath("/")
+    # `str(path) != file` catches what a path silently drops: an empty name, "./x", "a//b", a slash at the end.
+    if path.is_absolute() or ".." in path.parts or str(path) != file or str(path) == "." or "\0" in str(path):
+        raise LanguageError(f"{name}.file: {file!r} is no plain path below the working folder")
+    return str(path)
+
+
+def _flag(row: Mapping[str, object], name: str, field: str) -> bool:
+    flag = row.get(field, False)
+    if not isinstance(flag, bool):
+        raise LanguageError(f"{name}.{field}: must be true or false")
+    return flag
+
+
+def _limits(row: Mapping[str, object], name: str, field: str) -> Limits:
+    limits = row.get(field, {})
+    if not isinstance(limits, dict):
+        raise LanguageError(f"{name}.{field}: must be a mapping")
+    known = [item.name for item in fields(Limits)]
+    for key, value in limits.items():
+        if key not in known:
+            raise LanguageError(f"{name}.{field}.{key}: no such limit; known are {', '.join(known)}")
+        kind, words = (int, "a whole number") if key in _WHOLE_LIMITS else ((int, float), "a number")
+        # `not value < inf` refuses nan and inf, which YAML can say and no clock reaches.
+        if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < float("inf"):
+            raise LanguageError(f"{name}.{field}.{key}: must be {words} above 0, not {value!r}")
+    return Limits(**limits)

@@ -1,0 +1,156 @@
+"""The root file system of slots that have no container engine: an image's files in a folder.
+
+Where an engine answers, its image is exported. Elsewhere the image's Dockerfile is carried out here, in a Debian of
+debootstrap's, through chroot; that needs root.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import fnmatch
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+from rewarden_sandboxes.debian import Log, make_debian, run
+from rewarden_sandboxes.images import FOLDER, Image, ImageError, build_arguments, chain, read_images, substitute
+
+MARKER = "etc/rewarden-image"
+"""File of a root file system that holds the digest of what it was built from."""
+
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def default_folder() -> Path:
+    """Where root file systems lie, a folder for each image: below /var/lib for root, else in the user's data folder."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/rewarden/rootfs")
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share", "rewarden/rootfs")
+
+
+def rootfs_state(
+    target: Path, image: str = "toolchains", folder: Path = FOLDER
+) -> Literal["current", "old", "missing"]:
+    """Whether what lies at `target` is what the image's files say."""
+    try:
+        digest = (target / MARKER).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return "missing"
+    return "current" if digest == chain(read_images(folder), image)[-1].digest else "old"
+
+
+@contextmanager
+def replacing(target: Path, digest: str) -> Iterator[Path]:
+    """An empty folder to fill, which takes the target's place when all went well, and is gone otherwise.
+
+    One builder at a time. Rooms of slots that stand in the old folder lose their files: start the host again.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = (target.parent / f".{target.name}.lock").open("w")
+    except OSError as error:
+        raise ImageError(
+            f"{target}: {error.strerror}", "name another place with --target, or run it as root"
+        ) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in target.parent.glob(f".{target.name}.*/"):  # by a builder that was killed
+            shutil.rmtree(left)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        fresh.chmod(0o755)
+        try:
+            yield fresh
+            (fresh / MARKER).write_text(f"{digest}\n", encoding="ascii")
+            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+            if target.exists():
+                target.rename(old / "rootfs")
+            fresh.rename(target)
+            shutil.rmtree(old)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+
+def build_without_engine(target: Path, image: str, folder: Path, log: Log) -> None:
+    """Carry out the Dockerfiles of the image and of all below it. Raises ImageError; needs root and debootstrap."""
+    images = chain(read_images(folder), image)
+    with replacing(target, images[-1].digest) as root:
+        make_debian(root, log)
+        for each in images:
+            carry_out(each, root, log)
+        for device in (root / "dev").iterdir():
+            # What a slot may see of /dev is its launcher's to decide.
+            shutil.rmtree(device) if device.is_dir() and not device.is_symlink() else device.unlink()
+
+
+def carry_out(image: Image, root: Path, log: Log) -> None:
+    """Carry out an image's instructions in the root file system of its parent. Needs root.
+
+    As an engine would: ARG and ENV are in force from their line on, commands see no others. /proc is mounted while a
+    command runs, in a mount namespace of its own: nothing stays mounted, however it ends.
+    """
+    given = build_arguments()
+    environment = {"PATH": _PATH, "HOME": "/root"} | {
+        name: given[name] for name in given if name.lower().endswith("_proxy")
+    }
+    resolver = root / "etc/resolv.conf"
+    resolver.unlink(missing_ok=True)  # a link could lead to this machine's own
+    resolver.write_bytes(Path("/etc/resolv.conf").read_bytes())
+    for instruction in image.instructions:
+        log(f"{image.name}: {instruction.verb} {instruction.text}")
+        if instruction.verb == "ARG":
+            name, _, value = shlex.split(instruction.text)[0].partition("=")
+            if name in given or value:
+                environment[name] = given.get(name, value)
+        elif instruction.verb == "ENV":
+            for word in shlex.split(instruction.text):
+                name, _, value = word.partition("=")
+                environment[name] = substitute(value, environment)
+        elif instruction.verb == "COPY":
+            _copy(image, substitute(instruction.text, environment).split(), root, log)
+        elif instruction.verb == "RUN":
+            _inside(root, ["/bin/sh", "-c", instruction.text], environment, log)
+    resolver.write_text("")
+
+
+def _copy(image: Image, words: list[str], root: Path, log: Log) -> None:
+    *patterns, place = words
+    files = {name: path for name, path in image.context().items() if any(fnmatch.fnmatch(name, p) for p in patterns)}
+    if not files:
+        raise ImageError(f"{image.folder}/Dockerfile: COPY {' '.join(words)}: there is no such file")
+    with tempfile.TemporaryDirectory(prefix=".copy-", dir=root) as staged:
+        for name, path in files.items():
+            copy = Path(staged, name)
+            shutil.copyfile(path, copy)
+            copy.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)
+        # Copied from within, where the tree's absolute links (/var/run to /run) cannot lead out of it. A place that
+        # ends in a slash is a folder; `dirname` of it with a letter more is that folder itself.
+        script = 'mkdir -p "$(dirname "$2x")" && cp "$1"/* "$2"'
+        _inside(root, ["/bin/sh", "-c", script, "copy", f"/{Path(staged).name}", place], {"PATH": _PATH}, log)
+
+
+def _inside(root: Path, command: list[str], environment: Mapping[str, str], log: Log) -> None:
+    own = ["unshare", "--mount", "--pid", "--fork", "--kill-child", f"--mount-proc={root}/proc", "chroot", str(root)]
+    run([*own, *command], log, environment=environment, umask=0o022)
+
+
+def unpack(export: Iterator[bytes], root: Path, log: Log) -> None:
+    """Unpack an engine's export of a container into the folder, without what it has in /dev. Needs no root."""
+    owner = ["--same-owner", "--numeric-owner"] if os.geteuid() == 0 else ["--no-same-owner"]
+    command = ["tar", "--extract", "--same-permissions", *owner, "--exclude=dev/*", "--exclude=.dockerenv"]
+    log(f"unpacking into {root}")
+    with tempfile.TemporaryFile() as words:
+        with subprocess.Popen([*command, "--directory", str(root)], stdin=subprocess.PIPE, stderr=words) as tar:
+            assert tar.stdin is not None
+            # A broken pipe: tar gave up, and its own words say why.
+            with suppress(BrokenPipeError), tar.stdin:
+                for chunk in export:
+                    tar.stdin.write(chunk)
+        words.seek(0)
+        if tar.returncode != 0:
+            raise ImageError(f"tar: exit code {tar.returncode}: {words.read(2000).decode(errors='replace')}")

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Makes this machine ready for the sandbox's tests: a running container engine, images, a root file system. Does so
+# only as root in CI, or when SYSTEM=1 asks for it; `make images` builds without starting anything.
+# usage: sandbox-images.sh PYTHON
+set -euo pipefail
+[ "${SYSTEM:-}" = 1 ] && [ "$(id -u)" = 0 ] || exit 0
+python=$1
+log=/var/log/rewarden-dockerd.log
+
+# In CI a sandbox that cannot be had is a failure; elsewhere its tests are skipped with their reason.
+give_up() {
+  echo "$1" >&2
+  if [ "${CI:-}" = true ]; then exit 1; else exit 0; fi
+}
+
+answers() { "$python" -c 'import docker; docker.from_env(timeout=5).ping()' >/dev/null 2>&1; }
+
+start_engine() {
+  if [ -d /run/systemd/system ]; then
+    systemctl start docker
+    return
+  fi
+  # Without an init system nobody has mounted the control groups that the engine asks for.
+  if ! grep -q ' /sys/fs/cgroup[ /]' /proc/mounts && command -v cgroupfs-mount >/dev/null; then cgroupfs-mount; fi
+  # The file of an engine that was killed names a process that is another by now: the new one would refuse to start.
+  local old
+  old=$(cat /var/run/docker.pid 2>/dev/null || true)
+  if [ -n "$old" ] && [ "$(cat "/proc/$old/comm" 2>/dev/null)" != dockerd ]; then rm -f /var/run/docker.pid; fi
+  # In a session of its own, holding none of our descriptors: it outlives this script, and nobody waits for it.
+  setsid dockerd </dev/null >"$log" 2>&1 &
+}
+
+if ! answers; then
+  command -v dockerd >/dev/null || give_up "no container engine is installed"
+  start_engine
+  for _ in $(seq 120); do
+    if answers; then break; fi
+    sleep 0.5
+  done
+  answers || give_up "the container engine does not start: $(tail -n 5 "$log" 2>/dev/null)"
+fi
+
+"$python" -m rewarden_sandboxes.building all --quiet || give_up "the sandbox's images cannot be built"

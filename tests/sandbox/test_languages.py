@@ -1,0 +1,175 @@
+"""The registry of languages: rows of YAML, read strictly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rewarden_sandboxes.job import Limits
+from rewarden_sandboxes.languages import Language, LanguageError, Registry, UnknownLanguage
+
+LUA = "lua: {images: [toolchains], file: main.lua, run: [lua5.4, main.lua]}\n"
+
+
+def extra(tmp_path: Path, text: str) -> Path:
+    """A file of a user's own rows."""
+    path = tmp_path / "extra.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_project_brings_five_languages() -> None:
+    assert Registry.load().names() == ("python", "c", "cpp", "javascript", "bash")
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("python", "python"),
+        ("py", "python"),
+        ("python3", "python"),
+        ("Python", "python"),
+        ("c", "c"),
+        ("cpp", "cpp"),
+        ("c++", "cpp"),
+        ("C++", "cpp"),
+        ("js", "javascript"),
+        ("node", "javascript"),
+        ("sh", "bash"),
+    ],
+)
+def test_a_language_is_found_by_its_name_and_aliases_in_any_case(asked: str, name: str) -> None:
+    assert Registry.load().get(asked).name == name
+
+
+@pytest.mark.parametrize(
+    ("fence", "name"), [("python", "python"), ("py", "python"), ("c++", "cpp"), ("cc", "cpp"), ("shell", "bash")]
+)
+def test_a_fence_names_one_language(fence: str, name: str) -> None:
+    assert Registry.load().by_fence[fence].name == name
+
+
+def test_every_language_also_runs_in_toolchains() -> None:
+    assert all("toolchains" in language.images for language in Registry.load())
+
+
+def test_an_unknown_language_is_answered_with_names_that_look_like_it() -> None:
+    with pytest.raises(UnknownLanguage, match=r"unknown language 'pyhton': did you mean python") as caught:
+        Registry.load().get("pyhton")
+    assert caught.value.near[0] == "python"
+    assert isinstance(caught.value, KeyError)
+
+
+def test_where_nothing_looks_like_it_all_that_are_known_are_named() -> None:
+    with pytest.raises(UnknownLanguage, match=r"'zzzzzz': known are python, c, cpp, javascript, bash"):
+        Registry.load().get("zzzzzz")
+
+
+def test_a_row_has_defaults_for_all_but_images_file_and_run(tmp_path: Path) -> None:
+    assert Registry.load(extra(tmp_path, LUA)).get("lua") == Language(
+        name="lua",
+        images=("toolchains",),
+        file="main.lua",
+        run=("lua5.4", "main.lua"),
+        compile=(),
+        aliases=(),
+        fences=("lua",),
+        python=False,
+        limits=Limits(),
+        compile_limits=Limits(),
+    )
+
+
+def test_fences_are_the_name_and_the_aliases_unless_they_are_given(tmp_path: Path) -> None:
+    rows = "lua: {images: [x], file: a, run: [a], aliases: [lua5]}\nada: {images: [x], file: a, run: [a], fences: []}"
+    registry = Registry.load(extra(tmp_path, rows))
+    assert registry.get("lua").fences == ("lua", "lua5")
+    assert registry.get("ada").fences == ()
+
+
+def test_a_users_file_adds_rows(tmp_path: Path) -> None:
+    assert Registry.load(extra(tmp_path, LUA)).names() == ("python", "c", "cpp", "javascript", "bash", "lua")
+
+
+def test_a_users_row_replaces_the_projects_whole(tmp_path: Path) -> None:
+    row = "cpp: {images: [clang], file: a.cc, compile: [clang++, a.cc], run: [./a.out], limits: {memory_mb: 99}}"
+    registry = Registry.load(extra(tmp_path, row))
+    assert registry.get("cpp").compile == ("clang++", "a.cc")
+    assert registry.get("cpp").limits == Limits(memory_mb=99)
+    assert registry.get("cpp").compile_limits == Limits()
+    with pytest.raises(UnknownLanguage):
+        registry.get("c++")
+
+
+def test_all_of_it_can_be_said_in_json() -> None:
+    said = json.loads(json.dumps(Registry.load().as_dict()))
+    assert said["cpp"]["fences"] == ["cpp", "c++", "cxx", "cc"]
+    assert said["cpp"]["compile_limits"] == {"cpu_s": 30, "wall_s": 30, "memory_mb": 1024, "disk_mb": 128}
+    assert said["python"]["python"] is True
+    assert said["python"]["limits"] == {}
+
+
+WRONG = [
+    ("lua: {images: [x], file: a, run: [a], imges: [x]}", r"lua\.imges: no such field; known are aliases"),
+    ("lua: {images: [x], file: a}", r"lua\.run: is missing"),
+    ("lua: {file: a, run: [a]}", r"lua\.images: is missing"),
+    ("lua: {images: [x], run: [a]}", r"lua\.file: is missing"),
+    ("lua: {images: [], file: a, run: [a]}", r"lua\.images: must be a list of at least one"),
+    ("lua: {images: x, file: a, run: [a]}", r"lua\.images: must be a list"),
+    ("lua: {images: [X/y], file: a, run: [a]}", r"lua\.images: 'X/y' does not fit"),
+    ("lua: {images: [x, x], file: a, run: [a]}", r"lua\.images: 'x' is given twice"),
+    ("lua: {images: [x], file: /etc/passwd, run: [a]}", r"lua\.file: '/etc/passwd' is no plain path"),
+    ("lua: {images: [x], file: ../a, run: [a]}", r"lua\.file: '\.\./a' is no plain path"),
+    ("lua: {images: [x], file: a/../../b, run: [a]}", r"lua\.file: .* is no plain path"),
+    ("lua: {images: [x], file: '', run: [a]}", r"lua\.file: '' is no plain path"),
+    ("lua: {images: [x], file: a/, run: [a]}", r"lua\.file: 'a/' is no plain path"),
+    ("lua: {images: [x], file: ., run: [a]}", r"lua\.file: '\.' is no plain path"),
+    ('lua: {images: [x], file: "a\\0b", run: [a]}', r"lua\.file: .* is no plain path"),
+    ("lua: {images: [x], file: 7, run: [a]}", r"lua\.file: 7 is no plain path"),
+    ("lua: {images: [x], file: a, run: []}", r"lua\.run: must be a list of words"),
+    ("lua: {images: [x], file: a, run: lua a}", r"lua\.run: must be a list of words"),
+    ("lua: {images: [x], file: a, run: [lua, 5]}", r"lua\.run: must be a list of words"),
+    ('lua: {images: [x], file: a, run: ["a\\0b"]}', r"lua\.run: a word contains a NUL"),
+    ("lua: {images: [x], file: a, run: [a], compile: []}", r"lua\.compile: must be a list of words"),
+    ("lua: {images: [x], file: a, run: [a], python: 1}", r"lua\.python: must be true or false"),
+    ("lua: {images: [x], file: a, run: [a], limits: {cpu: 1}}", r"lua\.limits\.cpu: no such limit; known are cpu_s"),
+    ("lua: {images: [x], file: a, run: [a], limits: [1]}", r"lua\.limits: must be a mapping"),
+    ("lua: {images: [x], file: a, run: [a], limits: {cpu_s: 0}}", r"limits\.cpu_s: must be a number above 0, not 0"),
+    ("lua: {images: [x], file: a, run: [a], limits: {cpu_s: .inf}}", r"limits\.cpu_s: must be a number above 0"),
+    ("lua: {images: [x], file: a, run: [a], limits: {cpu_s: .nan}}", r"limits\.cpu_s: must be a number above 0"),
+    ("lua: {images: [x], file: a, run: [a], limits: {cpu_s: true}}", r"limits\.cpu_s: must be a number above 0"),
+    ("lua: {images: [x], file: a, run: [a], limits: {memory_mb: 1.5}}", r"limits\.memory_mb: must be a whole number"),
+    ("lua: {images: [x], file: a, run: [a], compile_limits: {cpu_s: 1}}", r"lua\.compile_limits: there is no compile"),
+    ("lua: {images: [x], file: a, run: [a], aliases: [C++]}", r"lua\.aliases: 'C\+\+' does not fit"),
+    ("lua: {images: [x], file: a, run: [a], aliases: [py]}", r"lua\.aliases: 'py' is claimed by 'python' too"),
+    ("lua: {images: [x], file: a, run: [a], aliases: [bash]}", r"lua\.aliases: 'bash' is claimed by 'bash' too"),
+    ("lua: {images: [x], file: a, run: [a], fences: [c]}", r"lua\.fences: 'c' is claimed by 'c' too"),
+    ("lua: 5", r"lua: must be a mapping"),
+    ("Lua: {images: [x], file: a, run: [a]}", r"'Lua': a language's name is lower-case"),
+    ("no: {images: [x], file: a, run: [a]}", r"False: a language's name is lower-case .* \(quote it\)"),
+    ("- lua", r"must be a mapping of language names to rows"),
+    ("", r"must be a mapping of language names to rows"),
+    ("lua: [", r"cannot be read"),
+    (LUA + LUA, r"lua: given twice"),
+    ("lua: {images: [x], file: a, run: [a], file: b}", r"file: given twice"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG)
+def test_a_wrong_row_is_refused_by_row_and_field(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(LanguageError, match=words):
+        Registry.load(extra(tmp_path, text))
+
+
+def test_an_error_names_the_file(tmp_path: Path) -> None:
+    path = extra(tmp_path, "lua: 5")
+    with pytest.raises(LanguageError) as caught:
+        Registry.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_an_error_too(tmp_path: Path) -> None:
+    with pytest.raises(LanguageError, match="cannot be read"):
+        Registry.load(tmp_path / "none.yaml")
