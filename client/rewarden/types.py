@@ -230,3 +230,70 @@ class BatchResult:
 
     verdicts: Sequence[Verdict]
     groups: Sequence[Group] = ()
+
+
+# --- programs ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a program may use in its room. None: the language's default, then the sandbox host's.
+
+    cpu_s: CPU seconds of all its processes together. wall_s: seconds that it may spend idle (neither running nor
+    runnable). memory_mb: of all its processes and files together, MiB. processes: processes and threads.
+    output_bytes: stdout and stderr together. disk_mb: files, MiB. open_files: descriptors of one process.
+    """
+
+    cpu_s: float | None = None
+    wall_s: float | None = None
+    memory_mb: int | None = None
+    processes: int | None = None
+    output_bytes: int | None = None
+    disk_mb: int | None = None
+    open_files: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A program to run in the sandbox (`POST /v1/run`). `files`: relative path to content, text or base64.
+
+    `stdin` and the values of `files` are text; bytes that are no UTF-8 are given as `{"base64": "…"}`.
+    """
+
+    language: str
+    code: str
+    stdin: str | Mapping[str, str] = ""
+    files: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
+    args: Sequence[str] = ()
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """How a program ended.
+
+    status: `ok` (exit code 0), `runtime_error` (another exit code, or a signal), `time_limit`, `memory_limit`,
+    `output_limit`, `compile_error`, `internal_error` (ours: says nothing of the program; `message` says what).
+    limit: the name of the limit that was hit. exit_code: None where a signal or a limit ended it. stdout, stderr:
+    text, bytes that are no UTF-8 replaced; then stdout_base64 and stderr_base64 hold the bytes themselves. Times in
+    seconds; peak_memory in bytes, None where it is not measured.
+    truncated: output was cut at `output_bytes`. enforced: each limit to what holds it on that host (`cgroup`,
+    `rlimit`, `tmpfs`, `supervisor`, `polled`, `per_process`, or `no`). compile: the compiler's own result.
+    """
+
+    status: str
+    limit: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    stdout: str = ""
+    stderr: str = ""
+    stdout_base64: str | None = None
+    stderr_base64: str | None = None
+    cpu_time: float = 0.0
+    wall_time: float = 0.0
+    peak_memory: int | None = None
+    truncated: bool = False
+    enforced: Mapping[str, str] = field(default_factory=dict)
+    flags: Sequence[str] = ()
+    message: str | None = None
+    compile: RunResult | None = None

@@ -1,0 +1,53 @@
+"""`python -m rewarden_sandboxes`: the sandbox host as a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import sys
+from typing import Any
+
+from rewarden_sandboxes.errors import HostError
+from rewarden_sandboxes.host import Host
+from rewarden_sandboxes.languages import LanguageError
+from rewarden_sandboxes.service import serve
+from rewarden_sandboxes.settings import HostSettings
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until SIGTERM. Exit code 2: the settings are wrong, or it cannot listen."""
+    parser = argparse.ArgumentParser(prog="rewarden sandbox-host", description=__doc__)
+    parser.add_argument("--address", required=True, help="unix:PATH or HOST:PORT")
+    parser.add_argument("--settings", default="{}", help="JSON object of settings")
+    parser.add_argument("--tied", action="store_true", help="end when standard input does")
+    given = parser.parse_args(arguments)
+    try:
+        settings = settings_of(json.loads(given.settings))
+        asyncio.run(_serve(settings, given.address, given.tied))
+    except (HostError, LanguageError, ValueError, TypeError) as error:
+        print(f"rewarden sandbox-host: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def settings_of(given: dict[str, Any]) -> HostSettings:
+    """Settings from JSON. Raises ValueError naming an unknown key."""
+    known = {field.name for field in dataclasses.fields(HostSettings)}
+    for key in given:
+        if key not in known:
+            raise ValueError(f"there is no setting {key!r}; known: {', '.join(sorted(known))}")
+    values = dict(given)
+    for name in ("limits", "most"):
+        if name in values:
+            values[name] = dataclasses.replace(getattr(HostSettings(), name), **values[name])
+    return HostSettings(**values)
+
+
+async def _serve(settings: HostSettings, address: str, tied: bool) -> None:
+    await serve(Host(settings), address, tied=tied)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

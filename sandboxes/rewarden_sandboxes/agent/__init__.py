@@ -1,0 +1,9 @@
+"""What runs inside a slot: supervisor, zygotes, rooms. Standard library only, Python 3.10 and later.
+
+The host sends these sources over the slot's socket when it starts, so that agent and host are always of one version
+and an image needs nothing of ours. The way of a run through the files:
+
+    host → supervisor (frames) → zygote (descriptors only) → room's init → the program
+                                                                ↓ wait status
+    host ← supervisor ← counters, pipes, status ←───────────────┘
+"""

@@ -1,0 +1,228 @@
+"""What a run has used: CPU, memory, and the time in which it was idle.
+
+The counters are those of the slot's cgroup, whose files the host opens and passes in, or, where it cannot, those that
+the slot itself can see. Usage as processes report it never decides where there is a counter: orphans and double forks
+escape it. Without any counter the processes are looked at, and the reports say so (`polled`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+_INSIDE = {
+    "cpu_v1": "/sys/fs/cgroup/cpuacct/cpuacct.usage",
+    "cpu_v2": "/sys/fs/cgroup/cpu.stat",
+    "oom_v1": "/sys/fs/cgroup/memory/memory.oom_control",
+    "oom_v2": "/sys/fs/cgroup/memory.events",
+}
+"""What a container engine shows of the slot's own cgroup, inside."""
+
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Counters:
+    """The slot's counters. `given`: name to descriptor, as the host passed them."""
+
+    def __init__(self, given: dict[str, int]) -> None:
+        self._files = dict(given)
+        for name, path in _INSIDE.items():
+            if not any(known.startswith(name[:3]) for known in given):
+                try:
+                    self._files[name] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                except OSError:
+                    continue
+        self._memory_limit = 0
+        self._memory_base = 0
+
+    @property
+    def counts_cpu(self) -> bool:
+        """Whether a counter sees the CPU time of all processes."""
+        return "cpu_v1" in self._files or "cpu_v2" in self._files
+
+    @property
+    def sees_oom(self) -> bool:
+        """Whether it is known when the kernel killed for memory."""
+        return "oom_v1" in self._files or "oom_v2" in self._files
+
+    @property
+    def sets_memory(self) -> bool:
+        """Whether each run's own memory limit can be set."""
+        return "limit" in self._files
+
+    def cpu(self) -> float:
+        """Seconds of CPU of the whole slot so far."""
+        if "cpu_v1" in self._files:
+            return int(os.pread(self._files["cpu_v1"], 32, 0)) / 1e9
+        text = os.pread(self._files["cpu_v2"], 4096, 0)
+        return int(text.split(b"usage_usec ", 1)[1].split(b"\n", 1)[0]) / 1e6
+
+    def oom_kills(self) -> int:
+        """Processes that the kernel killed for memory so far."""
+        for name in ("oom_v1", "oom_v2"):
+            if name in self._files:
+                text = os.pread(self._files[name], 4096, 0)
+                found = text.split(b"oom_kill ", 1)
+                return int(found[1].split(b"\n", 1)[0]) if len(found) == 2 else 0
+        return 0
+
+    def begin_memory(self, memory: int, *, beside: int) -> None:
+        """Give the coming run so many bytes beyond what the slot holds now, and forget the last peak.
+
+        beside: bytes that the slot itself will hold for the run, its input and output.
+        """
+        if "usage" not in self._files:
+            return
+        self._memory_base = self._number("usage")
+        limit = self._memory_base + memory + beside
+        # A limit that is near enough stays: each write walks the whole cgroup.
+        if "limit" in self._files and not 0 <= self._memory_limit - limit < 1 << 20:
+            try:
+                os.pwrite(self._files["limit"], b"%d" % limit, 0)
+                self._memory_limit = limit
+            except OSError:
+                pass
+        if "peak" in self._files:
+            try:
+                os.pwrite(self._files["peak"], b"0", 0)
+            except OSError:
+                os.close(self._files.pop("peak"))  # this kernel cannot reset it: better none than a wrong one
+
+    def peak(self) -> int | None:
+        """Bytes that the run held at most; None where nothing says so."""
+        if "peak" not in self._files:
+            return None
+        return max(0, self._number("peak") - self._memory_base)
+
+    def _number(self, name: str) -> int:
+        return int(os.pread(self._files[name], 32, 0))
+
+
+class Look:
+    """What a look at /proc showed of one room: seconds run and waited for a CPU, and whether anything can run."""
+
+    __slots__ = ("runnable", "tasks")
+
+    def __init__(self) -> None:
+        self.runnable = False
+        self.tasks: dict[int, tuple[float, float]] = {}
+
+
+def look(inits: list[int]) -> dict[int, Look]:
+    """Look at the tasks of the rooms with these inits."""
+    parents: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open("/proc/" + name + "/stat", "rb") as file:
+                    fields = file.read().rsplit(b")", 1)[1].split()
+            except (OSError, IndexError):
+                continue
+            parents[int(name)] = int(fields[1])
+    found = {number: Look() for number in inits}
+    for pid in parents:
+        root, steps = pid, 0
+        while root not in found and root in parents and steps < 4096:
+            root, steps = parents[root], steps + 1
+        if root in found:
+            _look_at(pid, found[root])
+    return found
+
+
+def _look_at(pid: int, into: Look) -> None:
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return
+    for task in tasks:
+        base = f"/proc/{pid}/task/{task}/"
+        try:
+            with open(base + "stat", "rb") as file:
+                fields = file.read().rsplit(b")", 1)[1].split()
+            try:
+                with open(base + "schedstat", "rb") as file:
+                    run, wait, _ = file.read().split()
+                times = (int(run) / 1e9, int(wait) / 1e9)
+            except (OSError, ValueError):  # a kernel without them: ticks, and no waiting
+                times = ((int(fields[11]) + int(fields[12])) / _TICK, 0.0)
+        except (OSError, IndexError):
+            continue
+        if fields[0] == b"R":
+            into.runnable = True
+        into.tasks[int(task)] = times
+
+
+class Clock:
+    """The times of a run: CPU of all its rooms, and idle time.
+
+    Idle is what is neither running nor runnable. Between two looks it is what remains of the time when CPU time and
+    waiting for a CPU are taken off, and nothing while a task is runnable: so a busy host never makes a program look
+    idle, and a sleeper cannot hide by waking now and then.
+    """
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._counted = counters.counts_cpu
+        self._own = time.process_time()
+        self._base = counters.cpu() if self._counted else 0.0
+        self._start = self._last = time.monotonic()
+        self._last_cpu = 0.0
+        self._seen: dict[int, tuple[float, float]] = {}
+        self._gone = 0.0
+        self._waited = 0.0
+        self.idle = 0.0
+        self.resting = False
+        self.rooms: dict[int, float] = {}
+
+    @property
+    def wall(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self._start
+
+    def cpu(self) -> float:
+        """Seconds of CPU so far, the supervisor's own looking taken off."""
+        if self._counted:
+            return max(0.0, self._counters.cpu() - self._base - (time.process_time() - self._own))
+        return self._gone + sum(run for run, _ in self._seen.values())
+
+    @property
+    def starved(self) -> bool:
+        """Whether most of the time was neither used nor idle: the host had no CPU for it."""
+        return self.wall - self.idle - self.cpu() > 0.5 * self.wall
+
+    def tick(self, inits: list[int]) -> float:
+        """Look; returns the CPU time so far."""
+        now = time.monotonic()
+        passed = now - self._last
+        cpu = self.cpu()
+        used = cpu - self._last_cpu
+        if self._counted and used > 0.8 * passed and len(inits) == 1:  # with two rooms, whose was it?
+            self.resting = False
+        else:
+            looks = look(inits)
+            self._remember(looks)
+            if not self._counted:
+                cpu = self.cpu()
+                used = cpu - self._last_cpu
+            waited, self._waited = self._waited, 0.0
+            runnable = any(room.runnable for room in looks.values())
+            idle = 0.0 if runnable else max(0.0, passed - used - waited)
+            self.idle += idle
+            self.resting = idle > 0.8 * passed
+        self._last, self._last_cpu = now, cpu
+        return cpu
+
+    def finish(self, rooms_cpu: float) -> float:
+        """The CPU time at the end. `rooms_cpu`: what the rooms' inits say, for where nothing counts."""
+        return self.cpu() if self._counted else max(self.cpu(), rooms_cpu)
+
+    def _remember(self, looks: dict[int, Look]) -> None:
+        seen: dict[int, tuple[float, float]] = {}
+        for number, room in looks.items():
+            seen.update(room.tasks)
+            self.rooms[number] = max(self.rooms.get(number, 0.0), sum(run for run, _ in room.tasks.values()))
+        for task, (run, wait) in seen.items():
+            self._waited += max(0.0, wait - self._seen.get(task, (0.0, 0.0))[1])
+            del run
+        self._gone += sum(run for task, (run, _) in self._seen.items() if task not in seen)
+        self._seen = seen

@@ -1,0 +1,206 @@
+"""The program's system call filter, and the dropping of its capabilities.
+
+A list of what is refused, because what a language's run time needs cannot be listed; the slot around the rooms has a
+list of what is allowed. Numbers above the newest that was looked at are answered ENOSYS, so that a new kernel's calls
+are refused before anybody has read about them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.syscall.restype = ctypes.c_long
+
+# name: (x86_64, aarch64); None where the architecture has no such call.
+_REFUSED: dict[str, tuple[object, object]] = {
+    # other processes' memory, descriptors and registers
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440),
+    "process_mrelease": (448, 448),
+    "pidfd_getfd": (438, 438),
+    "kcmp": (312, 272),
+    # namespaces and mounts
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "move_mount": (429, 429),
+    "open_tree": (428, 428),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
+    # channels between runs, and kernel surface that programs under test have no use for
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "memfd_secret": (447, 447),
+    "fanotify_init": (300, 262),
+    "fanotify_mark": (301, 263),
+    "lookup_dcookie": (212, 18),
+    "migrate_pages": (256, 238),
+    "move_pages": (279, 239),
+    "mbind": (237, 235),
+    "set_mempolicy": (238, 237),
+    "set_mempolicy_home_node": (450, 450),
+    # the machine
+    "reboot": (169, 142),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "syslog": (103, 116),
+    "iopl": (172, None),
+    "ioperm": (173, None),
+    "modify_ldt": (154, None),
+    "uselib": (134, None),
+    "ustat": (136, None),
+    "sysfs": (139, None),
+    "_sysctl": (156, None),
+    "nfsservctl": (180, 42),
+    "vhangup": (153, 58),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "clock_adjtime": (305, 266),
+    "adjtimex": (159, 171),
+}
+
+_WATCHED = {
+    "x86_64": {"clone": 56, "clone3": 435, "socket": 41, "socketpair": 53, "ioctl": 16, "prlimit64": 302},
+    "aarch64": {"clone": 220, "clone3": 435, "socket": 198, "socketpair": 199, "ioctl": 29, "prlimit64": 261},
+}
+_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_NEWEST = 463
+"""The newest system call number whose meaning was looked at (Linux 6.13, mseal and the xattrat family)."""
+
+_NAMESPACES = 0x7E020000 | 0x80
+_FAMILIES = (1, 2, 10, 16)
+"""Local, IPv4, IPv6 (loopback is all there is) and netlink, which run times ask for their interfaces. No AF_VSOCK: it
+reaches the hypervisor past every network namespace. No AF_ALG, AF_PACKET and the rest."""
+_TERMINAL_INPUT = (0x5412, 0x541C)
+"""TIOCSTI and TIOCLINUX write into a terminal's input."""
+
+_ALLOW = 0x7FFF0000
+_KILL = 0x80000000
+_EPERM = 0x50000 | errno.EPERM
+_ENOSYS = 0x50000 | errno.ENOSYS
+_EAFNOSUPPORT = 0x50000 | errno.EAFNOSUPPORT
+
+_LD, _JEQ, _JGE, _JSET, _RET = 0x20, 0x15, 0x35, 0x45, 0x06
+
+
+def program(machine: str) -> bytes:
+    """The filter in classic BPF. Raises KeyError for an architecture that is not known."""
+    column = ("x86_64", "aarch64").index(machine) if machine in _ARCHITECTURE else -1
+    watched, architecture = _WATCHED[machine], _ARCHITECTURE[machine]
+    code: list[bytes] = []
+
+    def put(op: int, true: int, false: int, value: int) -> None:
+        code.append(struct.pack("HBBI", op, true, false, value))
+
+    def number() -> None:
+        put(_LD, 0, 0, 0)
+
+    def argument(index: int, high: bool = False) -> None:
+        put(_LD, 0, 0, 16 + 8 * index + (4 if high else 0))
+
+    put(_LD, 0, 0, 4)
+    put(_JEQ, 1, 0, architecture)  # 32-bit calls have other numbers, and would pass by every line below
+    put(_RET, 0, 0, _KILL)
+    number()
+    put(_JGE, 0, 1, 0x40000000)  # x32
+    put(_RET, 0, 0, _EPERM)
+    put(_JGE, 0, 1, _NEWEST + 1)
+    put(_RET, 0, 0, _ENOSYS)
+    put(_JEQ, 0, 1, watched["clone3"])  # its flags lie in memory, where a filter cannot look; glibc falls back
+    put(_RET, 0, 0, _ENOSYS)
+    put(_JEQ, 0, 4, watched["clone"])
+    argument(0)
+    put(_JSET, 0, 1, _NAMESPACES)
+    put(_RET, 0, 0, _EPERM)
+    put(_RET, 0, 0, _ALLOW)
+    for name in ("socket", "socketpair"):
+        put(_JEQ, 0, 3 + len(_FAMILIES), watched[name])
+        argument(0)
+        for place, family in enumerate(_FAMILIES):
+            put(_JEQ, len(_FAMILIES) - place, 0, family)
+        put(_RET, 0, 0, _EAFNOSUPPORT)
+        put(_RET, 0, 0, _ALLOW)
+    put(_JEQ, 0, 2 + len(_TERMINAL_INPUT) + 1, watched["ioctl"])
+    argument(1)
+    for place, request in enumerate(_TERMINAL_INPUT):
+        put(_JEQ, len(_TERMINAL_INPUT) - place, 0, request)
+    put(_RET, 0, 0, _ALLOW)
+    put(_RET, 0, 0, _EPERM)
+    # Limits of another process of the same user may be set without any privilege: a program that took the room's init
+    # its descriptors would make its own end look like a failure of ours.
+    put(_JEQ, 0, 4, watched["prlimit64"])
+    argument(0)
+    put(_JEQ, 1, 0, 0)
+    put(_RET, 0, 0, _EPERM)
+    put(_RET, 0, 0, _ALLOW)
+    for numbers in _REFUSED.values():
+        refused = numbers[column]
+        if isinstance(refused, int):
+            put(_JEQ, 0, 1, refused)
+            put(_RET, 0, 0, _EPERM)
+    put(_RET, 0, 0, _ALLOW)
+    return b"".join(code)
+
+
+class _Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+
+
+MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+_CODE = program(MACHINE) if MACHINE in _ARCHITECTURE else b""
+_BUFFER = ctypes.create_string_buffer(_CODE, len(_CODE) or 1)
+_FILTER = _Program(len(_CODE) // 8, ctypes.addressof(_BUFFER))
+_CAP_HEADER = (ctypes.c_uint32 * 2)(0x20080522, 0)
+_CAP_NONE = (ctypes.c_uint32 * 6)()
+
+_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 38, 22
+
+
+def lock_down() -> None:
+    """Drop every capability and take the filter, for good. Raises OSError.
+
+    With `no_new_privs` no program file can bring a capability back, so the bounding set, 41 calls more, may stay.
+    """
+    if not _CODE:
+        raise OSError(errno.ENOSYS, "no system call filter for this architecture: " + MACHINE)
+    _check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    _check(LIBC.capset(_CAP_HEADER, _CAP_NONE), "capset")
+    _check(LIBC.prctl(_PR_SET_SECCOMP, 2, ctypes.byref(_FILTER), 0, 0), "seccomp")
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, what + ": " + os.strerror(code))

@@ -1,0 +1,88 @@
+"""Frames between host and supervisor: a JSON header and, behind it, the bytes that the header points into.
+
+`>IQ` (length of the header, length of the body), header, body. In a header, bytes are `[offset, length]` of the body.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+PREFIX = struct.Struct(">IQ")
+MAX_HEADER = 16 * 1024**2
+MAX_BODY = 512 * 1024**2
+
+
+class FrameError(Exception):
+    """The other side sent what is no frame, or is gone."""
+
+
+class Body:
+    """Bytes that are collected for a frame."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+
+    def add(self, data: bytes) -> list[int]:
+        """Append; returns the place."""
+        place = [self.size, len(data)]
+        if data:
+            self.parts.append(data)
+            self.size += len(data)
+        return place
+
+
+def pack(header: dict[str, Any], body: Body | None = None) -> list[bytes]:
+    """A frame, in pieces to write one after the other."""
+    head = json.dumps(header, separators=(",", ":")).encode()
+    size = body.size if body is not None else 0
+    return [PREFIX.pack(len(head), size) + head, *(body.parts if body is not None else ())]
+
+
+def check(head: int, size: int, max_body: int = MAX_BODY) -> None:
+    """Raises FrameError for lengths that are too large."""
+    if head > MAX_HEADER or size > max_body:
+        raise FrameError(f"a frame of {head} + {size} bytes is too large")
+
+
+def view(body: bytes, place: Sequence[int]) -> bytes:
+    """The bytes at a place. Raises FrameError for a place outside of the body."""
+    offset, length = place
+    if not (isinstance(offset, int) and isinstance(length, int)) or offset < 0 or length < 0:
+        raise FrameError("a place must be [offset, length]")
+    if offset + length > len(body):
+        raise FrameError("a place lies outside of its body")
+    return body[offset : offset + length]
+
+
+def receive(channel: socket.socket) -> tuple[dict[str, Any], bytes]:
+    """The next frame of a blocking socket. Raises FrameError at its end."""
+    head, size = PREFIX.unpack(_exactly(channel, PREFIX.size))
+    check(head, size)
+    header = json.loads(_exactly(channel, head))
+    return header, _exactly(channel, size)
+
+
+def send(channel: socket.socket, header: dict[str, Any], body: Body | None = None) -> None:
+    """Write a frame to a blocking socket."""
+    for part in pack(header, body):
+        channel.sendall(part)
+
+
+def _exactly(channel: socket.socket, size: int) -> bytes:
+    if size == 0:
+        return b""
+    data = channel.recv(size, socket.MSG_WAITALL) if size < 1 << 20 else b""
+    if len(data) == size:
+        return data
+    buffer = bytearray(data)
+    while len(buffer) < size:
+        part = channel.recv(min(size - len(buffer), 1 << 20))
+        if not part:
+            raise FrameError("the other side is gone")
+        buffer += part
+    return bytes(buffer)

@@ -1,0 +1,19 @@
+"""How a Python program of a room can be run, beside as a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rewarden_sandboxes.agent import calling, serving, shared, standin
+
+Main = Callable[[bytes, bytes, int, int], int]
+"""The code, the request, the descriptors of the channel and of the reply (-1: none); gives the exit code."""
+
+MODES: dict[str, Main] = {
+    "serve": serving.main,
+    "tests": standin.main,
+    "call": calling.main,
+    "shared": shared.main,
+}
+"""`serve`: the candidate's room of a pair. `tests`: the tests' room of a pair. `call`: one call. `shared`: tests in
+the candidate's own process, which the reference alone may choose."""

@@ -1,0 +1,124 @@
+"""What is said of how a run ended: one report for each room."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+from rewarden_sandboxes.agent.accounting import Counters
+from rewarden_sandboxes.agent.frames import Body
+from rewarden_sandboxes.agent.run import End, Room, Run
+
+
+class Report:
+    """A room's report. `doubt`: the soft limit that was passed without reaching the hard one, or `starved`: the run
+    says nothing certain. `kept`: a descriptor with the collected files, or -1.
+    """
+
+    def __init__(self, room: Room, end: End, cpu: float, run: Run, peak: int | None) -> None:
+        self.doubt: str | None = None
+        self.kept = end.kept
+        self.flags: list[str] = []
+        self.files: dict[str, bytes] = {}
+        self.said: dict[str, Any] = {
+            "status": "ok",
+            "limit": None,
+            "exit_code": None,
+            "signal": None,
+            "cpu_time": cpu,
+            "wall_time": run.clock.wall,
+            "idle_time": run.clock.idle,
+            "peak_memory": peak,
+            "truncated": room.cause == "output_bytes",
+            "message": None,
+        }
+        self._output = {name: room.text(name) for name in ("stdout", "stderr", "reply")}
+
+    def say(self, status: str, **details: Any) -> None:
+        """Set the status, and what goes with it."""
+        self.said.update(details, status=status)
+
+    @property
+    def times(self) -> str:
+        """What it used, in words."""
+        return f"{self.said['cpu_time']:.3f} s of CPU and {self.said['idle_time']:.3f} s idle"
+
+    def over(self, limit: str) -> None:
+        """The time limit was passed for certain."""
+        self.said.update(status="time_limit", limit=limit, exit_code=None, signal=None)
+
+    def close(self) -> None:
+        """Let go of the collected files."""
+        if self.kept >= 0:
+            os.close(self.kept)
+            self.kept = -1
+
+    def wire(self, body: Body) -> dict[str, Any]:
+        """The report for a frame's header; its bytes go to the body."""
+        told = dict(self.said, flags=self.flags)
+        for name, data in self._output.items():
+            told[name] = body.add(data)
+        told["files"] = {path: body.add(data) for path, data in self.files.items()}
+        return told
+
+
+def reports(run: Run, counters: Counters, *, alone: bool) -> list[Report]:
+    """The reports of a run whose rooms are dead and drained."""
+    ends = [room.last_words() for room in run.rooms]
+    for room, end in zip(run.rooms, ends, strict=True):
+        run.clock.rooms[room.pid] = max(run.clock.rooms.get(room.pid, 0.0), end.used)
+    shares = run.shares(run.clock.finish(sum(end.used for end in ends)))
+    peak = counters.peak()
+    out_of_memory = run.out_of_memory
+    found = []
+    for room, end, cpu in zip(run.rooms, ends, shares, strict=True):
+        report = Report(room, end, cpu, run, None if peak is None else max(0, peak - room.size))
+        _judge(report, room, end, run, out_of_memory=out_of_memory, alone=alone)
+        found.append(report)
+    return found
+
+
+def _judge(report: Report, room: Room, end: End, run: Run, *, out_of_memory: bool, alone: bool) -> None:
+    first = room is run.rooms[0]
+    if room.cause == "starved":
+        report.doubt = "starved"
+        report.say("internal_error", message="the host had no CPU for this run")
+    elif room.cause in ("cpu_s", "wall_s"):
+        report.over(room.cause)
+    elif out_of_memory and first:
+        report.say("memory_limit", limit="memory_mb")
+    elif room.cause == "output_bytes":
+        report.say("output_limit", limit="output_bytes")
+    elif end.trouble is not None:
+        if end.full:
+            report.say("runtime_error", limit="disk_mb", message=end.trouble)
+        else:
+            report.say("internal_error", message=end.trouble)
+    elif end.status is None:
+        _judge_silence(report, room, run, out_of_memory=out_of_memory, alone=alone)
+    elif os.WIFSIGNALED(end.status):
+        number = os.WTERMSIG(end.status)
+        report.say("runtime_error", signal=number)
+        if number == signal.SIGXCPU:  # the process limit behind the counters, for what runs between two looks
+            report.over("cpu_s")
+    else:
+        code = os.WEXITSTATUS(end.status)
+        report.say("ok" if code == 0 else "runtime_error", exit_code=code)
+    if first and report.said["status"] in ("ok", "runtime_error"):
+        if report.said["cpu_time"] > room.limits["cpu_s"]:
+            report.doubt = "cpu_s"
+        elif run.clock.idle > room.limits["wall_s"]:
+            report.doubt = "wall_s"
+
+
+def _judge_silence(report: Report, room: Room, run: Run, *, out_of_memory: bool, alone: bool) -> None:
+    """Init was killed before it could say anything: with its partner, for memory, or from inside."""
+    if out_of_memory or any(other is not room for other in run.rooms):
+        report.say("runtime_error", signal=int(signal.SIGKILL))
+        report.flags.append("killed_with_partner")
+    elif alone:  # there the program can reach init, and that must not pay
+        report.say("runtime_error", signal=int(signal.SIGKILL))
+        report.flags.append("killed_init")
+    else:
+        report.say("internal_error", message="the room ended without a word")

@@ -1,0 +1,360 @@
+"""One run: a program in its room, or a program and its partner in two, watched until they end or must."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rewarden_sandboxes.agent.accounting import Clock, Counters
+from rewarden_sandboxes.agent.frames import Body, view
+from rewarden_sandboxes.agent.room import STATUS
+from rewarden_sandboxes.agent.zygotes import Zygotes
+
+HARD = 1.5
+"""The hard limit of CPU and idle time, as a multiple of the soft one. What ends between them is run once more."""
+
+MOST_WALL, MOST_WALL_MORE_S = 4, 10
+"""A run is given up after so many times its CPU and idle limits, and so many seconds more."""
+
+_FIRST_LOOK_S, _LATER_LOOK_S = 0.02, 0.05
+_PIPE = 1 << 16
+
+
+class Part:
+    """What one room of a run is to do. `program`, `case`: from the job's header. `kept`: a compilation's files."""
+
+    __slots__ = ("case", "collect", "kept", "program", "who")
+
+    def __init__(
+        self, who: str, program: dict[str, Any], case: dict[str, Any], kept: int, collect: list[str] | None
+    ) -> None:
+        self.who, self.program, self.case, self.kept, self.collect = who, program, case, kept, collect
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Every limit, settled."""
+        limits: dict[str, Any] = self.case["limits"]
+        return limits
+
+    def bytes_beside(self, body: bytes) -> int:
+        """What the slot holds for this room in memory files and buffers, at most."""
+        held = sum(int(size) for _, size in (self.program["code"], self.case["stdin"], self.case["request"]))
+        held += sum(int(size) for table in (self.program, self.case) for _, size in table["files"].values())
+        if self.kept >= 0:
+            held += os.fstat(self.kept).st_size
+        return held + int(self.limits["output_bytes"]) * (1 if self.program["mode"] == "script" else 2)
+
+
+class End:
+    """What a room's init said at its end. `status`: None when it said nothing."""
+
+    __slots__ = ("full", "kept", "status", "trouble", "used")
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self.used = 0.0
+        self.trouble: str | None = None
+        self.full = False
+        self.kept = -1
+
+
+class Room:
+    """A running room, and what came out of it so far. `cause`: why it must end, or why it was ended."""
+
+    def __init__(self, part: Part, pid: int, pipes: dict[str, int], status: socket.socket) -> None:
+        self.who = part.who
+        self.limits = part.limits
+        self.pid = pid
+        self.pipes = pipes
+        self.watch = os.pidfd_open(pid)
+        self.cause: str | None = None
+        self.ended = False
+        self.size = 0
+        self._status = status
+        self._output: dict[str, list[bytes]] = {name: [] for name in pipes}
+        self._reply_size = 0
+
+    def take(self, name: str, data: bytes) -> None:
+        """Keep output up to the limit. What is over it ends the run."""
+        most = self.limits["output_bytes"]
+        held = self._reply_size if name == "reply" else self.size
+        if held + len(data) > most:
+            data = data[: max(0, most - held)]
+            self.cause = self.cause or "output_bytes"
+        self._output[name].append(data)
+        if name == "reply":
+            self._reply_size += len(data)
+        else:
+            self.size += len(data)
+
+    def text(self, name: str) -> bytes:
+        """What was kept of stdout, stderr or reply."""
+        return b"".join(self._output.get(name, ()))
+
+    def end(self) -> None:
+        """Kill init, and with it all that lives in the room, and reap it."""
+        if not self.ended:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            self.reap()
+
+    def reap(self) -> None:
+        """Wait for init, which has ended or will at once."""
+        os.waitpid(self.pid, 0)
+        self.ended = True
+
+    def drain(self) -> None:
+        """Take what still lies in the pipes. All writers are dead, so this ends."""
+        for name, number in self.pipes.items():
+            while data := read(number):
+                self.take(name, data)
+
+    def last_words(self) -> End:
+        """What init said."""
+        end = End()
+        while True:
+            try:
+                message, numbers, _, _ = socket.recv_fds(self._status, 4096, 1)
+            except OSError:
+                return end
+            if not message:
+                return end
+            if message[:1] == b"S" and len(message) == STATUS.size:
+                _, end.status, user, system, _ = STATUS.unpack(message)
+                end.used = user + system
+                end.kept = numbers[0] if numbers else -1
+            else:
+                end.trouble = message[1:].decode("utf-8", "replace")
+                end.full = message[:1] == b"D"
+
+    def close(self) -> None:
+        """Let go of its descriptors."""
+        for number in (*self.pipes.values(), self.watch):
+            os.close(number)
+        self._status.close()
+
+
+class Run:
+    """See the module. Used in a `with`; at its end nothing of the rooms lives."""
+
+    def __init__(
+        self, zygotes: Zygotes, counters: Counters, env: dict[str, str], inodes: int, parts: Sequence[Part], body: bytes
+    ) -> None:
+        self.rooms: list[Room] = []
+        self._zygotes = zygotes
+        self._counters = counters
+        self._env = env
+        self._inodes = inodes
+        for part in parts:  # a tier's imports are not the run's
+            zygotes.warm(part.program["tier"])
+        memory = sum(part.limits["memory_mb"] << 20 for part in parts)
+        counters.begin_memory(memory, beside=sum(part.bytes_beside(body) for part in parts))
+        self._kills = counters.oom_kills()
+        self.clock: Clock
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for room in self.rooms:
+            room.end()
+            room.close()
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether the kernel killed something of this run for memory."""
+        return self._counters.oom_kills() > self._kills
+
+    def open(self, parts: Sequence[Part], join: str, body: bytes) -> None:
+        """Begin in every room. Raises Broken."""
+        joined = _join(join)
+        try:
+            for part, ends in zip(parts, joined, strict=False):
+                self.rooms.append(self._room(part, ends, body))
+        finally:
+            for ends in joined:
+                for number in ends.values():
+                    os.close(number)
+        # Not before: what the zygote waits for a CPU is not the program's time.
+        self.clock = Clock(self._counters)
+
+    def watch(self, host: socket.socket, heed: Callable[[], None], resting: Callable[[bool], None], join: str) -> None:
+        """Until every room has ended, or one must. `heed`: called when the host speaks; `resting`: when idling begins
+        or ends. Afterwards the rooms are dead and drained.
+        """
+        poll = select.poll()
+        owner: dict[int, tuple[Room, str]] = {}
+        poll.register(host, select.POLLIN)
+        for room in self.rooms:
+            for name, number in (("", room.watch), *room.pipes.items()):
+                poll.register(number, select.POLLIN)
+                owner[number] = (room, name)
+        next_look = time.monotonic() + min(_FIRST_LOOK_S, self.rooms[0].limits["cpu_s"])
+        told = False
+        while not all(room.ended for room in self.rooms) and not any(room.cause for room in self.rooms):
+            wait = next_look - time.monotonic()
+            for number, _ in poll.poll(wait * 1000 + 0.5 if wait > 0 else 0):
+                if number not in owner:
+                    heed()
+                    continue
+                room, name = owner[number]
+                if not name:
+                    room.reap()
+                    poll.unregister(number)
+                    if join == "socket" and room.who == "partner":
+                        # The tests have spoken; the candidate's room would only wait for more calls.
+                        self._stop()
+                        return
+                else:
+                    data = read(number)
+                    if data:
+                        room.take(name, data)
+                    elif data is not None:
+                        poll.unregister(number)
+            if time.monotonic() >= next_look and not all(room.ended for room in self.rooms):
+                self._look()
+                if self.clock.resting != told:
+                    told = self.clock.resting
+                    resting(told)
+                next_look = time.monotonic() + _LATER_LOOK_S
+        self._stop()
+
+    def shares(self, cpu: float) -> tuple[float, ...]:
+        """CPU seconds of the program and its partner. The partner is ours or the reference's: what it is seen to use
+        is what it uses, and all else is the program's.
+        """
+        if len(self.rooms) == 1:
+            return (cpu,)
+        partner = min(cpu, self.clock.rooms.get(self.rooms[1].pid, 0.0))
+        return (cpu - partner, partner)
+
+    def _look(self) -> None:
+        """Whether a limit is reached."""
+        cpu = self.clock.tick([room.pid for room in self.rooms if not room.ended])
+        first = self.rooms[0]
+        wall_s = first.limits["wall_s"]
+        budget = wall_s + sum(room.limits["cpu_s"] for room in self.rooms)
+        if self.out_of_memory:
+            first.cause = "memory_mb"
+        for room, used in zip(self.rooms, self.shares(cpu), strict=True):
+            if used > HARD * room.limits["cpu_s"]:
+                room.cause = room.cause or "cpu_s"
+        if self.clock.idle > HARD * wall_s:
+            first.cause = first.cause or "wall_s"
+        elif self.clock.wall > MOST_WALL * budget + MOST_WALL_MORE_S:
+            first.cause = first.cause or ("starved" if self.clock.starved else "wall_s")
+
+    def _stop(self) -> None:
+        for room in self.rooms:
+            room.end()
+        for room in self.rooms:
+            room.drain()
+
+    # --- making a room ---------------------------------------------------------------------------------------------
+
+    def _room(self, part: Part, ends: dict[str, int], body: bytes) -> Room:
+        mine: list[int] = []
+        theirs: list[int] = []
+        sent: dict[str, int] = dict(ends)
+        pipes: dict[str, int] = {}
+        try:
+            theirs.append(_memory(self._plan(part, "c" in ends, body)))
+            sent["p"] = theirs[-1]
+            if "i" not in ends:
+                theirs.append(_memory(view(body, part.case["stdin"])))
+                sent["i"] = theirs[-1]
+            for letter, name in (("o", "stdout"), ("e", "stderr"), ("r", "reply")):
+                if letter in ends or (letter == "r" and part.program["mode"] == "script"):
+                    continue
+                near, far = os.pipe()
+                mine.append(near)
+                theirs.append(far)
+                os.set_blocking(near, False)
+                pipes[name], sent[letter] = near, far
+            status, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            theirs.append(other.detach())
+            mine.append(status.detach())
+            sent["s"] = theirs[-1]
+            if part.kept >= 0:
+                sent["k"] = part.kept
+            pid = self._zygotes.room(part.program["tier"], "".join(sent), list(sent.values()))
+        except BaseException:
+            for number in mine:
+                os.close(number)
+            raise
+        finally:
+            for number in theirs:
+                os.close(number)
+        own = socket.socket(fileno=mine[-1])
+        own.setblocking(False)
+        return Room(part, pid, pipes, own)
+
+    def _plan(self, part: Part, channel: bool, body: bytes) -> bytes:
+        """What the room reads: see `room`."""
+        program, case, limits = part.program, part.case, part.limits
+        blobs = Body()
+        code = blobs.add(view(body, program["code"]))
+        files = [(program["file"], code)]
+        for table in (program["files"], case["files"]):
+            files += [(path, blobs.add(view(body, place))) for path, place in table.items()]
+        arguments = [*program["args"], *case["args"]]
+        disk = limits["disk_mb"] << 20
+        header = {
+            "python": program["python"],
+            "mode": program["mode"],
+            "code": code,
+            "files": files,
+            "request": blobs.add(view(body, case["request"])),
+            "argv": [program["file"], *arguments],
+            "run": [*program["run"], *arguments],
+            "env": self._env,
+            "limits": limits,
+            "disk_bytes": disk,
+            "inodes": self._inodes,
+            "data_limit": not self._counters.sees_oom,
+            "channel": channel,
+            "reply": program["mode"] != "script",
+            "collect": part.collect,
+            "collect_bytes": disk,
+        }
+        head = json.dumps(header).encode()
+        return b"".join([struct.pack(">I", len(head)), head, *blobs.parts])
+
+
+def _join(how: str) -> list[dict[str, int]]:
+    """The descriptors that two rooms share: letter to number, for each of them."""
+    if how == "socket":
+        near, far = socket.socketpair()
+        return [{"c": near.detach()}, {"c": far.detach()}]
+    if how == "stdio":
+        to_partner, to_program = os.pipe(), os.pipe()
+        return [{"i": to_program[0], "o": to_partner[1]}, {"i": to_partner[0], "o": to_program[1]}]
+    return [{}, {}]
+
+
+def _memory(data: bytes) -> int:
+    """A read-only descriptor of a memory file with these bytes."""
+    number = os.memfd_create("run", os.MFD_CLOEXEC)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(number, rest) :]
+        return os.open(f"/proc/self/fd/{number}", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.close(number)
+
+
+def read(number: int) -> bytes | None:
+    """What lies in a pipe: empty at its end, None when there is nothing yet."""
+    try:
+        return os.read(number, _PIPE)
+    except BlockingIOError:
+        return None

@@ -1,0 +1,122 @@
+"""Tests in the candidate's own process, which the reference alone may choose (`isolation: shared`).
+
+For classes under test, patched clocks, shared files. Here a candidate can reach what judges it. The guards stop what
+leaves, prints, skips or rewrites; they cannot stop an object that is equal to everything, or code that reads the
+caller. `docs/border.md` lists which is which, and a test measures each row.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import sys
+import types
+import unittest
+import unittest.case
+from typing import Any
+
+from rewarden_sandboxes.agent import serving, standin
+
+_CONFIGURATION = ("conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+
+
+class Machinery:
+    """What judges: its functions and files as they were before the candidate's code ran."""
+
+    def __init__(self) -> None:
+        names = ("builtins", "unittest.case", "pytest", "_pytest.runner", "_pytest.outcomes", "_pytest.python")
+        self.places: list[tuple[str, Any]] = [(name, sys.modules[name]) for name in names if name in sys.modules]
+        self.places += [("TestCase", unittest.TestCase), ("TestResult", unittest.TestResult)]
+        if "_pytest.python" in sys.modules:
+            self.places.append(("Function", sys.modules["_pytest.python"].Function))
+        self.before = [dict(vars(place)) for _, place in self.places]
+        self.files = self._files()
+
+    def changed(self) -> str | None:
+        """What is no longer as it was, for a person to read."""
+        for (name, place), before in zip(self.places, self.before):  # noqa: B905 - strict= is too new
+            now = vars(place)
+            for key in [*before, *now]:
+                # Python itself writes docstrings and warnings' memory there.
+                if not key.startswith("__warning") and now.get(key, self) is not before.get(key, self):
+                    return f"{name}.{key}"
+        for name, content in self._files().items():
+            if self.files[name] != content:
+                return name
+        return None
+
+    def _files(self) -> dict[str, bytes | None]:
+        found: dict[str, bytes | None] = {}
+        for name in _CONFIGURATION:
+            try:
+                with open(name, "rb") as file:
+                    found[name] = file.read()
+            except OSError:
+                found[name] = None
+        return found
+
+
+class Names(dict):  # type: ignore[type-arg]
+    """The builtins of test code, and behind them the candidate's names."""
+
+    def __init__(self, module: types.ModuleType, entry_point: str | None) -> None:
+        super().__init__(vars(builtins))
+        self.module = module
+        self.entry_point = entry_point
+
+    def __missing__(self, name: str) -> Any:
+        if name == "candidate" and self.entry_point is not None:
+            return self.entry()
+        return vars(self.module)[name]
+
+    def entry(self) -> Any:
+        """See `standin.Names.entry`."""
+        name, _, method = str(self.entry_point).replace("()", "").partition(".")
+        found = getattr(self.module, name)
+        return getattr(found() if isinstance(found, type) else found, method) if method else found
+
+
+def judge(code: bytes, options: dict[str, Any]) -> dict[str, Any]:
+    """Runs test code beside the candidate, and says how it ended."""
+    tests = options["tests"].encode("utf-8")
+    path = standin.place(options)
+    try:
+        source = standin.Source(tests, path)
+    except (SyntaxError, ValueError) as fault:
+        line = getattr(fault, "lineno", None)
+        return {"outcome": "error", "kind": "test_code", "who": "tests", "message": str(fault), "line": line}
+    if options["kind"] == "file":
+        standin.load_runner()
+    machinery = Machinery()
+    try:
+        module = serving.load(code)
+    except BaseException as fault:  # noqa: BLE001 - SystemExit included
+        told = serving.failure(fault)
+        message = f"{told['type']}: {told['message']}\n{told['traceback']}"
+        return {"outcome": "failed", "kind": "candidate_load", "who": "candidate", "message": message}
+    changed = machinery.changed()
+    if changed is None:
+        for name in options.get("modules", [serving.NAME]):
+            sys.modules[name] = module
+        names = Names(module, options.get("entry_point"))
+        entry = names.entry if names.entry_point else None
+        said = standin.run(source, tests, options, {"__builtins__": names}, entry)
+        changed = machinery.changed()
+        if changed is None:
+            return said
+    return {"outcome": "failed", "kind": "tampered", "who": "candidate", "message": f"{changed} was changed"}
+
+
+def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
+    """The mode `shared`. Exit code 0 exactly when the tests passed; the report carries the request's nonce."""
+    options = json.loads(request)
+    nonce = options.pop("nonce")
+    del request
+    write = standin.write
+    try:
+        said = standin.report(judge(code, options))
+    except BaseException as fault:  # noqa: BLE001 - whatever the candidate raises through the tests
+        message = f"{type(fault).__name__}: {serving.message_of(fault)}"
+        said = standin.report({"outcome": "failed", "kind": "exception", "who": "candidate", "message": message})
+    write(reply, {**said, "nonce": nonce})
+    return 0 if said["outcome"] == "passed" else 1

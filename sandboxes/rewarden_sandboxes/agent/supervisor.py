@@ -1,0 +1,207 @@
+"""The supervisor: reads jobs, has them run, reports. The first process of a slot, and the only one that sees requests.
+
+It has one job at a time; a job's cases run one after the other, each in fresh rooms. A room ends when its program does,
+when a limit is reached, or when the host says stop or is gone; then its init is killed and reaped, so that nothing of
+it lives, and only then its pipes are drained and the report is made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rewarden_sandboxes.agent.accounting import Counters
+from rewarden_sandboxes.agent.filters import LIBC
+from rewarden_sandboxes.agent.frames import Body, FrameError, receive, send
+from rewarden_sandboxes.agent.reports import Report, reports
+from rewarden_sandboxes.agent.room import read_snapshot
+from rewarden_sandboxes.agent.run import Part, Run
+from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
+
+_SET_DUMPABLE = 4
+
+
+class Gone(Exception):
+    """The host is gone."""
+
+
+class Stopped(Exception):
+    """The host wants no more of this job."""
+
+
+class Supervisor:
+    """See the module. `given`: the counters' descriptors, by name."""
+
+    def __init__(self, host: socket.socket, hello: dict[str, Any], given: dict[str, int]) -> None:
+        self._host = host
+        self._alone = not hello["rooms"]
+        self._inodes = int(hello["inodes"])
+        self._env = {str(key): str(value) for key, value in hello["env"].items()}
+        os.environ.clear()
+        os.environ.update(self._env)  # the zygotes', and so every program's
+        self._zygotes = Zygotes(host, alone=self._alone)
+        self._counters = Counters(given)
+        for tier in hello["tiers"]:
+            self._zygotes.warm(tier)
+        self._tell(
+            {
+                "ev": "ready",
+                "tiers": self._zygotes.tiers,
+                "missing": self._zygotes.missing,
+                "enforced": self._enforced(),
+            }
+        )
+
+    def serve(self) -> None:
+        """Jobs, until the host is gone. Raises Gone."""
+        while True:
+            try:
+                header, body = receive(self._host)
+            except FrameError:
+                raise Gone from None
+            try:
+                if header["op"] == "job":
+                    self._job(header, body)
+                elif header["op"] == "warm":
+                    self._zygotes.warm(header["tier"])
+                    self._tell({"ev": "warm", "tiers": self._zygotes.tiers})
+                else:  # a stop that came too late
+                    continue
+            except Stopped:
+                pass
+            except Broken as error:
+                self._tell({"ev": "broken", "message": str(error)})
+            self._tell({"ev": "end"})
+
+    # --- jobs ------------------------------------------------------------------------------------------------------
+
+    def _job(self, job: dict[str, Any], body: bytes) -> None:
+        kept: dict[str, int] = {}
+        try:
+            for who in ("program", "partner"):
+                program = job.get(who)
+                if program is not None and program["compile"]:
+                    report = self._compile(who, program, body)
+                    if report.said["status"] != "ok":
+                        report.close()
+                        return
+                    kept[who] = report.kept
+            for index, case in enumerate(job["cases"]):
+                self._case(index, job, case, body, kept)
+        finally:
+            for number in kept.values():
+                os.close(number)
+
+    def _compile(self, who: str, program: dict[str, Any], body: bytes) -> Report:
+        command = {**program, "run": program["compile"], "python": False, "mode": "script", "tier": "bare", "args": []}
+        case = {"limits": program["compile_limits"], "files": {}, "stdin": [0, 0], "request": [0, 0], "args": []}
+        report = self._certain([Part(who, command, case, -1, [])], "", body)[0]
+        out = Body()
+        self._tell({"ev": "compile", "who": who, "report": report.wire(out)}, out)
+        return report
+
+    def _case(self, index: int, job: dict[str, Any], case: dict[str, Any], body: bytes, kept: dict[str, int]) -> None:
+        collect = job["collect"]
+        parts = [Part("program", job["program"], case, kept.get("program", -1), collect)]
+        if job.get("partner") is not None:
+            parts.append(Part("partner", job["partner"], case["partner"], kept.get("partner", -1), None))
+        found = self._certain(parts, job["join"], body)
+        out = Body()
+        told: dict[str, Any] = {"ev": "case", "index": index}
+        for part, report in zip(parts, found, strict=True):
+            if report.kept >= 0:
+                index_of = read_snapshot(report.kept)
+                report.files = {path: os.pread(report.kept, size, start) for path, _, start, size in index_of}
+                report.close()
+            told[part.who] = report.wire(out)
+        self._tell(told, out)
+
+    def _certain(self, parts: Sequence[Part], join: str, body: bytes) -> list[Report]:
+        """Run, and once more where the first run says nothing certain.
+
+        Ended between soft and hard limit: the second run must say the same, or nobody knows. Starved by the host: the
+        second run counts, if it is not starved as well.
+        """
+        first = self._run(parts, join, body)
+        if not any(report.doubt for report in first):
+            return first
+        for report in first:
+            report.close()
+        second = self._run(parts, join, body)
+        for before, report in zip(first, second, strict=True):
+            report.flags.append("rerun")
+            if report.doubt == "starved":
+                report.say("internal_error", message="the host had no CPU for this run, twice")
+            elif report.doubt is not None:
+                report.over(report.doubt)
+            elif before.doubt in ("cpu_s", "wall_s") and report.said["status"] in ("ok", "runtime_error"):
+                times = [
+                    f"{said['cpu_time']:.3f} s of CPU and {said['idle_time']:.3f} s idle"
+                    for said in (before.said, report.said)
+                ]
+                message = f"one run was over {before.doubt} and one was not: {times[0]}, then {times[1]}"
+                report.say("internal_error", limit=before.doubt, message=message)
+                report.flags.append("time_limit_disagreement")
+        return second
+
+    def _run(self, parts: Sequence[Part], join: str, body: bytes) -> list[Report]:
+        with Run(self._zygotes, self._counters, self._env, self._inodes, parts, body) as run:
+            run.open(parts, join, body)
+            run.watch(self._host, self._heed, self._rest, join)
+            return reports(run, self._counters, alone=self._alone)
+
+    # --- the host --------------------------------------------------------------------------------------------------
+
+    def _heed(self) -> None:
+        """The host spoke in the middle of a job: it wants it to end, or is gone."""
+        try:
+            header, _ = receive(self._host)
+        except FrameError:
+            raise Gone from None
+        raise Stopped if header["op"] == "stop" else Gone
+
+    def _rest(self, resting: bool) -> None:
+        self._tell({"ev": "idle" if resting else "busy"})
+
+    def _enforced(self) -> dict[str, str]:
+        counters = self._counters
+        return {
+            "cpu_s": "cgroup" if counters.counts_cpu else "polled",
+            "wall_s": "supervisor",
+            "memory_mb": "cgroup" if counters.sees_oom else "per_process",
+            "processes": "rlimit",
+            "output_bytes": "supervisor",
+            "disk_mb": "per_file" if self._alone else "tmpfs",
+            "open_files": "rlimit",
+        }
+
+    def _tell(self, header: dict[str, Any], body: Body | None = None) -> None:
+        try:
+            send(self._host, header, body)
+        except OSError:
+            raise Gone from None
+
+
+def main(host: socket.socket) -> None:
+    """Take hello and the counters, then serve. Called by the boot text."""
+    os.umask(0o022)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    null = os.open("/dev/null", os.O_RDWR)
+    for number in (0, 1):
+        os.dup2(null, number)
+    os.close(null)
+    message, numbers, _, _ = socket.recv_fds(host, 65536, 16)
+    hello = json.loads(message)
+    supervisor = Supervisor(host, hello, dict(zip(hello["counters"], numbers, strict=True)))
+    # No other process of this user may look into the one that reads requests. After the zygotes, which must be able
+    # to write their rooms' maps.
+    LIBC.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+    try:
+        supervisor.serve()
+    except Gone:
+        sys.exit(0)

@@ -1,0 +1,165 @@
+"""A zygote: a warm interpreter that clones a room for each run, and never holds a byte of any request.
+
+It is handed descriptors and a letter for each; what is in them is read in the room only. So no run can find another's
+secrets in the memory that it was forked with. Zygotes come in tiers, by what they have imported; the bare one forks
+the others, because the supervisor, which reads requests, must never be anybody's ancestor.
+"""
+
+from __future__ import annotations
+
+import array
+import atexit
+import gc
+import os
+import signal
+import socket
+import sys
+import types
+from typing import Any
+
+from rewarden_sandboxes.agent import modes, room
+
+TIERS: dict[str, tuple[str, ...]] = {
+    "bare": (),
+    "numpy": ("numpy", "numpy.linalg"),
+    "scientific": ("numpy", "numpy.linalg", "scipy", "scipy.linalg", "pandas", "sympy", "networkx"),
+    "pytest": ("pytest", "_pytest.assertion.rewrite", "unittest", "unittest.mock"),
+}
+"""Tier to what it imports beside the everyday modules."""
+
+# Not threading, whose hook for forks costs every run half a millisecond, nor hashlib, which loads OpenSSL.
+_EVERYDAY = (
+    *("abc", "array", "ast", "bisect", "builtins", "cmath", "collections", "collections.abc", "contextlib", "copy"),
+    *("dataclasses", "datetime", "decimal", "enum", "fractions", "functools", "heapq", "inspect", "io", "itertools"),
+    *("json", "linecache", "math", "numbers", "operator", "random", "re", "string", "struct", "textwrap", "time"),
+    *("traceback", "types", "typing", "unicodedata"),
+)
+
+
+def main(channel: socket.socket, uid: int, gid: int, tier: str) -> None:
+    """Serve until the supervisor is gone, whose environment is what every program finds. Never returns."""
+    for name in _EVERYDAY:
+        __import__(name)
+    missing = [name for name in TIERS[tier] if not _import(name)]
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    gc.collect()
+    gc.freeze()  # the collector would touch, and so copy, every page in every room
+    gc.disable()
+    channel.send(("M" + " ".join(missing)).encode())
+    while True:
+        message, numbers = _receive(channel)
+        if not message:
+            os._exit(0)
+        try:
+            _do(message, numbers, channel, uid, gid)
+        except OSError as error:
+            channel.send(f"X{error}".encode())
+        finally:
+            for number in numbers:
+                os.close(number)
+
+
+def _do(message: bytes, numbers: list[int], channel: socket.socket, uid: int, gid: int) -> None:
+    kind, mask = message[:1], message[1:].decode()
+    if kind in (b"R", b"A"):
+        pid = room.clone(room.ROOM if kind == b"R" else room.SIBLING, hooks=False)
+        if pid == 0:
+            channel.close()
+            room.init(room.Files(mask, numbers), uid, gid, run_python, alone=kind == b"A")
+        channel.send(b"P%d" % pid)
+    elif kind == b"T":
+        pid = room.clone(room.SIBLING, hooks=True)
+        if pid == 0:
+            channel.close()
+            gc.unfreeze()
+            main(socket.socket(fileno=numbers[0]), uid, gid, mask)
+        channel.send(b"P%d" % pid)
+
+
+def _import(name: str) -> bool:
+    try:
+        __import__(name)
+    except Exception:  # noqa: BLE001 - a broken package of the image: the tier does without, and says so
+        return False
+    return True
+
+
+def _receive(channel: socket.socket) -> tuple[bytes, list[int]]:
+    message, control, _, _ = channel.recvmsg(64, socket.CMSG_SPACE(4 * 12))
+    numbers = array.array("i")
+    for _, _, data in control:
+        numbers.frombytes(data[: len(data) - len(data) % 4])
+    return message, list(numbers)
+
+
+# --- in the locked room --------------------------------------------------------------------------------------------
+
+
+def run_python(header: dict[str, Any], blobs: bytes) -> int:
+    """Run a Python program in this process, as `python3 main.py` would. Returns the exit code."""
+    code = _part(blobs, header["code"])
+    sys.argv = list(header["argv"])
+    sys.path.insert(0, room.BOX)
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        errors = "backslashreplace" if number == 2 else "surrogateescape"
+        stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+        setattr(sys, "__" + name + "__", stream)
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()  # else every fork would draw the same numbers
+    gc.enable()  # what was warm stays frozen: a collection would copy all of its pages
+    mode = header["mode"]
+    if mode == "script":
+        return _finish(_script(header["argv"][0], code))
+    channel, reply = (3 if header["channel"] else -1), (4 if header["reply"] else -1)
+    return _finish(modes.MODES[mode](code, _part(blobs, header["request"]), channel, reply))
+
+
+def _part(blobs: bytes, place: list[int]) -> bytes:
+    return blobs[place[0] : place[0] + place[1]]
+
+
+def _script(name: str, code: bytes) -> int:
+    module = types.ModuleType("__main__")
+    module.__file__ = room.BOX + "/" + name
+    module.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    sys.modules["__main__"] = module
+    try:
+        exec(compile(code, module.__file__, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - a locked room
+    except SystemExit as error:
+        return _exit_code(error)
+    except BaseException as error:  # noqa: BLE001 - whatever the program raised ends it, as in any interpreter
+        trace = error.__traceback__
+        error.__traceback__ = trace.tb_next if trace is not None else None  # our own frame is nobody's business
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 1
+    return 0
+
+
+def _exit_code(error: SystemExit) -> int:
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return error.code
+    print(error.code, file=sys.stderr)
+    return 1
+
+
+def _finish(code: int) -> int:
+    """What an interpreter does at its end: threads, exit functions, buffers."""
+    try:
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()
+        atexit._run_exitfuncs()
+    except SystemExit as error:
+        code = _exit_code(error)
+    except BaseException:  # noqa: BLE001
+        code = code or 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except ValueError:
+            pass  # closed by the program
+        except Exception:  # noqa: BLE001 - nobody reads any more
+            code = code or 120
+    return code

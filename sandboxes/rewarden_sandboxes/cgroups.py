@@ -1,0 +1,133 @@
+"""Control groups: finding a container's, making a slot's own, opening their counters. Versions 1 and 2.
+
+The open files go to the slot's supervisor, which reads them without a way through the host. That a file was opened here
+is what lets an unprivileged supervisor set its runs' memory limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path("/sys/fs/cgroup")
+OWN = "rewarden"
+"""The folder of the groups that we make."""
+
+_FILES_V1 = {
+    "cpu_v1": ("cpuacct", "cpuacct.usage", os.O_RDONLY),
+    "oom_v1": ("memory", "memory.oom_control", os.O_RDONLY),
+    "usage": ("memory", "memory.usage_in_bytes", os.O_RDONLY),
+    "peak": ("memory", "memory.max_usage_in_bytes", os.O_RDWR),
+    "limit": ("memory", "memory.limit_in_bytes", os.O_RDWR),
+}
+_FILES_V2 = {
+    "cpu_v2": ("", "cpu.stat", os.O_RDONLY),
+    "oom_v2": ("", "memory.events", os.O_RDONLY),
+    "usage": ("", "memory.current", os.O_RDONLY),
+    "peak": ("", "memory.peak", os.O_RDWR),
+    "limit": ("", "memory.max", os.O_RDWR),
+}
+_CONTROLLERS_V1 = ("cpuacct", "memory", "pids")
+
+
+def version() -> int:
+    """2, 1, or 0 where there are none to be seen."""
+    if (ROOT / "cgroup.controllers").exists():
+        return 2
+    return 1 if (ROOT / "memory").is_dir() else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cgroup:
+    """The folders of one group: controller to folder; version 2 has one, under the empty name."""
+
+    folders: dict[str, Path]
+    made: bool = False
+
+    @classmethod
+    def of(cls, pid: int) -> Cgroup | None:
+        """The group of a process, or None where it cannot be seen from here."""
+        try:
+            lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return None
+        folders: dict[str, Path] = {}
+        for line in lines:
+            _, controllers, path = line.split(":", 2)
+            for controller in controllers.split(","):
+                folder = ROOT / controller / path.lstrip("/") if controller else ROOT / path.lstrip("/")
+                # The root group counts the whole machine: no run's numbers.
+                if path != "/" and folder.is_dir():
+                    folders[controller] = folder
+        if version() == 2:
+            folders = {"": folders[""]} if "" in folders else {}
+        return cls(folders) if folders else None
+
+    @classmethod
+    def make(cls, name: str, memory_mb: int, processes: int) -> Cgroup | None:
+        """A group of our own, or None where we may not make one."""
+        if os.geteuid() != 0 or not version():
+            return None
+        folders: dict[str, Path] = {}
+        try:
+            if version() == 2:
+                parent = ROOT / OWN
+                parent.mkdir(exist_ok=True)
+                with contextlib.suppress(OSError):
+                    (parent.parent / "cgroup.subtree_control").write_text("+cpu +memory +pids")
+                (parent / "cgroup.subtree_control").write_text("+cpu +memory +pids")
+                folders[""] = parent / name
+                folders[""].mkdir()
+                group = folders[""]
+                _try_write(group / "memory.max", memory_mb * 1024**2)
+                _try_write(group / "memory.swap.max", 0)
+                _try_write(group / "pids.max", processes)
+            else:
+                for controller in _CONTROLLERS_V1:
+                    if (ROOT / controller).is_dir():
+                        folder = ROOT / controller / OWN / name
+                        folder.mkdir(parents=True)
+                        folders[controller] = folder
+                _try_write(folders["memory"] / "memory.limit_in_bytes", memory_mb * 1024**2)
+                if "pids" in folders:
+                    _try_write(folders["pids"] / "pids.max", processes)
+        except (OSError, KeyError):
+            group_made = cls(folders, made=True)
+            group_made.remove()
+            return None
+        return cls(folders, made=True)
+
+    def add(self, pid: int) -> None:
+        """Put a process into the group. Raises OSError."""
+        for folder in self.folders.values():
+            (folder / "cgroup.procs").write_text(str(pid))
+
+    def counters(self) -> dict[str, int]:
+        """Name to open descriptor, of what can be opened. The caller closes them."""
+        found: dict[str, int] = {}
+        for name, (controller, file, flags) in (_FILES_V2 if "" in self.folders else _FILES_V1).items():
+            folder = self.folders.get(controller)
+            if folder is not None:
+                with contextlib.suppress(OSError):
+                    found[name] = os.open(folder / file, flags | os.O_CLOEXEC)
+        return found
+
+    def remove(self) -> None:
+        """Remove the group's folders, if we made them and they are empty."""
+        if self.made:
+            for folder in self.folders.values():
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+
+
+def leftovers() -> list[Path]:
+    """Groups that a host made and did not live to remove."""
+    places = [ROOT / OWN] if version() == 2 else [ROOT / name / OWN for name in _CONTROLLERS_V1]
+    return [group for place in places if place.is_dir() for group in sorted(place.iterdir()) if group.is_dir()]
+
+
+def _try_write(path: Path, value: int) -> None:
+    with contextlib.suppress(OSError):  # a kernel without this file
+        path.write_text(str(value))

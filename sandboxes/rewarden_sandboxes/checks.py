@@ -1,0 +1,153 @@
+"""What a job may ask for, whoever asks. The host refuses the rest before it takes a room, by field.
+
+Which languages there are, and how much of a limit this host gives away, is the host's own to say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import get_args
+
+from rewarden_sandboxes.errors import BadJob
+from rewarden_sandboxes.job import Case, Job, Join, Limits, Mode, Program
+
+MOST: Mapping[str, float] = {
+    "cpu_s": 86_400,
+    "wall_s": 86_400,
+    "memory_mb": 1 << 20,
+    "processes": 1 << 15,
+    "output_bytes": 1 << 27,
+    "disk_mb": 1 << 20,
+    "open_files": 1 << 20,
+}
+"""The largest value of each limit: beyond it a limit is a mistake or an attack. Output travels in one message."""
+
+MOST_CASES = 100_000
+MOST_FILES = 10_000
+
+_MOST_PATH = 1024
+_MOST_NAME = 255  # Linux's NAME_MAX
+_MOST_ARGUMENT = 131_071  # Linux's MAX_ARG_STRLEN, less the NUL at the end
+_MOST_ARGUMENTS = 1 << 20
+
+_WHOLE = frozenset({"memory_mb", "processes", "output_bytes", "disk_mb", "open_files"})
+_MODES = frozenset(get_args(Mode))
+_JOINS = frozenset(get_args(Join))
+_LIMITS = tuple(field.name for field in fields(Limits))
+_NO_LIMITS = Limits()
+
+
+def check_job(job: Job) -> None:
+    """Raises BadJob for the first field that is wrong, with its path from the job."""
+    _check_program(job.program, "program")
+    if job.join not in _JOINS:
+        raise BadJob("join", f"must be one of {_words(_JOINS)}")
+    if job.partner is not None:
+        _check_program(job.partner, "partner")
+    if (job.partner is None) != (job.join == ""):
+        raise BadJob("join", "a job with a partner, and no other, says how the two are joined")
+    check_limits(job.compile_limits, "compile_limits")
+    if len(job.cases) > MOST_CASES:
+        raise BadJob("cases", f"a job has at most {MOST_CASES} cases")
+    for index, case in enumerate(job.cases):
+        _check_case(case, f"cases[{index}]")
+    _check_paths(job.collect, "collect")
+    if job.patience_s is not None and not 0 < job.patience_s < math.inf:  # NaN included
+        raise BadJob("patience_s", "must be a number of seconds above 0")
+
+
+def _check_program(program: Program, where: str) -> None:
+    if program.mode not in _MODES:
+        raise BadJob(f"{where}.mode", f"must be one of {_words(_MODES)}")
+    if not program.language:
+        raise BadJob(f"{where}.language", "must name a language; it is empty")
+    _check_files(program.files, f"{where}.files")
+    _check_arguments(program.args, f"{where}.args")
+    check_limits(program.limits, f"{where}.limits")
+
+
+def _check_case(case: Case, where: str) -> None:
+    if case.files:
+        _check_files(case.files, f"{where}.files")
+    if case.partner_files:
+        _check_files(case.partner_files, f"{where}.partner_files")
+    if case.args:
+        _check_arguments(case.args, f"{where}.args")
+    if case.partner_args:
+        _check_arguments(case.partner_args, f"{where}.partner_args")
+    check_limits(case.limits, f"{where}.limits")
+
+
+def check_limits(limits: Limits, where: str) -> None:
+    """Raises BadJob for a limit that is no number above 0, or is beyond all measure: both end in no limit at all."""
+    if limits == _NO_LIMITS:
+        return
+    for name in _LIMITS:
+        value = getattr(limits, name)
+        if value is None:
+            continue
+        whole = name in _WHOLE
+        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+            raise BadJob(f"{where}.{name}", f"must be a {'whole number' if whole else 'number'}")
+        if not 0 < value <= MOST[name]:  # NaN included
+            raise BadJob(f"{where}.{name}", f"must be above 0 and at most {MOST[name]:g}")
+
+
+def _check_files(files: Mapping[str, bytes], where: str) -> None:
+    if len(files) > MOST_FILES:
+        raise BadJob(where, f"at most {MOST_FILES} files may stand beside a program")
+    _check_paths(files, where)
+    for path in files:
+        # A file cannot be the folder of another one.
+        parts = path.split("/")
+        for length in range(1, len(parts)):
+            if "/".join(parts[:length]) in files:
+                raise BadJob(f"{where}[{path[:80]!r}]", f"{'/'.join(parts[:length])[:80]!r} is a file beside it")
+
+
+def _check_paths(paths: Iterable[str], where: str) -> None:
+    """Attacks: `../x`, an absolute path, NUL (which ends a path early for the kernel), names that no file can have."""
+    for path in paths:
+        parts = path.split("/")
+        try:
+            encoded = path.encode()
+        except UnicodeEncodeError:
+            encoded = b"\0"
+        wrong = (
+            "must not be empty"
+            if not path
+            else "must be relative to the working folder"
+            if path.startswith("/")
+            else "must hold no NUL and no broken text"
+            if b"\0" in encoded
+            else "must not leave the working folder, and have no empty part"
+            if any(part in ("", ".", "..") for part in parts)
+            else "is too long"
+            if len(encoded) > _MOST_PATH or any(len(part.encode()) > _MOST_NAME for part in parts)
+            else None
+        )
+        if wrong is not None:
+            raise BadJob(f"{where}[{path[:80]!r}]", wrong)
+
+
+def _check_arguments(arguments: Sequence[str], where: str) -> None:
+    """The kernel would refuse to start the program with these, which would look like a failure of ours."""
+    total = 0
+    for index, argument in enumerate(arguments):
+        try:
+            encoded = argument.encode()
+        except UnicodeEncodeError:
+            encoded = b"\0"
+        if b"\0" in encoded:
+            raise BadJob(f"{where}[{index}]", "must hold no NUL and no broken text")
+        if len(encoded) > _MOST_ARGUMENT:
+            raise BadJob(f"{where}[{index}]", f"has more than {_MOST_ARGUMENT} bytes; use stdin or a file")
+        total += len(encoded) + 1
+    if total > _MOST_ARGUMENTS:
+        raise BadJob(where, f"all together have more than {_MOST_ARGUMENTS} bytes; use stdin or a file")
+
+
+def _words(words: Iterable[str]) -> str:
+    return ", ".join(sorted(repr(word) for word in words))

@@ -1,0 +1,188 @@
+"""Jobs and their events to protobuf messages and back: `rewarden_sandboxes.job` is the source, field by field.
+
+Nothing is judged here: what a job may ask is held by `rewarden_sandboxes.checks`. A word that no type knows (a mode, a
+status) passes as it is; whoever reads it refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from rewarden_sandboxes.job import (
+    Case,
+    CaseResult,
+    CompileResult,
+    Job,
+    JobEvent,
+    Join,
+    Limits,
+    Mode,
+    Program,
+    Report,
+    RunStatus,
+)
+from rewarden_sandboxes.v1 import sandbox_pb2 as pb
+
+_LIMITS = ("cpu_s", "wall_s", "memory_mb", "processes", "output_bytes", "disk_mb", "open_files")
+_NO_LIMITS = Limits()
+
+
+# --- jobs ------------------------------------------------------------------------------------------------------
+
+
+def job_to_message(job: Job) -> pb.Job:
+    """The message of a job. Raises ValueError or TypeError for what protobuf cannot hold (a count beyond 64 bits)."""
+    message = pb.Job(
+        program=_program_to_message(job.program),
+        join=job.join,
+        cases=[_case_to_message(case) for case in job.cases],
+        compile_limits=_limits_to_message(job.compile_limits),
+        collect=job.collect,
+        patience_s=job.patience_s or 0.0,
+    )
+    if job.partner is not None:
+        message.partner.CopyFrom(_program_to_message(job.partner))
+    return message
+
+
+def job_from_message(message: pb.Job) -> Job:
+    """A job as it was sent."""
+    return Job(
+        program=_program_from_message(message.program),
+        cases=tuple(map(_case_from_message, message.cases)),
+        partner=_program_from_message(message.partner) if message.HasField("partner") else None,
+        join=cast(Join, message.join),
+        compile_limits=_limits_from_message(message.compile_limits),
+        collect=tuple(message.collect),
+        patience_s=message.patience_s or None,
+    )
+
+
+def _program_to_message(program: Program) -> pb.Program:
+    return pb.Program(
+        language=program.language,
+        code=program.code,
+        files=program.files,
+        args=program.args,
+        mode=program.mode,
+        limits=_limits_to_message(program.limits),
+    )
+
+
+def _program_from_message(message: pb.Program) -> Program:
+    return Program(
+        language=message.language,
+        code=message.code,
+        files=dict(message.files),
+        args=tuple(message.args),
+        mode=cast(Mode, message.mode),
+        limits=_limits_from_message(message.limits),
+    )
+
+
+def _case_to_message(case: Case) -> pb.Case:
+    return pb.Case(
+        stdin=case.stdin,
+        request=case.request,
+        files=case.files,
+        args=case.args,
+        limits=_limits_to_message(case.limits),
+        partner_stdin=case.partner_stdin,
+        partner_request=case.partner_request,
+        partner_files=case.partner_files,
+        partner_args=case.partner_args,
+    )
+
+
+def _case_from_message(message: pb.Case) -> Case:
+    return Case(
+        stdin=message.stdin,
+        request=message.request,
+        files=dict(message.files),
+        args=tuple(message.args),
+        limits=_limits_from_message(message.limits),
+        partner_stdin=message.partner_stdin,
+        partner_request=message.partner_request,
+        partner_files=dict(message.partner_files),
+        partner_args=tuple(message.partner_args),
+    )
+
+
+def _limits_to_message(limits: Limits) -> pb.Limits | None:
+    if limits == _NO_LIMITS:
+        return None
+    return pb.Limits(**{name: value for name in _LIMITS if (value := getattr(limits, name)) is not None})
+
+
+def _limits_from_message(message: pb.Limits) -> Limits:
+    given = {field.name: value for field, value in message.ListFields()}
+    return Limits(**given) if given else _NO_LIMITS
+
+
+# --- events ----------------------------------------------------------------------------------------------------
+
+
+def event_to_message(event: JobEvent) -> pb.JobEvent:
+    """The message of one event."""
+    if isinstance(event, CompileResult):
+        return pb.JobEvent(compile=pb.CompileResult(who=event.who, report=_report_to_message(event.report)))
+    result = pb.CaseResult(index=event.index, program=_report_to_message(event.program))
+    if event.partner is not None:
+        result.partner.CopyFrom(_report_to_message(event.partner))
+    return pb.JobEvent(case=result)
+
+
+def event_from_message(message: pb.JobEvent) -> JobEvent:
+    """An event as it was sent. Raises ValueError for one of a kind that is not known."""
+    kind = message.WhichOneof("item")
+    if kind == "compile":
+        report = _report_from_message(message.compile.report)
+        return CompileResult(report=report, who="partner" if message.compile.who == "partner" else "program")
+    if kind == "case":
+        result = message.case
+        return CaseResult(
+            index=result.index,
+            program=_report_from_message(result.program),
+            partner=_report_from_message(result.partner) if result.HasField("partner") else None,
+        )
+    raise ValueError("the host sent an event of a kind that is not known here")
+
+
+_OPTIONAL = ("limit", "exit_code", "signal", "peak_memory", "message")
+
+
+def _report_to_message(report: Report) -> pb.Report:
+    given: dict[str, Any] = {name: value for name in _OPTIONAL if (value := getattr(report, name)) is not None}
+    return pb.Report(
+        status=report.status,
+        stdout=report.stdout,
+        stderr=report.stderr,
+        reply=report.reply,
+        cpu_time=report.cpu_time,
+        wall_time=report.wall_time,
+        idle_time=report.idle_time,
+        truncated=report.truncated,
+        files=report.files,
+        enforced=report.enforced,
+        flags=report.flags,
+        **given,
+    )
+
+
+def _report_from_message(message: pb.Report) -> Report:
+    given: Mapping[str, Any] = {name: getattr(message, name) for name in _OPTIONAL if message.HasField(name)}
+    return Report(
+        status=cast(RunStatus, message.status),
+        stdout=message.stdout,
+        stderr=message.stderr,
+        reply=message.reply,
+        cpu_time=message.cpu_time,
+        wall_time=message.wall_time,
+        idle_time=message.idle_time,
+        truncated=message.truncated,
+        files=dict(message.files),
+        enforced=dict(message.enforced),
+        flags=tuple(message.flags),
+        **given,
+    )

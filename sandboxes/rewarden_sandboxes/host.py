@@ -1,0 +1,411 @@
+"""The sandbox host: takes jobs, lends them slots and CPU tokens, tries again what a lost slot cost.
+
+job → resolve (language, limits, image) → pool (a slot) → tokens (a CPU) → slot (frames) → events
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from rewarden_sandboxes import cgroups
+from rewarden_sandboxes.agent import frames
+from rewarden_sandboxes.errors import Busy, HostError, NoRoom
+from rewarden_sandboxes.job import Case, CaseResult, CompileResult, Job, JobEvent, Limits, Program, Report
+from rewarden_sandboxes.languages import Registry
+from rewarden_sandboxes.launchers.bwrap import BwrapLauncher
+from rewarden_sandboxes.launchers.docker import DockerLauncher
+from rewarden_sandboxes.launchers.launcher import Launcher
+from rewarden_sandboxes.pool import Pool
+from rewarden_sandboxes.resolve import Ready, Resolver
+from rewarden_sandboxes.settings import HostSettings
+from rewarden_sandboxes.slot import Slot, SlotLost
+from rewarden_sandboxes.tokens import Token, Tokens
+
+OWNER = "owner"
+"""The file of a host's folder that holds its process number."""
+
+FIRST_IMAGE = "python"
+"""The image whose slots are warm from the beginning."""
+
+_CLASSES_MB = (512, 1024, 2048, 4096)
+_TEND_S = 2.0
+
+
+class Host:
+    """See the module. Made and used on one loop."""
+
+    def __init__(self, settings: HostSettings) -> None:
+        """Raises LanguageError for a file of languages that is wrong."""
+        self.settings = settings
+        self.registry = Registry.load(Path(settings.languages) if settings.languages is not None else None)
+        self._resolver = Resolver(self.registry, settings)
+        self._tokens = Tokens(settings.tokens)
+        self._launcher: Launcher | None = None
+        self._problem: str | None = "the host has not started"
+        self._pools: dict[tuple[str, int], Pool] = {}
+        self._starts = asyncio.Semaphore(max(2, settings.warm))
+        self._folder: Path | None = None
+        self._rooms = settings.rooms != "no"
+        self._known = asyncio.Event()
+        self._waiting = 0
+        self._runs: Counter[str] = Counter()
+        self._tending: asyncio.Task[None] | None = None
+        self._finding: asyncio.Task[None] | None = None
+        self._closed = False
+
+    # --- life ------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Choose the launcher and begin to warm slots. Where none works the host answers, and refuses with words."""
+        base = self.settings.folder
+        if base is not None:
+            Path(base).mkdir(parents=True, exist_ok=True)
+        # Its name is seen from inside (/proc/net/unix), so it tells nothing of the host.
+        self._folder = Path(tempfile.mkdtemp(prefix="rewarden-slots-", dir=base))
+        (self._folder / OWNER).write_text(str(os.getpid()), encoding="ascii")
+        self._folder.chmod(0o711)  # slots' users pass through, and list nothing
+        await self._choose()
+        self._tending = asyncio.get_running_loop().create_task(self._tend())
+
+    async def _choose(self) -> None:
+        problems = []
+        wanted = self.settings.launcher
+        if wanted == "none":
+            self._problem = 'the sandbox is switched off (sandbox.launcher = "none")'
+            return
+        for kind in (DockerLauncher, BwrapLauncher):
+            if wanted not in ("auto", kind.name):
+                continue
+            launcher: Launcher = kind(self.settings)
+            problem = await launcher.problem(FIRST_IMAGE)
+            if problem is None or wanted != "auto":
+                # What was asked for by name is waited for: an engine may come back.
+                self._launcher, self._problem = launcher, problem
+                break
+            launcher.close()
+            problems.append(f"{launcher.name}: {problem}")
+        else:
+            self._problem = "; ".join(problems)
+        if self._launcher is not None and self._problem is None:
+            self._begin_rooms()
+
+    def _begin_rooms(self) -> None:
+        self._first_pool().warm_up()
+        if self._finding is None:
+            self._finding = asyncio.get_running_loop().create_task(self._find_rooms())
+
+    async def _find_rooms(self) -> None:
+        """Whether rooms can be had here: by having one. Jobs wait for the answer."""
+        trial = Job(program=Program(language="python", code=b"print('room')"))
+        pool = self._first_pool()
+        slot: Slot | None = None
+        while not self._known.is_set():
+            try:
+                slot = await pool.acquire(frozenset(), self.settings.patience_s)
+                report = await self._try(slot, trial)
+            except HostError:
+                await asyncio.sleep(0.5)  # the pool says why; it goes on trying
+                continue
+            finally:
+                if slot is not None:
+                    pool.release(slot)
+                    slot = None
+            if report is None or report.status != "internal_error":
+                self._problem = None
+                self._known.set()
+                return
+            self._problem = (
+                f"no room can be had in a slot ({report.message}); user namespaces may be restricted here: "
+                "sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
+            )
+            if self.settings.rooms == "auto" and self._rooms:
+                self._rooms = False
+                await pool.close()
+                self._pools.clear()
+                pool = self._first_pool()
+                pool.warm_up()
+            else:
+                await asyncio.sleep(_TEND_S)
+
+    async def _try(self, slot: Slot, job: Job) -> Report | None:
+        ready = self._resolver.ready(job)
+        report = None
+        async with aclosing(slot.run(ready.header, ready.body, lambda _: ready.pace_s, lambda _: None)) as answers:
+            async for header, body in answers:
+                if header["ev"] == "broken":
+                    return Report(status="internal_error", message=str(header.get("message")))
+                if header["ev"] == "case":
+                    report = _report(header["program"], body, slot)
+        return report
+
+    def _first_pool(self) -> Pool:
+        return self._pool(FIRST_IMAGE, self._class(self.settings.limits.memory_mb or 512))
+
+    async def close(self) -> None:
+        """End every slot and remove what was made. Twice is once."""
+        if self._closed:
+            return
+        self._closed = True
+        for task in (self._tending, self._finding):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        await asyncio.gather(*(pool.close() for pool in self._pools.values()))
+        if self._launcher is not None:
+            self._launcher.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _tend(self) -> None:
+        while True:
+            await asyncio.sleep(_TEND_S)
+            if self._problem is not None and self.settings.launcher != "none" and self._finding is None:
+                if self._launcher is None:
+                    await self._choose()
+                else:
+                    self._problem = await self._launcher.problem(FIRST_IMAGE)
+                    if self._problem is None:
+                        self._begin_rooms()
+            for pool in self._pools.values():
+                pool.tend()
+
+    # --- jobs ------------------------------------------------------------------------------------------------------
+
+    async def run(self, job: Job) -> AsyncGenerator[JobEvent, None]:
+        """The results of a job. Closing the iterator early kills what runs. Raises BadJob, NoRoom, Busy."""
+        await self._settled(job.patience_s or self.settings.patience_s)
+        if not self._rooms:
+            async for event in self._alone(job):
+                yield event
+            return
+        done = 0
+        attempts = 0
+        compiled = False
+        while True:
+            ready = self._resolver.ready(job, done)
+            losses = self._losses()
+            try:
+                async with aclosing(self._attempt(ready, job)) as events:
+                    async for event in events:
+                        if isinstance(event, CaseResult):
+                            event = _at(event, done)
+                            done = event.index + 1
+                            attempts = 0
+                        elif compiled and event.report.status == "ok":
+                            continue
+                        else:
+                            compiled = event.report.status == "ok"
+                        yield event
+                return
+            except SlotLost as error:
+                attempts += 1
+                if attempts < 2:
+                    continue
+                if self._losses() - losses > 1 or done >= len(job.cases):
+                    raise NoRoom(f"two slots were lost: {error.message}") from None
+                # Both slots died of this run alone, and no other slot did: dying must not pay.
+                yield CaseResult(index=done, program=_killed(error), partner=None)
+                done += 1
+                attempts = 0
+                if done >= len(job.cases):
+                    return
+
+    async def _settled(self, patience_s: float) -> None:
+        """Wait until it is known whether rooms can be had."""
+        if self._known.is_set():
+            return
+        if self._finding is None:
+            raise NoRoom(self._problem or "there is no sandbox here")
+        try:
+            async with asyncio.timeout(patience_s):
+                await self._known.wait()
+        except TimeoutError:
+            raise NoRoom(self._reason() or "the first slot is still starting") from None
+
+    def _reason(self) -> str | None:
+        return self._problem or next((pool.problem for pool in self._pools.values() if pool.problem), None)
+
+    async def _attempt(self, ready: Ready, job: Job) -> AsyncGenerator[JobEvent, None]:
+        if self._launcher is None:
+            raise NoRoom(self._problem or "there is no sandbox here")
+        if self._waiting >= self.settings.queue:
+            raise Busy(f"{self._waiting} jobs wait for a slot already; send it again a little later")
+        pool = self._pool(ready.image, self._class(ready.memory_mb))
+        self._waiting += 1
+        try:
+            slot = await pool.acquire(ready.tiers, job.patience_s or self.settings.patience_s)
+        finally:
+            self._waiting -= 1
+        try:
+            async with (
+                Token(self._tokens) as token,
+                aclosing(slot.run(ready.header, ready.body, lambda _: ready.pace_s, token.rest)) as answers,
+            ):
+                async for header, body in answers:
+                    yield self._event(header, body, slot, ready)
+        finally:
+            pool.release(slot)
+
+    async def _alone(self, job: Job) -> AsyncGenerator[JobEvent, None]:
+        """Each case in a container to itself, for engines that allow no rooms."""
+        for index, case in enumerate(job.cases):
+            single = Job(
+                program=job.program,
+                cases=[case],
+                partner=job.partner,
+                join=job.join,
+                compile_limits=job.compile_limits,
+                collect=job.collect,
+                patience_s=job.patience_s,
+            )
+            for attempt in (1, 2):
+                try:
+                    async with aclosing(self._attempt(self._resolver.ready(single), single)) as events:
+                        async for event in events:
+                            if isinstance(event, CaseResult):
+                                yield _at(event, index)
+                            elif index == 0 or event.report.status != "ok":
+                                yield event
+                                if event.report.status != "ok":
+                                    return
+                    break
+                except SlotLost as error:
+                    if attempt == 2:  # the program can reach its supervisor here; killing it must not pay
+                        yield CaseResult(index=index, program=_killed(error), partner=None)
+
+    def _event(self, header: dict[str, Any], body: bytes, slot: Slot, ready: Ready) -> JobEvent:
+        if header["ev"] == "broken":
+            slot.lost = True
+            raise NoRoom(f"a room could not be made: {header.get('message')}")
+        try:
+            if header["ev"] == "compile":
+                report = _report(header["report"], body, slot)
+                return CompileResult(report=report, who="partner" if header["who"] == "partner" else "program")
+            program = _report(header["program"], body, slot)
+            partner = _report(header["partner"], body, slot) if "partner" in header else None
+            self._runs[f"{ready.languages[0]} {program.status}"] += 1
+            return CaseResult(index=int(header["index"]), program=program, partner=partner)
+        except (KeyError, TypeError, ValueError, frames.FrameError):
+            slot.lost = True
+            raise SlotLost("the supervisor sent what is no report") from None
+
+    def _pool(self, image: str, memory_mb: int) -> Pool:
+        key = (image, memory_mb)
+        if key not in self._pools:
+            assert self._launcher is not None
+            assert self._folder is not None
+            first = image == FIRST_IMAGE and not self._pools
+            self._pools[key] = Pool(
+                self._launcher,
+                self.settings,
+                image,
+                self._folder,
+                memory_mb=memory_mb,
+                warm=(self.settings.warm if self._rooms else self.settings.slots // 2) if first else 0,
+                tiers=("numpy",) if image == FIRST_IMAGE else (),
+                rooms=self._rooms,
+                starts=self._starts,
+            )
+        return self._pools[key]
+
+    def _class(self, memory_mb: int) -> int:
+        """The slot size for a run: one for all where each run's limit can be set, else the next of a few."""
+        most = self.settings.most.memory_mb or _CLASSES_MB[-1]
+        if os.geteuid() == 0 and cgroups.version():
+            return most
+        return next((size for size in _CLASSES_MB if size >= memory_mb), most)
+
+    def _losses(self) -> int:
+        return sum(pool.losses for pool in self._pools.values())
+
+    # --- how it is -------------------------------------------------------------------------------------------------
+
+    async def status(self, probe: bool = False) -> dict[str, Any]:
+        """JSON-ready. With `probe` a program is really run, whatever is warm."""
+        found: dict[str, Any] = {}
+        if probe:
+            found = await self._probe()
+        pools = {f"{image}/{size}" if size else image: pool.status() for (image, size), pool in self._pools.items()}
+        ready = self._known.is_set() and any(pool.ready for pool in self._pools.values())
+        problem = self._reason()
+        sample = next((pool.sample for pool in self._pools.values() if pool.sample is not None), None)
+        images = {}
+        if self._launcher is not None:
+            for image in sorted({name for language in self.registry for name in language.images}):
+                images[image] = await self._launcher.image_id(image)
+        return {
+            "ready": ready,
+            "reason": None if ready else problem or "the first slot is still starting",
+            "problem": problem,
+            "launcher": self._launcher.name if self._launcher is not None else None,
+            "runtime": self.settings.runtime,
+            "rooms": self._rooms,
+            "images": images,
+            "languages": self.registry.as_dict(),
+            "limits": _plain(self.settings.limits),
+            "most": _plain(self.settings.most),
+            "enforced": sample.enforced if sample is not None else {},
+            "missing": sample.missing if sample is not None else {},
+            "cgroups": cgroups.version(),
+            "slots": pools,
+            "waiting": self._waiting,
+            "waiting_cpu": self._tokens.waiting,
+            "runs": dict(self._runs),
+            **found,
+        }
+
+    async def _probe(self) -> dict[str, Any]:
+        job = Job(program=Program(language="python", code=b"print('room')"), cases=[Case()], patience_s=20.0)
+        try:
+            async with aclosing(self.run(job)) as events:
+                async for event in events:
+                    if isinstance(event, CaseResult):
+                        good = event.program.status == "ok" and event.program.stdout == b"room\n"
+                        why = event.program.message or event.program.stderr.decode("utf-8", "replace")[:500]
+                        return {"probe": {"ok": good, "reason": None if good else f"{event.program.status}: {why}"}}
+        except HostError as error:
+            return {"probe": {"ok": False, "reason": error.message}}
+        return {"probe": {"ok": False, "reason": "the room said nothing"}}
+
+
+def _at(event: CaseResult, first: int) -> CaseResult:
+    return CaseResult(index=event.index + first, program=event.program, partner=event.partner) if first else event
+
+
+def _killed(error: SlotLost) -> Report:
+    return Report(status="runtime_error", flags=("killed_sandbox",), message=error.message)
+
+
+def _report(told: dict[str, Any], body: bytes, slot: Slot) -> Report:
+    """A report out of a frame. Raises KeyError, TypeError, ValueError or FrameError for what is none."""
+    limit, peak = told["limit"], told["peak_memory"]
+    return Report(
+        status=told["status"],
+        limit=None if limit is None else str(limit),
+        exit_code=told["exit_code"],
+        signal=told["signal"],
+        stdout=frames.view(body, told["stdout"]),
+        stderr=frames.view(body, told["stderr"]),
+        reply=frames.view(body, told["reply"]),
+        cpu_time=float(told["cpu_time"]),
+        wall_time=float(told["wall_time"]),
+        idle_time=float(told["idle_time"]),
+        peak_memory=None if peak is None else int(peak),
+        truncated=bool(told["truncated"]),
+        files={str(path): frames.view(body, place) for path, place in told["files"].items()},
+        enforced=slot.enforced,
+        flags=tuple(map(str, told["flags"])),
+        message=None if told["message"] is None else str(told["message"])[:2000],
+    )
+
+
+def _plain(limits: Limits) -> dict[str, float]:
+    return {name: getattr(limits, name) for name in Limits.__slots__ if getattr(limits, name) is not None}

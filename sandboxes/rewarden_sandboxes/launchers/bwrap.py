@@ -1,0 +1,212 @@
+"""Slots as bubblewrap processes, for machines without a container engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+from rewarden_sandboxes import rootfs
+from rewarden_sandboxes.agent import boot
+from rewarden_sandboxes.cgroups import Cgroup
+from rewarden_sandboxes.errors import NoRoom
+from rewarden_sandboxes.launchers.launcher import Lease
+from rewarden_sandboxes.settings import HostSettings
+
+_ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+}
+_WORDS = 4096
+
+_OVERLAY = """
+source=$1 none=$2 own=$3; shift 3
+mount -t overlay rewarden -o "ro,lowerdir=$source:$none" "$own" || mount --bind "$source" "$own" || exit 1
+exec "$@"
+"""
+"""Puts the root file system where this slot alone sees it; the mount dies with the slot's processes."""
+
+
+class BwrapLauncher:
+    """See the module."""
+
+    name = "bwrap"
+
+    def __init__(self, settings: HostSettings) -> None:
+        self._settings = settings
+
+    async def problem(self, image: str) -> str | None:
+        """See `Launcher.problem`."""
+        if shutil.which("bwrap") is None:
+            return "bubblewrap is not installed: apt-get install bubblewrap"
+        if self._settings.rootfs == "host":
+            return None if os.access("/usr/bin/python3", os.X_OK) else "this machine has no /usr/bin/python3"
+        if self._root(image) is None:
+            return (
+                f"no root file system in {self._settings.rootfs}; make one: rewarden sandbox-host build --rootfs, "
+                'or set sandbox.rootfs = "host" to use the machine\'s own /usr'
+            )
+        return None
+
+    async def image_id(self, image: str) -> str:
+        """See `Launcher.image_id`."""
+        root = self._root(image)
+        if root is None:
+            return "host" if self._settings.rootfs == "host" else ""
+        try:
+            return (root / rootfs.MARKER).read_text(encoding="utf-8", errors="replace").strip()[:200]
+        except OSError:  # made by somebody else
+            return str(root)
+
+    async def start(self, lease: Lease) -> BwrapPlace:
+        """See `Launcher.start`."""
+        problem = await self.problem(lease.image)
+        if problem is not None:
+            raise NoRoom(problem)
+        group = Cgroup.make(lease.name, lease.memory_mb, lease.processes)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._command(lease),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=_ENVIRONMENT,
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            if group is not None:
+                group.remove()
+            raise NoRoom(f"bubblewrap cannot be started: {error.strerror or error}") from None
+        return BwrapPlace(process, group)
+
+    def close(self) -> None:
+        """See `Launcher.close`."""
+
+    def _root(self, image: str) -> Path | None:
+        """One root file system may serve every image: the toolchains' has all languages."""
+        if self._settings.rootfs == "host":
+            return None
+        for name in (image, "toolchains"):
+            root = Path(self._settings.rootfs) / name
+            if (root / "usr/bin/python3").exists():
+                return root
+        return None
+
+    def _command(self, lease: Lease) -> list[str]:
+        root = self._root(lease.image)
+        source = str(root if root is not None else "/usr")
+        before: list[str] = []
+        if os.geteuid() == 0:
+            # Files that slots share carry locks and watches from one to the other: each slot gets inodes of its own.
+            own = lease.folder / "root"
+            for made in (own, lease.folder / "none"):
+                made.mkdir()
+            # As root the nested mounts are refused: the slot has a user of its own.
+            user = [f"--reuid={lease.uid}", f"--regid={lease.uid}", "--clear-groups"]
+            before = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _OVERLAY, "sh", source]
+            before += [str(lease.folder / "none"), str(own), "setpriv", *user]
+            source = str(own)
+        command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--hostname", "sandbox"]
+        if root is not None:
+            command += ["--ro-bind", source, "/"]
+        else:
+            # Nothing of the machine but its programs: no home, no data, no /etc with its secrets.
+            command += ["--ro-bind", source, "/usr"]
+            for name in ("bin", "sbin", "lib", "lib64", "lib32"):
+                path = Path("/") / name
+                if path.is_symlink():
+                    command += ["--symlink", os.readlink(path), str(path)]
+                elif path.is_dir():
+                    command += ["--ro-bind", str(path), str(path)]
+            for name in ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types"):
+                command += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+        command += [
+            "--dev",
+            "/dev",
+            "--proc",
+            "/proc",
+            "--tmpfs",
+            "/tmp",
+            "--tmpfs",
+            "/dev/shm",
+            "--mqueue",
+            "/dev/mqueue",
+        ]
+        command += ["--tmpfs", "/run", "--bind", str(lease.folder), os.path.dirname(boot.SOCKET)]
+        # /dev belongs to the slot's user here: read-only, or it would be a place to leave things for the next run.
+        command += ["--remount-ro", "/dev", "--remount-ro", "/run"]
+        if root is None:
+            command += ["--dir", "/var/tmp", "--dir", "/sys", "--remount-ro", "/"]
+        return [*before, *command, "python3", "-c", boot.source()]
+
+
+class BwrapPlace:
+    """A bubblewrap process and its cgroup, where there is one."""
+
+    def __init__(self, process: asyncio.subprocess.Process, group: Cgroup | None) -> None:
+        self._process = process
+        self._group = group
+        self._ended = False
+
+    async def counters(self) -> dict[str, int]:
+        """See `Place.counters`. Called when the supervisor has connected: all processes of the place are there."""
+        if self._group is None:
+            return {}
+        for pid in _family(self._process.pid):
+            try:
+                self._group.add(pid)
+            except OSError:
+                return {}
+        return self._group.counters()
+
+    async def end(self) -> None:
+        """See `Place.end`."""
+        if self._ended:
+            return
+        self._ended = True
+        family = _family(self._process.pid)
+        for pid in reversed(family):  # the supervisor's namespace dies with its init
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.communicate()
+        if self._group is not None:
+            for _ in range(50):
+                self._group.remove()
+                if not any(folder.exists() for folder in self._group.folders.values()):
+                    break
+                await asyncio.sleep(0.02)  # the kernel is still clearing the namespace away
+
+    async def last_words(self) -> str:
+        """See `Place.last_words`."""
+        assert self._process.stderr is not None
+        with contextlib.suppress(TimeoutError):
+            said = await asyncio.wait_for(self._process.stderr.read(_WORDS), 0.5)
+            text = said.decode("utf-8", "replace").strip()
+            if "setting up uid map" in text or "Operation not permitted" in text or "No permissions" in text:
+                text += " (user namespaces are restricted here: sysctl kernel.unprivileged_userns_clone, "
+                text += "kernel.apparmor_restrict_unprivileged_userns)"
+            return text or f"bubblewrap ended with {self._process.returncode}"
+        return "bubblewrap says nothing"
+
+
+def _family(pid: int) -> list[int]:
+    """A process and its descendants, parents first."""
+    found, pending = [], [pid]
+    while pending:
+        each = pending.pop()
+        found.append(each)
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{each}/task"):
+                children = Path(f"/proc/{each}/task/{task}/children").read_text(encoding="ascii")
+                pending.extend(map(int, children.split()))
+    return found

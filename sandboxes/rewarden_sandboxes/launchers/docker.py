@@ -1,0 +1,205 @@
+"""Slots as containers, through the Docker engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import docker
+import docker.errors
+import requests.exceptions
+
+from rewarden_sandboxes.agent import boot
+from rewarden_sandboxes.cgroups import Cgroup
+from rewarden_sandboxes.errors import NoRoom
+from rewarden_sandboxes.launchers.launcher import LABEL, Lease
+from rewarden_sandboxes.settings import HostSettings
+
+T = TypeVar("T")
+
+PROFILE = Path(__file__).with_name("seccomp.json")
+_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
+_THREADS = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_FAILURES = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
+
+
+class DockerLauncher:
+    """See the module. One client, in threads of its own: the SDK blocks."""
+
+    name = "docker"
+
+    def __init__(self, settings: HostSettings) -> None:
+        self._settings = settings
+        self._threads = ThreadPoolExecutor(4, thread_name_prefix="rewarden-docker")
+        self._client: docker.DockerClient | None = None
+        self._profile = json.dumps(json.loads(PROFILE.read_text(encoding="utf-8")), separators=(",", ":"))
+
+    async def problem(self, image: str) -> str | None:
+        """See `Launcher.problem`."""
+        try:
+            await self._call(lambda client: client.images.get(self._image(image)))
+        except docker.errors.ImageNotFound:
+            return f"the image {self._image(image)} is not there; make it: rewarden sandbox-host build"
+        except _FAILURES as error:
+            return _words(error)
+        return None
+
+    async def image_id(self, image: str) -> str:
+        """See `Launcher.image_id`."""
+        try:
+            found = await self._call(lambda client: client.images.get(self._image(image)))
+        except _FAILURES:
+            return ""
+        return str(found.id)
+
+    async def start(self, lease: Lease) -> DockerPlace:
+        """See `Launcher.start`."""
+        try:
+            number, pid = await self._call(lambda client: self._start(client, lease))
+        except docker.errors.ImageNotFound:
+            raise NoRoom(
+                f"the image {self._image(lease.image)} is not there; make it: rewarden sandbox-host build"
+            ) from None
+        except _FAILURES as error:
+            raise NoRoom(_words(error)) from None
+        return DockerPlace(self, number, pid)
+
+    def close(self) -> None:
+        """See `Launcher.close`."""
+        self._threads.shutdown(wait=True)
+        if self._client is not None:
+            self._client.close()
+
+    def _image(self, image: str) -> str:
+        return f"{self._settings.image_prefix}{image}:{self._settings.image_tag}"
+
+    def _start(self, client: docker.DockerClient, lease: Lease) -> tuple[str, int]:
+        settings = self._settings
+        security = ["no-new-privileges", f"seccomp={self._profile}"]
+        if settings.apparmor is not None:
+            security.append(f"apparmor={settings.apparmor}")
+        elif os.path.isdir("/sys/kernel/security/apparmor"):
+            # Docker's own profile denies mount, without which there is no room.
+            security.append("apparmor=unconfined")
+        host = client.api.create_host_config(
+            binds={str(lease.folder): {"bind": os.path.dirname(boot.SOCKET), "mode": "rw"}},
+            network_mode="none",
+            read_only=True,
+            tmpfs={"/tmp": "size=16m,nr_inodes=1024,mode=1777,nosuid,nodev,exec"},
+            shm_size="1m",
+            cap_drop=["ALL"],
+            security_opt=security,
+            mem_limit=f"{lease.memory_mb}m",
+            memswap_limit=f"{lease.memory_mb}m",
+            pids_limit=lease.processes,
+            nano_cpus=int(settings.cpus * 1e9),
+            log_config={"Type": "none"},
+            ipc_mode="private",
+            runtime=settings.runtime,
+            ulimits=[docker.types.Ulimit(name="core", soft=0, hard=0)],
+            # A host that was killed leaves nothing: its supervisors end when their socket does.
+            auto_remove=True,
+        )
+        # A room mounts a /proc of its own, which the kernel allows only where nothing of this one is covered. The
+        # SDK's high-level call cannot say so.
+        host["MaskedPaths"] = []
+        host["ReadonlyPaths"] = []
+        container = client.api.create_container(
+            self._image(lease.image),
+            command=["python3", "-c", boot.source()],
+            entrypoint="",
+            user=f"{lease.uid}:{lease.uid}",  # the user alone would leave group 0
+            environment={**_ENVIRONMENT, **_THREADS},
+            hostname="sandbox",
+            working_dir="/",
+            labels={LABEL: str(os.getpid())},
+            name=lease.name,
+            host_config=host,
+        )
+        number = str(container["Id"])
+        try:
+            client.api.start(number)
+            pid = int(client.api.inspect_container(number)["State"]["Pid"])
+        except BaseException:
+            with contextlib.suppress(*_FAILURES):
+                client.api.remove_container(number, force=True)
+            raise
+        return number, pid
+
+    async def _call(self, work: Callable[[docker.DockerClient], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._with_client, work)
+
+    def _with_client(self, work: Callable[[docker.DockerClient], T]) -> T:
+        client = self._client
+        if client is None:
+            client = docker.DockerClient.from_env(timeout=60, max_pool_size=8)
+            self._client = client
+        return work(client)
+
+
+class DockerPlace:
+    """A container."""
+
+    def __init__(self, launcher: DockerLauncher, number: str, pid: int) -> None:
+        self._launcher = launcher
+        self._number = number
+        self._pid = pid
+        self._ended = False
+
+    async def counters(self) -> dict[str, int]:
+        """See `Place.counters`."""
+        group = Cgroup.of(self._pid) if self._pid else None
+        # A container that shares our group, as in some nested engines, has no counters of its own.
+        if group is None or group == Cgroup.of(os.getpid()):
+            return {}
+        return group.counters()
+
+    async def end(self) -> None:
+        """See `Place.end`."""
+        if self._ended:
+            return
+        self._ended = True
+        for _ in range(3):
+            try:
+                await self._launcher._call(lambda client: client.api.remove_container(self._number, force=True, v=True))
+            except docker.errors.NotFound:
+                return
+            except _FAILURES:
+                await asyncio.sleep(1.0)  # the engine is away; `doctor --clean` finds it by its label
+            else:
+                return
+
+    async def last_words(self) -> str:
+        """See `Place.last_words`."""
+        try:
+            state = (await self._launcher._call(lambda client: client.api.inspect_container(self._number)))["State"]
+        except _FAILURES as error:
+            return _words(error)
+        if state.get("OOMKilled"):
+            return "the container ran out of memory"
+        return f"the container is {state.get('Status')}, exit code {state.get('ExitCode')} {state.get('Error') or ''}"
+
+
+def _words(error: Exception) -> str:
+    text = str(getattr(error, "explanation", None) or error)
+    if "No such file or directory" in text or "Connection refused" in text or "FileNotFoundError" in text:
+        return "no Docker engine answers; start it (systemctl start docker), or set sandbox.launcher to bwrap"
+    if "Permission denied" in text or "PermissionError" in text:
+        return "this user may not talk to the Docker engine; add it to the group docker"
+    if "no space left" in text.lower():
+        return f"the disk of the Docker engine is full; free some space (docker system prune): {text}"
+    if "resource temporarily unavailable" in text.lower():
+        return f"the machine is out of processes (pids); raise the limit or stop some: {text}"
+    return f"the Docker engine refuses: {text}"
+
+
+def leftovers(client: Any, alive: Callable[[int], bool]) -> list[Any]:
+    """Containers of ours whose host is dead."""
+    found = client.containers.list(all=True, filters={"label": LABEL})
+    return [each for each in found if not alive(int(each.labels.get(LABEL) or 0))]

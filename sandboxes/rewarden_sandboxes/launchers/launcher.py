@@ -1,0 +1,55 @@
+"""What a launcher is, and what it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+LABEL = "rewarden.sandbox"
+"""On every container of ours: `doctor --clean` finds by it what a killed host left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """What a slot is started with. name: unique on the machine. image: an image's short name. folder: on the host,
+    holds the socket. uid: its user and group. memory_mb, processes: of the whole slot, with what is warm in it.
+    """
+
+    name: str
+    image: str
+    folder: Path
+    uid: int
+    memory_mb: int
+    processes: int
+
+
+class Place(Protocol):
+    """A started slot, as its launcher knows it."""
+
+    async def counters(self) -> dict[str, int]:
+        """Open descriptors of the place's cgroup counters, by name; the caller closes them. Empty where none."""
+
+    async def end(self) -> None:
+        """Kill all that lives there and remove what was made for it. Never raises; twice is once."""
+
+    async def last_words(self) -> str:
+        """What the place said before it died, for an error's text."""
+
+
+class Launcher(Protocol):
+    """Starts slots."""
+
+    name: str
+
+    async def problem(self, image: str) -> str | None:
+        """Why no slot of this image can be started, with what mends it; None where one can."""
+
+    async def start(self, lease: Lease) -> Place:
+        """Start a slot, which will connect to `lease.folder/host.sock`. Raises NoRoom."""
+
+    async def image_id(self, image: str) -> str:
+        """What an image really is: changes when it does. Empty where it is not there."""
+
+    def close(self) -> None:
+        """Let go of what the launcher holds."""

@@ -1,0 +1,244 @@
+"""The slots of one image: started, lent, taken back, replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import time
+from collections import deque
+from pathlib import Path
+
+from rewarden_sandboxes.errors import HostError, NoRoom
+from rewarden_sandboxes.launchers.launcher import Launcher, Lease
+from rewarden_sandboxes.settings import HostSettings
+from rewarden_sandboxes.slot import Slot
+
+_BACK_OFF_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_HOPELESS = 3
+"""Failed starts in a row, with no slot alive, after which whoever waits is told."""
+_IDLE_S = 300.0
+_SLOT_TASKS = 64
+_WARM_MB = 768
+"""What the zygotes of all tiers may hold beside the runs."""
+
+
+class Pool:
+    """See the module. `memory_mb`: what one run may have at most here; `warm`: slots that are held ready always."""
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        settings: HostSettings,
+        image: str,
+        folder: Path,
+        *,
+        memory_mb: int,
+        warm: int,
+        tiers: tuple[str, ...],
+        rooms: bool,
+        starts: asyncio.Semaphore,
+    ) -> None:
+        self.image = image
+        self.problem: str | None = None
+        self.losses = 0
+        self._launcher = launcher
+        self._settings = settings
+        self._folder = folder
+        self._memory_mb = memory_mb
+        self._warm = warm
+        self._tiers = tiers
+        self._rooms = rooms
+        self._starts = starts
+        self._idle: list[Slot] = []
+        self._all: set[Slot] = set()
+        self._waiting: deque[asyncio.Future[Slot]] = deque()
+        self._starting = 0
+        self._failures = 0
+        self._retry_at = 0.0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    # --- lending ---------------------------------------------------------------------------------------------------
+
+    async def acquire(self, tiers: frozenset[str], patience_s: float) -> Slot:
+        """An idle slot, preferably one that is warm for these tiers. Raises NoRoom."""
+        self._sweep()
+        if self._idle:
+            place = next((n for n in reversed(range(len(self._idle))) if tiers <= self._idle[n].tiers), -1)
+            return self._idle.pop(place)
+        if self._hopeless and time.monotonic() < self._retry_at:
+            raise NoRoom(self.problem or "no slot can be started")
+        future: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        self._grow()
+        taken = False
+        try:
+            async with asyncio.timeout(patience_s):
+                slot = await future
+                taken = True
+            return slot
+        except TimeoutError:
+            raise NoRoom(
+                self.problem or f"all {len(self._all)} slots of {self.image!r} were busy for {patience_s:g} s"
+            ) from None
+        finally:
+            if not future.done():
+                future.cancel()
+            elif not taken and not future.cancelled() and future.exception() is None:
+                self.release(future.result())  # handed over in the moment in which nobody wanted it any more
+            with contextlib.suppress(ValueError):
+                self._waiting.remove(future)
+
+    def release(self, slot: Slot) -> None:
+        """Take a slot back. One that is lost, worn or without rooms is replaced."""
+        if slot.lost:
+            self.losses += 1
+        if self._closed or slot.gone or not self._rooms or slot.runs >= self._settings.runs:
+            self.discard(slot)
+            return
+        self._offer(slot)
+
+    def discard(self, slot: Slot) -> None:
+        """End a slot; another is started where it is needed."""
+        self._all.discard(slot)
+        with contextlib.suppress(ValueError):
+            self._idle.remove(slot)
+        self._begin(slot.close())
+        self._grow()
+
+    def _offer(self, slot: Slot) -> None:
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(slot)
+                return
+        self._idle.append(slot)
+
+    # --- growing ---------------------------------------------------------------------------------------------------
+
+    def warm_up(self) -> None:
+        """Start what is held ready always."""
+        self._grow()
+
+    def _grow(self) -> None:
+        if self._closed:
+            return
+        wanted = max(self._warm, len(self._all) - len(self._idle) + len(self._waiting))
+        for _ in range(min(wanted, self._settings.slots) - len(self._all) - self._starting):
+            self._starting += 1
+            self._begin(self._start())
+
+    async def _start(self) -> None:
+        slot: Slot | None = None
+        try:
+            async with self._starts:
+                slot = await Slot.start(self._launcher, self._lease(), [], self._rooms)
+        except HostError as error:
+            self.problem = error.message
+            self._failures += 1
+            wait = _BACK_OFF_S[min(self._failures, len(_BACK_OFF_S)) - 1]
+            self._retry_at = time.monotonic() + wait
+            if self._hopeless:
+                self._refuse(error.message)
+            await asyncio.sleep(wait)
+        finally:
+            self._starting -= 1
+        if slot is None:
+            if self._waiting or self._warm > len(self._all):
+                self._grow()
+            return
+        self.problem = None
+        self._failures = 0
+        self._all.add(slot)
+        if self._closed:
+            self.discard(slot)
+            return
+        if not self._waiting:
+            await self._prepare(slot)
+        if slot.gone:
+            self.discard(slot)
+        else:
+            self._offer(slot)
+
+    async def _prepare(self, slot: Slot) -> None:
+        """Warm the tiers that most programs want, while nobody waits for the slot."""
+        for tier in self._tiers:
+            if self._waiting:
+                return
+            with contextlib.suppress(HostError):
+                await slot.warm(tier)
+
+    @property
+    def _hopeless(self) -> bool:
+        return self._failures >= _HOPELESS and not self._all
+
+    def _refuse(self, message: str) -> None:
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_exception(NoRoom(message))
+
+    def _lease(self) -> Lease:
+        number = Slot.next_number()
+        name = f"rewarden-{os.getpid()}-{secrets.token_hex(3)}-{number}"
+        return Lease(
+            name=name,
+            image=self.image,
+            folder=self._folder / str(number),
+            uid=self._settings.uid + number % 10_000,
+            memory_mb=self._memory_mb + _WARM_MB,
+            processes=(self._settings.most.processes or 512) * 2 + _SLOT_TASKS,
+        )
+
+    def tend(self) -> None:
+        """Called now and then: slots that died while idle are replaced, those that nobody needs are ended."""
+        self._sweep()
+        now = time.monotonic()
+        for slot in list(self._idle):
+            if len(self._all) > self._warm and now - slot.used > _IDLE_S:
+                self.discard(slot)
+        self._grow()
+
+    def _sweep(self) -> None:
+        for slot in [slot for slot in self._idle if slot.gone]:
+            self.losses += 1
+            self.discard(slot)
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    def status(self) -> dict[str, object]:
+        """JSON-ready."""
+        return {
+            "slots": len(self._all),
+            "idle": len(self._idle),
+            "starting": self._starting,
+            "waiting": len(self._waiting),
+            "lost": self.losses,
+            "problem": self.problem,
+        }
+
+    @property
+    def ready(self) -> bool:
+        """Whether a slot is there."""
+        return bool(self._all)
+
+    @property
+    def sample(self) -> Slot | None:
+        """Any slot, to ask what is enforced in it."""
+        return next(iter(self._all), None)
+
+    async def close(self) -> None:
+        """End every slot, those in use as well."""
+        self._closed = True
+        self._refuse("the sandbox host stops")
+        for slot in list(self._all):
+            self.discard(slot)
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _begin(self, work: object) -> None:
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)  # type: ignore[arg-type]
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,91 @@
+"""What a killed host left behind, and its removal. For `rewarden doctor --clean`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import stat
+import tempfile
+from pathlib import Path
+
+import docker
+import docker.errors
+import requests.exceptions
+
+from rewarden_sandboxes import cgroups
+from rewarden_sandboxes.host import OWNER
+from rewarden_sandboxes.launchers.docker import leftovers as containers
+
+_GROUP = re.compile(r"rewarden-(\d+)-")
+
+
+def clean(folder: Path | None = None) -> list[str]:
+    """Remove the containers, socket folders and cgroups of hosts that are dead; says what was removed, and what
+    could not be. `folder`: where hosts put their sockets, the temporary folder by default.
+    """
+    return [*_clean_containers(), *_clean_groups(), *_clean_folders(folder or Path(tempfile.gettempdir()))]
+
+
+def _clean_containers() -> list[str]:
+    said = []
+    try:
+        client = docker.DockerClient.from_env(timeout=30)
+    except (docker.errors.DockerException, requests.exceptions.RequestException):
+        return []  # no engine, no containers
+    with contextlib.closing(client):
+        try:
+            for container in containers(client, alive):
+                container.remove(force=True, v=True)
+                said.append(f"removed the container {container.name}")
+        except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+            said.append(f"the Docker engine refuses: {error}")
+    return said
+
+
+def _clean_groups() -> list[str]:
+    said = []
+    for group in cgroups.leftovers():
+        owner = _GROUP.match(group.name)
+        if owner is None or alive(int(owner.group(1))):
+            continue
+        with contextlib.suppress(OSError, ValueError):
+            for pid in (group / "cgroup.procs").read_text(encoding="ascii").split():
+                os.kill(int(pid), signal.SIGKILL)
+                said.append(f"killed the process {pid} of {group.name}")
+        try:
+            group.rmdir()
+        except OSError as error:
+            said.append(f"the cgroup {group} cannot be removed: {error.strerror}")
+        else:
+            said.append(f"removed the cgroup {group}")
+    return said
+
+
+def _clean_folders(base: Path) -> list[str]:
+    said = []
+    for path in sorted(base.glob("rewarden-slots-*")):
+        # The folder of temporary files is everybody's: only what a host of this user made is removed.
+        about = path.lstat()
+        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
+            continue
+        try:
+            owner = int((path / OWNER).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            continue
+        if alive(owner):
+            continue
+        shutil.rmtree(path, ignore_errors=True)
+        said.append(f"removed the folder {path}")
+    return said
+
+
+def alive(pid: int) -> bool:
+    """Whether a process of that number lives that may be a host: numbers are used again by others."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"python" in command or b"rewarden" in command

@@ -1,0 +1,156 @@
+"""A job made ready for a slot: language rows looked up, limits settled, the image and the warm tiers chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from rewarden_sandboxes.agent import frames
+from rewarden_sandboxes.errors import BadJob
+from rewarden_sandboxes.job import Job, Limits, Program
+from rewarden_sandboxes.languages import Language, Registry, UnknownLanguage
+from rewarden_sandboxes.settings import HostSettings
+
+_LIMITS = tuple(field.name for field in fields(Limits))
+_SCIENTIFIC = (b"scipy", b"pandas", b"sympy", b"networkx")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """What goes to a slot. `pace_s`: seconds in which each result must come; `memory_mb`: of the largest run."""
+
+    header: dict[str, Any]
+    body: frames.Body
+    image: str
+    tiers: frozenset[str]
+    pace_s: float
+    memory_mb: int
+    languages: tuple[str, ...]
+
+
+class Resolver:
+    """See the module."""
+
+    def __init__(self, registry: Registry, settings: HostSettings) -> None:
+        self._registry = registry
+        self._settings = settings
+        self._defaults = settings.limits
+
+    def ready(self, job: Job, first: int = 0) -> Ready:
+        """The job from its case number `first` on. Raises BadJob."""
+        body = frames.Body()
+        program = self._language(job.program, "program")
+        partner = self._language(job.partner, "partner") if job.partner is not None else None
+        image = _image(program, partner)
+        header: dict[str, Any] = {"op": "job", "join": job.join, "collect": list(job.collect) or None}
+        header["program"] = self._part(job.program, program, job, body)
+        if job.partner is not None and partner is not None:
+            header["partner"] = self._part(job.partner, partner, job, body)
+            request = job.cases[0].partner_request if job.cases else b""
+            header["partner"]["tier"] = _tier(job.partner, request)
+        cases: list[dict[str, Any]] = []
+        most_s = memory = 0.0
+        for index, case in enumerate(job.cases[first:], first):
+            limits = self._limits(f"cases[{index}].limits", case.limits, job.program.limits, program.limits)
+            told = _case(case.stdin, case.request, case.files, case.args, limits, body)
+            seconds = limits["cpu_s"] + limits["wall_s"]
+            memory = max(memory, limits["memory_mb"])
+            if job.partner is not None and partner is not None:
+                others = self._limits("partner.limits", job.partner.limits, partner.limits)
+                told["partner"] = _case(
+                    case.partner_stdin, case.partner_request, case.partner_files, case.partner_args, others, body
+                )
+                seconds += others["cpu_s"]
+                memory = max(memory, limits["memory_mb"] + others["memory_mb"])
+            cases.append(told)
+            most_s = max(most_s, seconds)
+        header["cases"] = cases
+        for part in (header["program"], header.get("partner")):
+            if part is not None and part.get("compile"):
+                limits = part["compile_limits"]
+                most_s = max(most_s, limits["cpu_s"] + limits["wall_s"])
+                memory = max(memory, limits["memory_mb"])
+        tiers = frozenset(part["tier"] for part in (header["program"], header.get("partner")) if part is not None)
+        # Twice the wall time at which the supervisor gives up a run, which may be run twice, and its own work beside.
+        return Ready(
+            header=header,
+            body=body,
+            image=image,
+            tiers=tiers,
+            pace_s=2 * (4 * most_s + 10) + 60,
+            memory_mb=int(memory),
+            languages=tuple(language.name for language in (program, partner) if language is not None),
+        )
+
+    def _language(self, program: Program, where: str) -> Language:
+        try:
+            language = self._registry.get(program.language)
+        except UnknownLanguage as error:
+            raise BadJob(f"{where}.language", str(error)) from None
+        if program.mode != "script" and not language.python:
+            raise BadJob(
+                f"{where}.mode", f"the mode {program.mode!r} is Python's; {language.name!r} knows 'script' only"
+            )
+        return language
+
+    def _part(self, program: Program, language: Language, job: Job, body: frames.Body) -> dict[str, Any]:
+        return {
+            "file": language.file,
+            "code": body.add(program.code),
+            "files": {path: body.add(data) for path, data in program.files.items()},
+            "args": list(program.args),
+            "mode": program.mode,
+            "python": language.python,
+            "run": list(language.run),
+            "compile": list(language.compile) or None,
+            "compile_limits": self._limits("compile_limits", job.compile_limits, language.compile_limits),
+            "tier": _tier(program, b"") if language.python else "bare",
+        }
+
+    def _limits(self, where: str, *layers: Limits) -> dict[str, float]:
+        """The first that says something wins. Raises BadJob for more than this host gives."""
+        settled: dict[str, float] = {}
+        for name in _LIMITS:
+            value = next(
+                (got for layer in (*layers, self._defaults) if (got := getattr(layer, name)) is not None), None
+            )
+            most = getattr(self._settings.most, name)
+            assert value is not None
+            if most is not None and value > most:
+                raise BadJob(f"{where}.{name}", f"{value:g} is more than this host gives, {most:g} (sandbox.most)")
+            settled[name] = value
+        return settled
+
+
+def _case(
+    stdin: bytes, request: bytes, files: Mapping[str, bytes], args: Any, limits: dict[str, float], body: frames.Body
+) -> dict[str, Any]:
+    return {
+        "stdin": body.add(stdin),
+        "request": body.add(request),
+        "files": {path: body.add(data) for path, data in files.items()},
+        "args": list(args),
+        "limits": limits,
+    }
+
+
+def _image(program: Language, partner: Language | None) -> str:
+    """The first image that has both."""
+    images = [name for name in program.images if partner is None or name in partner.images]
+    if not images:
+        assert partner is not None
+        raise BadJob("partner.language", f"no image has both {program.name!r} and {partner.name!r}")
+    return images[0]
+
+
+def _tier(program: Program, request: bytes) -> str:
+    """Which zygote has what this program imports. A wrong guess costs an import, nothing else."""
+    if program.mode == "tests" and b'"file"' in request:
+        return "pytest"
+    code = program.code
+    if b"import" not in code:
+        return "bare"
+    if any(name in code for name in _SCIENTIFIC):
+        return "scientific"
+    return "numpy" if b"numpy" in code else "bare"

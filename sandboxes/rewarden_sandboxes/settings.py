@@ -1,0 +1,67 @@
+"""What the sandbox host is told."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Literal
+
+from rewarden_sandboxes.job import Limits
+from rewarden_sandboxes.rootfs import default_folder
+
+ROOM_LIMITS = Limits(
+    cpu_s=10.0, wall_s=10.0, memory_mb=512, processes=64, output_bytes=16 * 1024**2, disk_mb=64, open_files=256
+)
+"""Of a run, where neither the job nor the language says otherwise."""
+
+MOST_LIMITS = Limits(
+    cpu_s=600.0, wall_s=600.0, memory_mb=4096, processes=512, output_bytes=64 * 1024**2, disk_mb=2048, open_files=4096
+)
+"""What a job may ask for at most."""
+
+
+def cores() -> int:
+    """CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def default_slots() -> int:
+    """Sleepers hold a slot without a CPU: there must be many more slots than cores."""
+    return max(8, 6 * cores())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSettings:
+    """Settings of a host.
+
+    launcher: `auto` takes docker where an engine answers and has the images, else bwrap, else refuses. slots: of one
+    image, at most. warm: that many are held ready, the others are started as they are needed. tokens: runs that may
+    use a CPU at the same time; one that idles gives its token back. runtime: the container engine's (`runc`, `runsc`;
+    None: the engine's own choice). apparmor: the profile's name; None: `unconfined` where AppArmor is active, because
+    Docker's own denies mount. image_prefix, image_tag: how the images are named. rootfs: folder with a root file
+    system for each image (bwrap); `host`: the machine's own /usr, read-only. uid: user and group number of the first
+    slot; each slot has its own. languages: a YAML file of further languages. limits, most: of one run by default, and
+    at most. queue: jobs that may wait; patience_s: how long one waits for a room. runs: after so many a slot is
+    replaced. cpus: cores that one slot may use at once. rooms: `no`: each run has a container to itself; `auto`: so
+    where namespaces cannot be had inside a slot. folder: where the slots' sockets lie; None: the temporary folder.
+    """
+
+    launcher: Literal["auto", "docker", "bwrap", "none"] = "auto"
+    slots: int = field(default_factory=default_slots)
+    warm: int = field(default_factory=cores)
+    tokens: int = field(default_factory=lambda: cores() + 1)
+    runtime: str | None = None
+    apparmor: str | None = None
+    image_prefix: str = "rewarden-sandbox-"
+    image_tag: str = "latest"
+    rootfs: str = field(default_factory=lambda: str(default_folder()))
+    uid: int = 200_000
+    languages: str | None = None
+    limits: Limits = ROOM_LIMITS
+    most: Limits = MOST_LIMITS
+    queue: int = 4096
+    patience_s: float = 60.0
+    runs: int = 5000
+    cpus: float = field(default_factory=lambda: float(min(2, cores())))
+    rooms: Literal["auto", "yes", "no"] = "auto"
+    folder: str | None = None

@@ -1,0 +1,275 @@
+"""One slot, as the host sees it: a place with a supervisor in it, and the socket between."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import socket
+import stat
+import time
+from collections.abc import AsyncGenerator, Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rewarden_sandboxes.agent import boot, frames
+from rewarden_sandboxes.errors import HostError, NoRoom
+from rewarden_sandboxes.launchers.launcher import Launcher, Lease, Place
+
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/tmp",
+    "TMPDIR": "/tmp",
+    "LANG": "C.UTF-8",
+    "USER": "runner",
+    "LOGNAME": "runner",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+"""What every program finds in its environment. Nothing of the host's."""
+
+START_S = 30.0
+"""Seconds within which a slot must be ready."""
+
+_STOP_S = 5.0
+_INODES = 8192
+
+
+class SlotLost(HostError):
+    """The slot went away, missed its deadline, or said what no supervisor says."""
+
+
+class Slot:
+    """A warm slot. One job at a time; made by `start`."""
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, lease: Lease, place: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.lease = lease
+        self.place = place
+        self.tiers: frozenset[str] = frozenset()
+        self.missing: dict[str, list[str]] = {}
+        self.enforced: dict[str, str] = {}
+        self.runs = 0
+        self.lost = False
+        self.used = time.monotonic()
+        self._reader = reader
+        self._writer = writer
+
+    @property
+    def image(self) -> str:
+        """The short name of its image."""
+        return self.lease.image
+
+    @classmethod
+    async def start(cls, launcher: Launcher, lease: Lease, tiers: list[str], rooms: bool = True) -> Slot:
+        """A slot that is ready for its first job. Raises NoRoom."""
+        folder = lease.folder
+        os.mkdir(folder, 0o711)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        place: Place | None = None
+        slot: Slot | None = None
+        try:
+            path = folder / os.path.basename(boot.SOCKET)
+            listener.bind(str(path))
+            # The slot's user may connect and nobody may look around; the socket is gone before the first job.
+            os.chmod(path, 0o666)
+            listener.listen(1)
+            listener.setblocking(False)
+            place = await launcher.start(lease)
+            channel = await _accept(listener, place)
+            path.unlink()
+            with contextlib.suppress(OSError):
+                os.chmod(folder, stat.S_IRUSR | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+            await _greet(channel, place, tiers, rooms)
+            reader, writer = await asyncio.open_connection(sock=channel, limit=4 * 1024**2)
+            slot = cls(lease, place, reader, writer)
+            header, _ = await asyncio.wait_for(slot._receive(), START_S)
+            slot._greeted(header)
+            return slot
+        except (TimeoutError, OSError, HostError, frames.FrameError, asyncio.IncompleteReadError) as error:
+            words = "" if place is None else await place.last_words()
+            if slot is not None:
+                await slot.close()
+            elif place is not None:
+                await place.end()
+            shutil.rmtree(folder, ignore_errors=True)
+            text = error.message if isinstance(error, HostError) else f"{type(error).__name__}: {error}"
+            raise NoRoom(f"a slot of {lease.image!r} does not start: {text}{'; ' + words if words else ''}") from None
+        except BaseException:
+            if slot is not None:
+                await slot.close()
+            elif place is not None:
+                await place.end()
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        finally:
+            listener.close()
+
+    def _greeted(self, header: dict[str, Any]) -> None:
+        if header.get("ev") == "broken":
+            raise NoRoom(str(header.get("message")))
+        if header.get("ev") != "ready":
+            raise SlotLost("the supervisor does not say that it is ready")
+        self.tiers = frozenset(map(str, header["tiers"]))
+        self.missing = header["missing"]
+        self.enforced = header["enforced"]
+
+    async def run(
+        self, job: dict[str, Any], body: frames.Body, pace: Callable[[int], float], resting: Callable[[bool], None]
+    ) -> AsyncGenerator[tuple[dict[str, Any], bytes], None]:
+        """Do a job; yields the supervisor's frames as they come, without the last.
+
+        `pace(n)`: seconds within which the n-th frame must come. `resting`: told when the run begins to idle, and when
+        it ends to. Closing the iterator early stops the job. Raises SlotLost; the slot is then no good any more.
+        """
+        ended = False
+        self.used = time.monotonic()
+        try:
+            for part in frames.pack(job, body):
+                self._writer.write(part)
+            await self._writer.drain()
+            told = 0
+            while True:
+                try:
+                    header, data = await asyncio.wait_for(self._receive(), pace(told))
+                except TimeoutError:
+                    raise SlotLost("the slot missed its deadline") from None
+                event = header.get("ev")
+                if event == "end":
+                    ended = True
+                    return
+                if event in ("idle", "busy"):
+                    resting(event == "idle")
+                    continue
+                if event not in ("case", "compile", "broken", "warm"):
+                    raise SlotLost("the supervisor says what none says")
+                told += 1
+                if event == "warm":
+                    self.tiers = frozenset(map(str, header["tiers"]))
+                    continue
+                yield header, data
+        except (OSError, asyncio.IncompleteReadError, frames.FrameError) as error:
+            self.lost = True
+            raise SlotLost(f"the slot is gone ({type(error).__name__})") from None
+        except SlotLost:
+            self.lost = True
+            raise
+        finally:
+            self.runs += 1
+            self.used = time.monotonic()
+            if not ended and not self.lost:
+                await self._stop()
+
+    async def warm(self, tier: str) -> None:
+        """Start the zygote of a tier. Raises SlotLost."""
+        async with contextlib.aclosing(
+            self.run({"op": "warm", "tier": tier}, frames.Body(), _warming, _ignored)
+        ) as all_:
+            async for _ in all_:
+                pass
+
+    async def _stop(self) -> None:
+        """End a job that nobody wants any more."""
+        try:
+            for part in frames.pack({"op": "stop"}):
+                self._writer.write(part)
+            while True:
+                header, _ = await asyncio.wait_for(self._receive(), _STOP_S)
+                if header.get("ev") == "end":
+                    return
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, HostError, frames.FrameError):
+            self.lost = True
+        except asyncio.CancelledError:
+            self.lost = True
+            raise
+
+    async def close(self) -> None:
+        """Kill all that lives in the slot."""
+        self.lost = True
+        self._writer.close()
+        await self.place.end()
+        shutil.rmtree(self.lease.folder, ignore_errors=True)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the supervisor hung up while nobody was asking it."""
+        return self.lost or self._reader.at_eof()
+
+    async def _receive(self) -> tuple[dict[str, Any], bytes]:
+        prefix = await self._reader.readexactly(frames.PREFIX.size)
+        head, size = frames.PREFIX.unpack(prefix)
+        frames.check(head, size)
+        try:
+            header = json.loads(await self._reader.readexactly(head))
+        except ValueError:
+            raise SlotLost("the supervisor does not speak JSON") from None
+        if not isinstance(header, dict):
+            raise SlotLost("a frame's header must be an object")
+        return header, await self._reader.readexactly(size)
+
+    @classmethod
+    def next_number(cls) -> int:
+        """A number for a new slot."""
+        return next(cls._numbers)
+
+
+def _warming(_: int) -> float:
+    return 60.0
+
+
+def _ignored(_: bool) -> None:
+    pass
+
+
+async def _accept(listener: socket.socket, place: Place) -> socket.socket:
+    loop = asyncio.get_running_loop()
+    try:
+        channel, _ = await asyncio.wait_for(loop.sock_accept(listener), START_S)
+    except TimeoutError:
+        raise NoRoom("its supervisor does not connect") from None
+    return channel
+
+
+async def _greet(channel: socket.socket, place: Place, tiers: list[str], rooms: bool) -> None:
+    """The agent's sources, then hello with the counters' descriptors."""
+    loop = asyncio.get_running_loop()
+    text = agent_sources()
+    await loop.sock_sendall(channel, len(text).to_bytes(4, "big") + text)
+    # The supervisor answers nothing until hello, so that its processes can be put into their cgroup before.
+    counters = await place.counters()
+    try:
+        hello = {
+            "counters": list(counters),
+            "tiers": tiers,
+            "env": ENVIRONMENT,
+            "inodes": _INODES,
+            "rooms": rooms,
+        }
+        channel.setblocking(True)
+        channel.settimeout(START_S)
+        socket.send_fds(channel, [json.dumps(hello).encode()], list(counters.values()))
+    finally:
+        for number in counters.values():
+            os.close(number)
+        channel.setblocking(False)
+
+
+@lru_cache(maxsize=1)
+def agent_sources() -> bytes:
+    """The agent's modules, as its boot text reads them."""
+    folder = Path(boot.__file__).parent
+    return json.dumps(
+        [
+            (name, (folder / f"{name}.py").read_text(encoding="utf-8"))
+            for name in boot.MODULES
+            if (folder / f"{name}.py").exists()
+        ]
+    ).encode()

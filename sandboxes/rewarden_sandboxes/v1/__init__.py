@@ -1,0 +1,1 @@
+"""Stubs of `protos/rewarden_sandbox/v1`, written by `protos/generate.sh`; not to be edited."""
