@@ -15,6 +15,7 @@ from rewarden_sandboxes.codec import event_from_message, job_to_message
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, NoRoom
 from rewarden_sandboxes.job import Job, JobEvent
 from rewarden_sandboxes.service import ERROR_METADATA, MOST_BYTES
+from rewarden_sandboxes.tls import Tls
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
 
@@ -37,9 +38,14 @@ _ENVELOPE = 1024**2
 class HostClient:
     """A client of the host at `unix:PATH` or `HOST:PORT`. Used on the loop where it was made; any number of calls."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, tls: Tls | None = None) -> None:
+        """Opens nothing yet. Raises HostError for files of `tls` that cannot be read."""
         self.address = address
-        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._channel = (
+            grpc.aio.insecure_channel(address, options=_OPTIONS)
+            if tls is None
+            else grpc.aio.secure_channel(address, tls.of_server(), options=_OPTIONS)
+        )
         self._stub = stubs.SandboxHostStub(self._channel)
 
     async def run(self, job: Job) -> AsyncGenerator[JobEvent, None]:
@@ -120,6 +126,8 @@ def _named(error: grpc.aio.AioRpcError) -> HostError:
                     return BadJob(str(told.get("path", "")), text)
                 case _:
                     return HostError(text)
-    if error.code() in (grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL, grpc.StatusCode.RESOURCE_EXHAUSTED):
+    if error.code() is grpc.StatusCode.UNKNOWN:
+        return HostError("a defect of the sandbox host; its log has more")  # the text may quote a program
+    if error.code() in (grpc.StatusCode.INTERNAL, grpc.StatusCode.RESOURCE_EXHAUSTED):
         return HostError(text)  # it answers, but not as it should: to ask again would not help
     return HostLost(f"the sandbox host cannot be reached, or went away: {text}")

@@ -26,7 +26,7 @@ from rewarden_sandboxes.launchers.launcher import Launcher
 from rewarden_sandboxes.pool import Pool
 from rewarden_sandboxes.resolve import Ready, Resolver
 from rewarden_sandboxes.settings import HostSettings
-from rewarden_sandboxes.slot import Slot, SlotLost
+from rewarden_sandboxes.slot import Slot, SlotBroken, SlotLost, words_of
 from rewarden_sandboxes.tokens import Token, Tokens
 
 OWNER = "owner"
@@ -37,6 +37,7 @@ FIRST_IMAGE = "python"
 
 _CLASSES_MB = (512, 1024, 2048, 4096)
 _TEND_S = 2.0
+_OTHERS_S = 0.3
 
 
 class Host:
@@ -55,6 +56,7 @@ class Host:
         self._folder: Path | None = None
         self._rooms = settings.rooms != "no"
         self._known = asyncio.Event()
+        self._any_size = os.geteuid() == 0 and cgroups.version() > 0
         self._waiting = 0
         self._runs: Counter[str] = Counter()
         self._tending: asyncio.Task[None] | None = None
@@ -65,19 +67,33 @@ class Host:
 
     async def start(self) -> None:
         """Choose the launcher and begin to warm slots. Where none works the host answers, and refuses with words."""
+        await self._choose()
+        self._tending = asyncio.get_running_loop().create_task(self._tend())
+
+    def _make_folder(self) -> None:
+        if self._folder is not None:
+            return
         base = self.settings.folder
         if base is not None:
             Path(base).mkdir(parents=True, exist_ok=True)
         # Its name is seen from inside (/proc/net/unix), so it tells nothing of the host.
-        self._folder = Path(tempfile.mkdtemp(prefix="rewarden-slots-", dir=base))
-        (self._folder / OWNER).write_text(str(os.getpid()), encoding="ascii")
-        self._folder.chmod(0o711)  # slots' users pass through, and list nothing
-        await self._choose()
-        self._tending = asyncio.get_running_loop().create_task(self._tend())
+        folder = Path(tempfile.mkdtemp(prefix="rewarden-slots-", dir=base))
+        try:
+            (folder / OWNER).write_text(str(os.getpid()), encoding="ascii")
+            folder.chmod(0o711)  # slots' users pass through, and list nothing
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        self._folder = folder
 
     async def _choose(self) -> None:
         problems = []
         wanted = self.settings.launcher
+        try:
+            self._make_folder()
+        except OSError as error:
+            self._problem = f"no folder for the slots' sockets: {words_of(error)}"
+            return
         if wanted == "none":
             self._problem = 'the sandbox is switched off (sandbox.launcher = "none")'
             return
@@ -188,17 +204,18 @@ class Host:
             return
         done = 0
         attempts = 0
+        losses = self._losses()
         compiled = False
         while True:
-            ready = self._resolver.ready(job, done)
-            losses = self._losses()
+            first = done
+            ready = self._resolver.ready(job, first)
             try:
                 async with aclosing(self._attempt(ready, job)) as events:
                     async for event in events:
                         if isinstance(event, CaseResult):
-                            event = _at(event, done)
+                            event = _at(event, first)
                             done = event.index + 1
-                            attempts = 0
+                            attempts, losses = 0, self._losses()
                         elif compiled and event.report.status == "ok":
                             continue
                         else:
@@ -209,12 +226,17 @@ class Host:
                 attempts += 1
                 if attempts < 2:
                     continue
-                if self._losses() - losses > 1 or done >= len(job.cases):
+                # Whatever else killed slots has killed others in the same moments.
+                await asyncio.sleep(_OTHERS_S)
+                for pool in self._pools.values():
+                    pool.tend()
+                others = self._losses() - losses - attempts
+                if isinstance(error, SlotBroken) or others > 0 or done >= len(job.cases):
                     raise NoRoom(f"two slots were lost: {error.message}") from None
                 # Both slots died of this run alone, and no other slot did: dying must not pay.
                 yield CaseResult(index=done, program=_killed(error), partner=None)
                 done += 1
-                attempts = 0
+                attempts, losses = 0, self._losses()
                 if done >= len(job.cases):
                     return
 
@@ -284,7 +306,7 @@ class Host:
     def _event(self, header: dict[str, Any], body: bytes, slot: Slot, ready: Ready) -> JobEvent:
         if header["ev"] == "broken":
             slot.lost = True
-            raise NoRoom(f"a room could not be made: {header.get('message')}")
+            raise SlotBroken(f"a room could not be made: {header.get('message')}")
         try:
             if header["ev"] == "compile":
                 report = _report(header["report"], body, slot)
@@ -319,7 +341,7 @@ class Host:
     def _class(self, memory_mb: int) -> int:
         """The slot size for a run: one for all where each run's limit can be set, else the next of a few."""
         most = self.settings.most.memory_mb or _CLASSES_MB[-1]
-        if os.geteuid() == 0 and cgroups.version():
+        if self._any_size:
             return most
         return next((size for size in _CLASSES_MB if size >= memory_mb), most)
 

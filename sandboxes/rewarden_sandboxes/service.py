@@ -21,6 +21,7 @@ import grpc.aio
 from rewarden_sandboxes.checks import check_job
 from rewarden_sandboxes.codec import event_to_message, job_from_message
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, NoRoom
+from rewarden_sandboxes.tls import Tls, is_local
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
 
@@ -81,8 +82,13 @@ async def _abort(context: grpc.aio.ServicerContext, error: HostError) -> NoRetur
     raise AssertionError("abort always raises")
 
 
-def make_server(host: Host, address: str) -> grpc.aio.Server:
-    """A server bound to its address, not started. Raises HostError when it cannot listen there."""
+def make_server(host: Host, address: str, tls: Tls | None = None) -> grpc.aio.Server:
+    """A server bound to its address, not started. Raises HostError when it cannot listen there, or must not."""
+    if tls is None and not is_local(address):
+        # Attack: whoever reaches an open port would run programs here, and read what others' programs are sent.
+        raise HostError(
+            f"{address} can be reached from other machines: that needs TLS (--tls-cert, --tls-key, --tls-ca)"
+        )
     server = grpc.aio.server(
         options=[
             ("grpc.max_receive_message_length", MOST_BYTES),
@@ -93,13 +99,16 @@ def make_server(host: Host, address: str) -> grpc.aio.Server:
     )
     stubs.add_SandboxHostServicer_to_server(SandboxService(host), server)
     try:
-        server.add_insecure_port(address)
+        if tls is None:
+            server.add_insecure_port(address)
+        else:
+            server.add_secure_port(address, tls.of_host())
     except RuntimeError:
         raise HostError(f"the sandbox host cannot listen at {address}") from None
     return server
 
 
-async def serve(host: Host, address: str, *, tied: bool = False) -> None:
+async def serve(host: Host, address: str, *, tied: bool = False, tls: Tls | None = None) -> None:
     """Serve a host at `unix:PATH` or `HOST:PORT` until SIGTERM or SIGINT; then end it, and leave nothing behind.
 
     One line on standard output says when it answers. tied: it also ends when standard input does, which is how it
@@ -114,7 +123,7 @@ async def serve(host: Host, address: str, *, tied: bool = False) -> None:
     path = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
     if path is not None:
         _remove_stale(path)
-    server = make_server(host, address)
+    server = make_server(host, address, tls)
     try:
         await host.start()
         await server.start()

@@ -65,3 +65,17 @@ class HostSettings:
     cpus: float = field(default_factory=lambda: float(min(2, cores())))
     rooms: Literal["auto", "yes", "no"] = "auto"
     folder: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError naming the setting and what it may be."""
+        for name, known in (("launcher", ("auto", "docker", "bwrap", "none")), ("rooms", ("auto", "yes", "no"))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+        for name in ("slots", "warm", "tokens", "queue", "runs", "uid"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name} must be a whole number above 0, not {value!r}")
+        for name in ("patience_s", "cpus"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
+                raise ValueError(f"{name} must be a number above 0, not {value!r}")

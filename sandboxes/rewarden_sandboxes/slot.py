@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import itertools
 import json
 import os
@@ -46,6 +47,10 @@ class SlotLost(HostError):
     """The slot went away, missed its deadline, or said what no supervisor says."""
 
 
+class SlotBroken(SlotLost):
+    """The slot can make no room any more; the run has not begun."""
+
+
 class Slot:
     """A warm slot. One job at a time; made by `start`."""
 
@@ -72,11 +77,12 @@ class Slot:
     async def start(cls, launcher: Launcher, lease: Lease, tiers: list[str], rooms: bool = True) -> Slot:
         """A slot that is ready for its first job. Raises NoRoom."""
         folder = lease.folder
-        os.mkdir(folder, 0o711)
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener: socket.socket | None = None
         place: Place | None = None
         slot: Slot | None = None
         try:
+            os.mkdir(folder, 0o711)
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             path = folder / os.path.basename(boot.SOCKET)
             listener.bind(str(path))
             # The slot's user may connect and nobody may look around; the socket is gone before the first job.
@@ -101,7 +107,7 @@ class Slot:
             elif place is not None:
                 await place.end()
             shutil.rmtree(folder, ignore_errors=True)
-            text = error.message if isinstance(error, HostError) else f"{type(error).__name__}: {error}"
+            text = error.message if isinstance(error, HostError) else words_of(error)
             raise NoRoom(f"a slot of {lease.image!r} does not start: {text}{'; ' + words if words else ''}") from None
         except BaseException:
             if slot is not None:
@@ -111,7 +117,8 @@ class Slot:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         finally:
-            listener.close()
+            if listener is not None:
+                listener.close()
 
     def _greeted(self, header: dict[str, Any]) -> None:
         if header.get("ev") == "broken":
@@ -133,13 +140,13 @@ class Slot:
         ended = False
         self.used = time.monotonic()
         try:
-            for part in frames.pack(job, body):
-                self._writer.write(part)
+            self._writer.writelines(frames.pack(job, body))
             await self._writer.drain()
             told = 0
             while True:
                 try:
-                    header, data = await asyncio.wait_for(self._receive(), pace(told))
+                    async with asyncio.timeout(pace(told)):
+                        header, data = await self._receive()
                 except TimeoutError:
                     raise SlotLost("the slot missed its deadline") from None
                 event = header.get("ev")
@@ -207,18 +214,31 @@ class Slot:
         prefix = await self._reader.readexactly(frames.PREFIX.size)
         head, size = frames.PREFIX.unpack(prefix)
         frames.check(head, size)
+        data = await self._reader.readexactly(head + size)
         try:
-            header = json.loads(await self._reader.readexactly(head))
+            header = json.loads(data[:head])
         except ValueError:
             raise SlotLost("the supervisor does not speak JSON") from None
         if not isinstance(header, dict):
             raise SlotLost("a frame's header must be an object")
-        return header, await self._reader.readexactly(size)
+        return header, data[head:]
 
     @classmethod
     def next_number(cls) -> int:
         """A number for a new slot."""
         return next(cls._numbers)
+
+
+def words_of(error: Exception) -> str:
+    """An error of the system's, with what mends it."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk is full: {error}; free some space, or set sandbox.folder to another place"
+    if number in (errno.EMFILE, errno.ENFILE):
+        return f"there are no descriptors left: {error}; raise the limit (ulimit -n)"
+    if number == errno.EAGAIN:
+        return f"there are no processes left: {error}; raise the limit (ulimit -u, pids.max)"
+    return f"{type(error).__name__}: {error}"
 
 
 def _warming(_: int) -> float:

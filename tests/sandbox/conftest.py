@@ -9,24 +9,8 @@ import pytest
 
 from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import Case, CaseResult, CompileResult, Job, Limits, Program, Report
-from rewarden_sandboxes.launchers.bwrap import BwrapLauncher
-from rewarden_sandboxes.launchers.docker import DockerLauncher
 from rewarden_sandboxes.settings import HostSettings
-
-LAUNCHERS = ("docker", "bwrap")
-
-
-async def problem_of(name: str) -> str | None:
-    """Why this machine cannot have slots of that launcher, or None."""
-    launcher = (DockerLauncher if name == "docker" else BwrapLauncher)(HostSettings())
-    try:
-        for image in ("python", "toolchains"):
-            problem = await launcher.problem(image)
-            if problem is not None:
-                return problem
-        return None
-    finally:
-        launcher.close()
+from tests.programs import problem_of
 
 
 async def started(name: str, **settings: object) -> AsyncIterator[Host]:

@@ -14,7 +14,8 @@ from rewarden_sandboxes.errors import BadJob, NoRoom
 from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import Case, CaseResult, CompileResult, Job, Limits, Program
 from rewarden_sandboxes.settings import HostSettings
-from tests.sandbox.conftest import LAUNCHERS, events_of, run, started
+from tests.programs import LAUNCHERS
+from tests.sandbox.conftest import events_of, run, started
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.asyncio(loop_scope="module")]
 
@@ -107,6 +108,7 @@ async def test_every_language_reads_and_writes(host: Host, language: str, code: 
     cases = [Case(stdin=b"%d\n" % n) for n in (1, 21)]
     events = await events_of(host, Job(program=Program(language=language, code=code.encode()), cases=cases))
     results = [event for event in events if isinstance(event, CaseResult)]
+    assert [result.index for result in results] == [0, 1]
     assert [result.program.stdout for result in results] == [b"2\n", b"42\n"]
     compilations = [event for event in events if isinstance(event, CompileResult)]
     assert len(compilations) == (1 if language in ("c", "cpp") else 0)  # once, not for each case
@@ -124,6 +126,7 @@ async def test_a_case_sees_nothing_of_the_case_before(host: Host) -> None:
     code = b"import os\nprint(sorted(os.listdir('.')), os.path.exists('/tmp/x'), os.path.exists('/dev/shm/x'))\n"
     code += b"for p in ('x', '/tmp/x', '/dev/shm/x'): open(p, 'w').write('x')"
     events = await events_of(host, Job(program=Program(language="python", code=code), cases=[Case()] * 3))
+    assert [event.index for event in events if isinstance(event, CaseResult)] == [0, 1, 2]
     outputs = {event.program.stdout for event in events if isinstance(event, CaseResult)}
     assert outputs == {b"['main.py'] False False\n"}
 

@@ -10,6 +10,7 @@ import collections
 import datetime
 import decimal
 import fractions
+import gc
 import importlib
 import json
 import math
@@ -60,7 +61,8 @@ class Lost(Exception):
 
 def encode(value: Any, outward: Outward | None = None) -> Tagged:
     """The tagged form of a plain value; exact types only. Raises Uncrossable."""
-    return _Writer(outward).value(value, 0)
+    with _Uncollected():
+        return _Writer(outward).value(value, 0)
 
 
 def _int_text(value: int) -> str:
@@ -242,8 +244,22 @@ def _dtype_name(dtype: Any, type_name: str) -> str:
     return name
 
 
+class _Uncollected:
+    """While a tree of small objects is built: the garbage collector would take nine tenths of the time, for nothing."""
+
+    def __enter__(self) -> None:
+        self.was_on = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *fault: object) -> None:
+        if self.was_on:
+            gc.enable()
+
+
 def crosses(kind: type) -> bool:
     """Whether values of exactly this type cross, if what they hold does."""
+    if (kind.__module__, kind.__name__) == ("numpy", "ndarray"):
+        return True
     return kind in _WRITERS or kind in (type(None), bool, int, str, float)
 
 
@@ -253,7 +269,8 @@ def crosses(kind: type) -> bool:
 def decode(tagged: Tagged, inward: Inward | None = None) -> Any:
     """The plain value of a tagged form, which may be hostile. Raises BadFrame, and nothing else."""
     try:
-        return _Reader(inward).value(tagged, 0)
+        with _Uncollected():
+            return _Reader(inward).value(tagged, 0)
     except BadFrame:
         raise
     except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError) as fault:
@@ -267,7 +284,7 @@ _DECIMAL = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?(?:[Ee][+-]?[0-9]{1,6})?|Infinit
 
 
 def _int(text: Any, digits: int = MAX_DIGITS) -> int:
-    if type(text) is not str or len(text) > digits + 1 or not _INT.match(text):
+    if type(text) is not str or len(text) - text.startswith("-") > digits or not _INT.match(text):
         raise BadFrame("not an integer")
     return int(text, 16)  # linear in base 16; base 10 is quadratic
 
@@ -530,7 +547,8 @@ def from_json(body: bytes) -> Any:
     if len(body) > MAX_BYTES:
         raise BadFrame("too long")
     try:
-        return _READ.decode(body.decode("utf-8"))
+        with _Uncollected():
+            return _READ.decode(body.decode("utf-8"))
     except (ValueError, RecursionError, MemoryError):
         raise BadFrame("not JSON") from None
 

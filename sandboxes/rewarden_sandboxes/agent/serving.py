@@ -6,6 +6,7 @@ leaves is values, and the other room (`standin`) trusts them with nothing.
 
 from __future__ import annotations
 
+import _thread
 import builtins
 import contextlib
 import io
@@ -13,7 +14,6 @@ import linecache
 import operator
 import os
 import sys
-import threading
 import traceback
 import types
 from collections.abc import Callable
@@ -88,7 +88,7 @@ class Server:
         self.channel = channel
         self.things: list[Any] = [module]  # kept alive: a number stands for one object for ever
         self.numbers: dict[int, int] = {id(module): 0}
-        self.thread = threading.get_ident()
+        self.thread = _thread.get_ident()
 
     def run(self) -> None:
         """Answers until the other room closes the channel."""
@@ -246,7 +246,7 @@ class Server:
 
     def ask(self, number: int, args: Any, kwargs: dict[str, Any]) -> Any:
         """Calls a function of the tests' room, answering its questions meanwhile."""
-        if threading.get_ident() != self.thread:
+        if _thread.get_ident() != self.thread:
             raise RuntimeError("a function of the tests can be called from the main thread only")
         self.channel.send(
             {

@@ -16,16 +16,39 @@ import unittest.case
 from typing import Any
 
 from rewarden_sandboxes.agent import serving, standin
+from rewarden_sandboxes.agent.bodies import load_runner
+from rewarden_sandboxes.agent.names import Source
 
 _CONFIGURATION = ("conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+
+
+_JUDGES = (
+    "_pytest.outcomes",
+    "_pytest.python",
+    "_pytest.python_api",
+    "_pytest.runner",
+    "builtins",
+    "json",
+    "math",
+    "numpy",
+    "numpy.testing",
+    "operator",
+    "pandas.testing",
+    "pytest",
+    "rewarden_sandboxes.agent.border",
+    "rewarden_sandboxes.agent.serving",
+    "rewarden_sandboxes.agent.shared",
+    "rewarden_sandboxes.agent.standin",
+    "unittest.case",
+)
+"""Modules by which tests compare, and by which we judge them."""
 
 
 class Machinery:
     """What judges: its functions and files as they were before the candidate's code ran."""
 
     def __init__(self) -> None:
-        names = ("builtins", "unittest.case", "pytest", "_pytest.runner", "_pytest.outcomes", "_pytest.python")
-        self.places: list[tuple[str, Any]] = [(name, sys.modules[name]) for name in names if name in sys.modules]
+        self.places: list[tuple[str, Any]] = [(name, sys.modules[name]) for name in _JUDGES if name in sys.modules]
         self.places += [("TestCase", unittest.TestCase), ("TestResult", unittest.TestResult)]
         if "_pytest.python" in sys.modules:
             self.places.append(("Function", sys.modules["_pytest.python"].Function))
@@ -36,9 +59,8 @@ class Machinery:
         """What is no longer as it was, for a person to read."""
         for (name, place), before in zip(self.places, self.before):  # noqa: B905 - strict= is too new
             now = vars(place)
-            for key in [*before, *now]:
-                # Python itself writes docstrings and warnings' memory there.
-                if not key.startswith("__warning") and now.get(key, self) is not before.get(key, self):
+            for key, value in before.items():
+                if now.get(key, self) is not value:
                     return f"{name}.{key}"
         for name, content in self._files().items():
             if self.files[name] != content:
@@ -70,7 +92,7 @@ class Names(dict):  # type: ignore[type-arg]
         return vars(self.module)[name]
 
     def entry(self) -> Any:
-        """See `standin.Names.entry`."""
+        """See `names.Names.entry`."""
         name, _, method = str(self.entry_point).replace("()", "").partition(".")
         found = getattr(self.module, name)
         return getattr(found() if isinstance(found, type) else found, method) if method else found
@@ -81,12 +103,12 @@ def judge(code: bytes, options: dict[str, Any]) -> dict[str, Any]:
     tests = options["tests"].encode("utf-8")
     path = standin.place(options)
     try:
-        source = standin.Source(tests, path)
+        source = Source(tests, path)
     except (SyntaxError, ValueError) as fault:
         line = getattr(fault, "lineno", None)
         return {"outcome": "error", "kind": "test_code", "who": "tests", "message": str(fault), "line": line}
     if options["kind"] == "file":
-        standin.load_runner()
+        load_runner()
     machinery = Machinery()
     try:
         module = serving.load(code)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import array
 import atexit
 import gc
+import io
 import os
 import signal
 import socket
@@ -100,9 +101,13 @@ def run_python(header: dict[str, Any], blobs: bytes) -> int:
     code = _part(blobs, header["code"])
     sys.argv = list(header["argv"])
     sys.path.insert(0, room.BOX)
-    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
-        errors = "backslashreplace" if number == 2 else "surrogateescape"
-        stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
+    # Why a program died must not be lost in a buffer when it does.
+    unbuffered = open(2, "wb", buffering=0, closefd=False)  # noqa: SIM115
+    for name, stream in (
+        ("stdin", open(0, encoding="utf-8", errors="surrogateescape", closefd=False)),  # noqa: SIM115
+        ("stdout", open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)),  # noqa: SIM115
+        ("stderr", io.TextIOWrapper(unbuffered, encoding="utf-8", errors="backslashreplace", write_through=True)),
+    ):
         setattr(sys, name, stream)
         setattr(sys, "__" + name + "__", stream)
     if "numpy.random" in sys.modules:

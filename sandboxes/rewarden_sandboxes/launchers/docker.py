@@ -120,6 +120,8 @@ class DockerLauncher:
             working_dir="/",
             labels={LABEL: str(os.getpid())},
             name=lease.name,
+            # The first process of a namespace hears no other signal, and an engine that restarts would wait.
+            stop_signal="SIGKILL",
             host_config=host,
         )
         number = str(container["Id"])

@@ -1,0 +1,141 @@
+"""The names that test code sees: its own, then the built-in ones, then the candidate's."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import importlib.util
+import linecache
+import sys
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from rewarden_sandboxes.agent import serving
+from rewarden_sandboxes.agent.faults import SHARED
+from rewarden_sandboxes.agent.link import Link
+from rewarden_sandboxes.agent.things import PRIVATE
+
+
+class StandInModule(types.ModuleType):
+    """What test code gets from `import solution`."""
+
+    def __init__(self, name: str, names: Names) -> None:
+        super().__init__(name)
+        self.__dict__["_rewarden_names"] = names
+
+    def __getattr__(self, name: str) -> Any:
+        names: Names = self.__dict__["_rewarden_names"]
+        if name == "__all__":
+            return names.wanted()
+        if name.startswith(PRIVATE):
+            raise AttributeError(name)
+        return names.link.attribute(0, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__"):  # the import system's own
+            return super().__setattr__(name, value)
+        link = self.__dict__["_rewarden_names"].link
+        link.fail("unsupported", f"a test changes {name!r} in the candidate's module: {SHARED}", "tests")
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
+
+
+_STANDARD: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset(serving.PLAIN_MODULES))
+
+
+class Source:
+    """Test code. Raises SyntaxError, ValueError."""
+
+    def __init__(self, code: bytes, path: str) -> None:
+        self.code = code
+        self.path = path
+        self.compiled = compile(code, path, "exec", dont_inherit=True)
+        self.lines = code.decode("utf-8", "replace").splitlines(True)
+        linecache.cache[path] = (len(code), None, self.lines, path)
+
+    def means_module(self, name: str) -> bool:
+        """Whether a name that the test code does not define is a standard module whose import it forgot: it only reads
+        attributes of it. `math.isclose` then means the module, whatever the candidate calls `math`."""
+        if name not in _STANDARD:
+            return False
+        nodes = list(ast.walk(ast.parse(self.code)))
+        owners = [id(node.value) for node in nodes if isinstance(node, ast.Attribute)]
+        return all(id(node) in owners for node in nodes if isinstance(node, ast.Name) and node.id == name)
+
+    def lacks(self) -> list[str]:
+        """The names that the test code uses and has not."""
+        used: set[str] = set()
+        bound = set(vars(builtins))
+        for node in ast.walk(ast.parse(self.code)):
+            if isinstance(node, ast.Name):
+                (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                bound.add(node.name)
+            elif isinstance(node, ast.arg):
+                bound.add(node.arg)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                bound.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        return sorted(name for name in used - bound if not self.means_module(name))
+
+
+class Names(dict):  # type: ignore[type-arg]
+    """The builtins of test code. Python looks here last, after locals, globals and the real builtins, so that nothing
+    of the candidate's can hide `len`, `isinstance` or a module that the tests import."""
+
+    def __init__(self, link: Link, source: Source, entry_point: str | None) -> None:
+        super().__init__(vars(builtins))
+        self.link = link
+        self.source = source
+        self.entry_point = entry_point
+
+    def __missing__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise KeyError(name)
+        if self.source.means_module(name):
+            self[name] = importlib.import_module(name)
+            return self[name]
+        if name == "candidate" and self.entry_point is not None:
+            return self.entry()
+        try:
+            value = self.link.attribute(0, name)
+        except AttributeError:
+            raise KeyError(name) from None
+        if isinstance(value, (types.FunctionType, type)):
+            self[name] = value
+        return value
+
+    def entry(self) -> Any:
+        """What `check(candidate)` is called with: `f`, or `Solution.f` for the method of a new `Solution()`."""
+        name, _, method = str(self.entry_point).replace("()", "").partition(".")
+        found = self.link.attribute(0, name)
+        if not method:
+            return found
+        return getattr(found() if isinstance(found, type) else found, method)
+
+    def wanted(self) -> list[str]:
+        """What `from solution import *` brings: names that the test code uses, has not, and the candidate has."""
+        found = []
+        for name in self.source.lacks():
+            try:
+                self.link.attribute(0, name)
+            except AttributeError:
+                continue
+            found.append(name)
+        return found
+
+
+def install(names: Names, modules: Iterable[str]) -> None:
+    """Puts stand-ins under the names by which test code imports the candidate, dotted ones with their parents."""
+    for name in modules:
+        parts = name.split(".")
+        for end in range(1, len(parts) + 1):
+            full = ".".join(parts[:end])
+            if not isinstance(sys.modules.get(full), StandInModule):
+                module = sys.modules[full] = StandInModule(full, names)
+                if end < len(parts):
+                    module.__path__ = []
+                if end > 1:
+                    sys.modules[".".join(parts[: end - 1])].__dict__[parts[end - 1]] = module
