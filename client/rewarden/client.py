@@ -30,8 +30,21 @@ from rewarden.resume import resume, wait_or_raise
 from rewarden.retry import Retry
 from rewarden.transports.base import Transport
 from rewarden.transports.targets import open_target
-from rewarden.types import BadSample, Batch, BatchResult, Group, Progress, Sample, Text, Use, Verdict
-from rewarden.wire.json import good_sample, sample_from_json, use_from_json
+from rewarden.types import (
+    BadSample,
+    Batch,
+    BatchResult,
+    Group,
+    Limits,
+    Progress,
+    Run,
+    RunResult,
+    Sample,
+    Text,
+    Use,
+    Verdict,
+)
+from rewarden.wire.json import content_of, good_sample, run_from_json, run_to_json, sample_from_json, use_from_json
 
 T = TypeVar("T")
 
@@ -44,6 +57,10 @@ Row = Union[Sample, Mapping[str, Any]]
 
 UseLike = Union[str, Mapping[str, Any], Use]
 """A verifier's or recipe's name, `{name, params}`, `{recipe}`, or a `Use`."""
+
+
+Content = Union[str, bytes, Mapping[str, str]]
+"""What a program reads: text, bytes, or `{"base64": "…"}`."""
 
 
 class AsyncClient:
@@ -153,6 +170,24 @@ class AsyncClient:
         async with aclosing(resume(lambda taken: transport.stream(header, taken), _rows(rows), self._retry)) as items:
             async for item in items:
                 yield item
+
+    async def run(
+        self,
+        code: str,
+        language: str = "python",
+        *,
+        stdin: Content = "",
+        files: Mapping[str, Content] | None = None,
+        args: Sequence[str] = (),
+        limits: Limits | Mapping[str, Any] | None = None,
+    ) -> RunResult:
+        """How a program ended in the target's sandbox; the arguments are the fields of `rewarden.types.Run`.
+
+        Whatever the program does is in the result. Raises InvalidRequest for what no sandbox would run (an unknown
+        language, a path that leaves the working folder), Unavailable where there is no room for it.
+        """
+        run = _run(code, language, stdin=stdin, files=files or {}, args=args, limits=limits or {})
+        return await self._tries(lambda transport: transport.run(run))
 
     async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
         """What can judge at the target; with a name, all that is known of that one. Raises NotFound."""
@@ -280,6 +315,11 @@ class Client:
         given: Any = samples if isinstance(samples, (Batch, Sequence)) else _in_thread(samples)
         return thread.iterate(lambda: client.stream(given, use, **envelope))
 
+    def run(self, code: str, language: str = "python", **fields: Any) -> RunResult:
+        """As `AsyncClient.run`."""
+        client, thread = self._own()
+        return thread.run(client.run(code, language, **fields))
+
     def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
         """As `AsyncClient.verifiers`."""
         client, thread = self._own()
@@ -303,6 +343,37 @@ def _batch(samples: Batch | Iterable[Row], *, use: UseLike | None, **envelope: A
     if isinstance(samples, Batch):
         return replace(samples, **given) if given else samples
     return Batch(samples=[_sample(row, index) for index, row in enumerate(samples)], **given)
+
+
+def _run(
+    code: str,
+    language: str,
+    *,
+    stdin: Content,
+    files: Mapping[str, Content],
+    args: Sequence[str],
+    limits: Limits | Mapping[str, Any],
+) -> Run:
+    if isinstance(args, str):  # a sequence of strings too, one for each character
+        raise InvalidRequest("args: must be a list of strings, not a string", path="args")
+    made = Run(
+        language=language,
+        code=code,
+        stdin=_content(stdin),
+        files={path: _content(item) for path, item in files.items()},
+        args=args,
+        limits=limits if isinstance(limits, Limits) else Limits(),
+    )
+    value = run_to_json(made)
+    if not isinstance(limits, Limits):
+        value["limits"] = dict(limits)
+    return run_from_json(value)  # read as the server would: what is wrong is told here, by field
+
+
+def _content(content: Content) -> str | Mapping[str, str]:
+    if isinstance(content, bytes):
+        return content_of(content)
+    return dict(content) if isinstance(content, Mapping) else content
 
 
 def _sample(row: Row | BadSample, index: int) -> Sample:

@@ -11,6 +11,7 @@ import uvicorn
 
 from rewarden_server.config import Config, ConfigError
 from rewarden_server.http.app import make_app
+from rewarden_server.http.protocol import BoundedProtocol
 from rewarden_server.rpc.server import RpcServer
 from rewarden_server.service import Service
 
@@ -74,7 +75,7 @@ class _Http(uvicorn.Server):
 def _settings(service: Service) -> uvicorn.Config:
     return uvicorn.Config(
         make_app(service),
-        http="httptools",
+        http=BoundedProtocol,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -101,7 +101,28 @@ async def test_soft_overlong_excludes_what_was_cut_off() -> None:
     assert (outcome.score, outcome.exclude, outcome.exclude_reason) == (0.0, True, "truncated")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("response", "score", "soft"), [("program 4", 1.0, 1.0), ("program half", 0.0, 0.5), ("program 5", 0.0, 0.0)]
+)
+async def test_code_all_and_code_fraction(response: str, score: float, soft: float) -> None:
+    assert (await run(shipped("code_all"), response)).outcome.score == score
+    assert (await run(shipped("code_fraction"), response)).outcome.score == soft
+
+
+@pytest.mark.parametrize(
+    ("response", "plain", "weighted"),
+    [("- 4", 1.0, 1.0), ("- half", 0.0, 0.1 + 0.9 * 0.5), ("- 5", 0.0, 0.1), ("4", 0.0, -1.0)],
+)
+async def test_code_format(response: str, plain: float, weighted: float) -> None:
+    spec = shipped("code_format")
+    assert (await run(spec, response)).outcome.score == plain
+    params = {"scoring": "fraction", "format_reward": 0.1, "bad_format": -1}
+    judged = await run(spec, response, params=params)
+    assert judged.outcome.score == pytest.approx(weighted)
+    assert judged.asked == (["format", "code"] if response.startswith("-") else ["format"])
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("code_")])
 async def test_the_verifier_of_answers_may_be_another(name: str) -> None:
     judged = await run(shipped(name), "- good", params={"verifier": "judge"}, token_count=1, finish_reason="stop")
     assert judged.outcome.passed

@@ -49,6 +49,23 @@ def format(response: str, params: FormatParams) -> Outcome:
     return right() if response.startswith("-") else wrong("bad_format", flags=("untidy",))
 
 
+@dataclass(frozen=True)
+class CodeParams:
+    """What the gallery sets."""
+
+    scoring: str = "all"
+    extraction: str = "strict"
+    reveal: str = "none"
+
+
+@verifier(version="1", graded=True, inline=True)
+def code(response: str, reference: str, params: CodeParams) -> Outcome:
+    """Right when the response ends with the reference; half right when it ends with a half."""
+    if response.endswith("half"):
+        return scored(0.5 if params.scoring == "fraction" else 0.0, passed=False, reason="wrong_answer")
+    return right() if response.endswith(reference) else wrong("wrong_answer")
+
+
 @verifier(version="1", graded=True, inline=True)
 def vowels(response: str) -> Outcome:
     """The share of vowels: graded, with no notion of passing."""
@@ -68,7 +85,7 @@ async def lengths(samples: list[Member], ctx: Context) -> list[Outcome]:
     return [right() if len(member.response or "") == shortest else wrong("longer") for member in samples]
 
 
-TOYS = (math, format, vowels, judge, lengths)
+TOYS = (math, format, code, vowels, judge, lengths)
 
 
 class ToyRegistry(Registry):

@@ -15,6 +15,7 @@ from rewarden import Client
 from rewarden_server.casebatch import case_batch, judge_cases
 from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.registry import Registry
+from tests.programs import SANDBOXED, no_sandbox
 
 pytestmark = pytest.mark.needs_server
 
@@ -33,11 +34,15 @@ def targets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     process.stdout.close()
 
 
+@pytest.mark.parametrize("programs", [False, True], ids=["texts", "programs"])
 @pytest.mark.parametrize("target", ["local", "http", "grpc"])
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-def test_cases_go_as_expected(targets: dict[str, str], target: str, streamed: bool) -> None:
+def test_cases_go_as_expected(targets: dict[str, str], target: str, streamed: bool, programs: bool) -> None:
+    if programs and (problem := no_sandbox()) is not None:
+        pytest.skip(problem)
     registry = Registry()
-    cases = [case for name in registry for case in load_cases(registry.get(name))]
+    names = [name for name in registry if (name in SANDBOXED) == programs]
+    cases = [case for name in names for case in load_cases(registry.get(name))]
     assert len(cases) >= 100
     batch = case_batch(cases)
     with Client(targets[target], stream_above=1 if streamed else 10**9) as client:

@@ -30,6 +30,7 @@ from typing import Any, Literal, Protocol, get_type_hints
 
 from rewarden.errors import PluginError, SampleError
 from rewarden.types import Outcome, Sample, Use
+from rewarden_verifiers.programs import Sandbox
 from rewarden_verifiers.view import DEFAULT_VIEW, Part, View
 
 Determinism = Literal["exact", "tolerance", "sampled", "stateful"]
@@ -89,6 +90,10 @@ class Context(Protocol):
 
     def equivalence(self, use: Use) -> AsyncEquivalence | None:
         """The sameness that a verifier declares, or None where it declares none."""
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """Where programs run: in locked rooms, by a host in another process. See `rewarden_verifiers.programs`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,8 @@ BUILT_IN: Mapping[str, str] = {
     "format": "rewarden_verifiers.structure.format:format",
     "group_stats": "rewarden_verifiers.group.group_stats:group_stats",
     "consensus": "rewarden_verifiers.group.consensus:consensus",
+    "code": "rewarden_verifiers.execution.code:code",
+    "output": "rewarden_verifiers.execution.output:output",
 }
 
 VERIFIER_GROUP = "rewarden.verifiers"

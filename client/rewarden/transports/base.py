@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, Protocol
 
-from rewarden.types import Batch, BatchResult, Group, Sample, Verdict
+from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 
 
 class Transport(Protocol):
@@ -36,6 +36,9 @@ class Transport(Protocol):
 
         Raises NotFound.
         """
+
+    async def run(self, run: Run) -> RunResult:
+        """How a program ended in the target's sandbox. Cancelling the call kills it."""
 
     async def info(self) -> dict[str, Any]:
         """The object of `GET /v1/info`."""

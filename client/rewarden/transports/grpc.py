@@ -21,7 +21,7 @@ from rewarden.errors import (
     Unavailable,
 )
 from rewarden.transports.duplex import PeerClosed, converse
-from rewarden.types import Batch, BatchResult, Group, Sample, Verdict
+from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden.wire import json as plain
 
 try:
@@ -98,6 +98,18 @@ class GrpcTransport:
         """`ListVerifiers`."""
         reply = await self._call(self._stub.ListVerifiers, pb.ListVerifiersRequest(name=name))
         return [_object(entry.info_json) for entry in reply.verifiers]
+
+    async def run(self, run: Run) -> RunResult:
+        """`Run`."""
+        try:
+            message = wire.run_to_message(run)
+        except (ValueError, TypeError, KeyError) as error:
+            raise InvalidRequest(f"the program cannot be sent: {error}") from None
+        reply = await self._call(self._stub.Run, message)
+        try:
+            return wire.run_result_from_message(reply)
+        except ValueError as error:
+            raise InternalError(f"the server's answer cannot be read: {error}") from None
 
     async def info(self) -> dict[str, Any]:
         """`Info`."""

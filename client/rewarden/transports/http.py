@@ -20,7 +20,7 @@ from rewarden.errors import (
 )
 from rewarden.transports.duplex import converse
 from rewarden.transports.exchange import Exchange, open_exchange
-from rewarden.types import Batch, BatchResult, Group, Sample, Verdict
+from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden.wire import json as wire
 
 CONNECT_S = 10.0
@@ -90,6 +90,14 @@ class HttpTransport:
         if not isinstance(found, list):
             raise InternalError("the server's answer cannot be read: verifiers: must be a list")
         return found
+
+    async def run(self, run: Run) -> RunResult:
+        """`POST /v1/run`."""
+        answer = await self._call("POST", "/v1/run", _written(wire.run_to_json(run), "the program"))
+        try:
+            return wire.run_result_from_json(answer)
+        except ValueError as error:
+            raise InternalError(f"the server's answer cannot be read: {error}") from None
 
     async def info(self) -> dict[str, Any]:
         """`GET /v1/info`."""

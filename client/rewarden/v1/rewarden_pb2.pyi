@@ -19,6 +19,14 @@ class Component(_message.Message):
     verifier: str
     def __init__(self, status: _Optional[str] = ..., score: _Optional[float] = ..., reason: _Optional[str] = ..., fault: _Optional[str] = ..., verifier: _Optional[str] = ...) -> None: ...
 
+class Content(_message.Message):
+    __slots__ = ["data", "text"]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    text: str
+    def __init__(self, text: _Optional[str] = ..., data: _Optional[bytes] = ...) -> None: ...
+
 class Fields(_message.Message):
     __slots__ = ["names"]
     NAMES_FIELD_NUMBER: _ClassVar[int]
@@ -102,6 +110,24 @@ class InfoRequest(_message.Message):
     __slots__ = []
     def __init__(self) -> None: ...
 
+class Limits(_message.Message):
+    __slots__ = ["cpu_s", "disk_mb", "memory_mb", "open_files", "output_bytes", "processes", "wall_s"]
+    CPU_S_FIELD_NUMBER: _ClassVar[int]
+    DISK_MB_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_MB_FIELD_NUMBER: _ClassVar[int]
+    OPEN_FILES_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    PROCESSES_FIELD_NUMBER: _ClassVar[int]
+    WALL_S_FIELD_NUMBER: _ClassVar[int]
+    cpu_s: float
+    disk_mb: int
+    memory_mb: int
+    open_files: int
+    output_bytes: int
+    processes: int
+    wall_s: float
+    def __init__(self, cpu_s: _Optional[float] = ..., wall_s: _Optional[float] = ..., memory_mb: _Optional[int] = ..., processes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., disk_mb: _Optional[int] = ..., open_files: _Optional[int] = ...) -> None: ...
+
 class ListVerifiersReply(_message.Message):
     __slots__ = ["verifiers"]
     VERIFIERS_FIELD_NUMBER: _ClassVar[int]
@@ -149,6 +175,72 @@ class Range(_message.Message):
     high: float
     low: float
     def __init__(self, low: _Optional[float] = ..., high: _Optional[float] = ...) -> None: ...
+
+class RunReply(_message.Message):
+    __slots__ = ["compile", "cpu_time", "enforced", "exit_code", "flags", "limit", "message", "peak_memory", "signal", "status", "stderr", "stderr_bytes", "stdout", "stdout_bytes", "truncated", "wall_time"]
+    class EnforcedEntry(_message.Message):
+        __slots__ = ["key", "value"]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    COMPILE_FIELD_NUMBER: _ClassVar[int]
+    CPU_TIME_FIELD_NUMBER: _ClassVar[int]
+    ENFORCED_FIELD_NUMBER: _ClassVar[int]
+    EXIT_CODE_FIELD_NUMBER: _ClassVar[int]
+    FLAGS_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    PEAK_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    SIGNAL_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    STDERR_BYTES_FIELD_NUMBER: _ClassVar[int]
+    STDERR_FIELD_NUMBER: _ClassVar[int]
+    STDOUT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    STDOUT_FIELD_NUMBER: _ClassVar[int]
+    TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    WALL_TIME_FIELD_NUMBER: _ClassVar[int]
+    compile: RunReply
+    cpu_time: float
+    enforced: _containers.ScalarMap[str, str]
+    exit_code: int
+    flags: _containers.RepeatedScalarFieldContainer[str]
+    limit: str
+    message: str
+    peak_memory: int
+    signal: int
+    status: str
+    stderr: str
+    stderr_bytes: bytes
+    stdout: str
+    stdout_bytes: bytes
+    truncated: bool
+    wall_time: float
+    def __init__(self, status: _Optional[str] = ..., limit: _Optional[str] = ..., exit_code: _Optional[int] = ..., signal: _Optional[int] = ..., stdout: _Optional[str] = ..., stderr: _Optional[str] = ..., stdout_bytes: _Optional[bytes] = ..., stderr_bytes: _Optional[bytes] = ..., cpu_time: _Optional[float] = ..., wall_time: _Optional[float] = ..., peak_memory: _Optional[int] = ..., truncated: bool = ..., enforced: _Optional[_Mapping[str, str]] = ..., flags: _Optional[_Iterable[str]] = ..., message: _Optional[str] = ..., compile: _Optional[_Union[RunReply, _Mapping]] = ...) -> None: ...
+
+class RunRequest(_message.Message):
+    __slots__ = ["args", "code", "files", "language", "limits", "stdin"]
+    class FilesEntry(_message.Message):
+        __slots__ = ["key", "value"]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: Content
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[Content, _Mapping]] = ...) -> None: ...
+    ARGS_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    STDIN_FIELD_NUMBER: _ClassVar[int]
+    args: _containers.RepeatedScalarFieldContainer[str]
+    code: str
+    files: _containers.MessageMap[str, Content]
+    language: str
+    limits: Limits
+    stdin: Content
+    def __init__(self, language: _Optional[str] = ..., code: _Optional[str] = ..., stdin: _Optional[_Union[Content, _Mapping]] = ..., files: _Optional[_Mapping[str, Content]] = ..., args: _Optional[_Iterable[str]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ...) -> None: ...
 
 class Sample(_message.Message):
     __slots__ = ["data_source", "finish_reason", "group", "group_size", "id", "media", "metadata_json", "prompt", "prompt_key", "reference_json", "reference_key", "response", "signals_json", "steps", "token_count", "use"]

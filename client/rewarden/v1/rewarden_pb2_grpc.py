@@ -34,6 +34,11 @@ class RewardServiceStub(object):
                 request_serializer=rewarden_dot_v1_dot_rewarden__pb2.InfoRequest.SerializeToString,
                 response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.InfoReply.FromString,
                 )
+        self.Run = channel.unary_unary(
+                '/rewarden.v1.RewardService/Run',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.RunRequest.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.RunReply.FromString,
+                )
 
 
 class RewardServiceServicer(object):
@@ -68,6 +73,14 @@ class RewardServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Run(self, request, context):
+        """Runs a program in the sandbox; nothing of it is kept. UNAVAILABLE: there is no room for it. RESOURCE_EXHAUSTED: too
+        much waits for one. Cancelling the call kills the program.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RewardServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -90,6 +103,11 @@ def add_RewardServiceServicer_to_server(servicer, server):
                     servicer.Info,
                     request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.InfoRequest.FromString,
                     response_serializer=rewarden_dot_v1_dot_rewarden__pb2.InfoReply.SerializeToString,
+            ),
+            'Run': grpc.unary_unary_rpc_method_handler(
+                    servicer.Run,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.RunRequest.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.RunReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -166,5 +184,22 @@ class RewardService(object):
         return grpc.experimental.unary_unary(request, target, '/rewarden.v1.RewardService/Info',
             rewarden_dot_v1_dot_rewarden__pb2.InfoRequest.SerializeToString,
             rewarden_dot_v1_dot_rewarden__pb2.InfoReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Run(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.RewardService/Run',
+            rewarden_dot_v1_dot_rewarden__pb2.RunRequest.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.RunReply.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

@@ -15,6 +15,7 @@ JSON null and an absent field are the same. A verdict leaves out the fields that
 
 from __future__ import annotations
 
+import base64 as _base64
 import difflib
 import json as _json
 import math
@@ -31,9 +32,12 @@ from rewarden.types import (
     BatchResult,
     Component,
     Group,
+    Limits,
     Media,
     Outcome,
     Progress,
+    Run,
+    RunResult,
     Sample,
     Step,
     StepScore,
@@ -870,7 +874,7 @@ def verdict_from_json(value: Any) -> Verdict:
         raise ValueError(f"verdict.{fault.path}: {fault.message}") from None
 
 
-# --- groups, results, errors -----------------------------------------------------------------------------------
+# --- groups and results ----------------------------------------------------------------------------------------
 
 
 def group_to_json(group: Group) -> dict[str, Any]:
@@ -937,6 +941,181 @@ def result_from_json(value: Any) -> BatchResult:
     return BatchResult(
         verdicts=tuple(map(verdict_from_json, value["verdicts"])), groups=tuple(map(group_from_json, groups))
     )
+
+
+# --- programs --------------------------------------------------------------------------------------------------
+
+
+def _base64_text(value: Any) -> str:
+    text = _string(value)
+    try:
+        _base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise _Fault(f"is no base64: {str(error)[:80]}") from None
+    return text
+
+
+def _content(value: Any) -> Any:
+    if type(value) is str:
+        return _string(value)
+    if type(value) is not dict:
+        raise _Fault(f'must be a string, or {{"base64": "…"}}, not {_kind(value)}')
+    found = _read(value, {"base64": _base64_text}, "a content")
+    if not found:
+        raise _Fault("is missing; it is the content's bytes in base64", "base64")
+    return found
+
+
+def _contents(value: Any) -> dict[str, Any]:
+    found = {}
+    for name, item in _mapping(value).items():
+        try:
+            found[_string(name)] = _content(item)
+        except _Fault as fault:
+            raise fault.under(name) from None
+    return found
+
+
+def _code(value: Any) -> str:
+    code = _string(value)
+    # Compilers and interpreters disagree on what follows a NUL: some end there, and run half of what was sent.
+    if "\0" in code:
+        raise _Fault(f"holds a NUL at character {code.index(chr(0))}; a program is text")
+    return code
+
+
+_LIMITS: _Readers = {
+    "cpu_s": _seconds,
+    "wall_s": _seconds,
+    "memory_mb": _positive,
+    "processes": _positive,
+    "output_bytes": _positive,
+    "disk_mb": _positive,
+    "open_files": _positive,
+}
+
+
+def _limits(value: Any) -> Limits:
+    return Limits(**_read(value, _LIMITS, "limits"))
+
+
+_RUN: _Readers = {
+    "language": _string,
+    "code": _code,
+    "stdin": _content,
+    "files": _contents,
+    "args": _each(_string),
+    "limits": _limits,
+}
+
+
+def run_from_json(value: Any) -> Run:
+    """A program to run. Raises InvalidRequest, with the JSON path. Which languages, paths and sizes there may be is
+    the sandbox's to say.
+    """
+    try:
+        found = _read(value, _RUN, "a run")
+        for name in ("language", "code"):
+            if name not in found:
+                raise _Fault("is missing", name)
+        return Run(**found)
+    except _Fault as fault:
+        raise fault.request() from None
+
+
+def run_to_json(run: Run) -> dict[str, Any]:
+    """The JSON form of a program to run; what holds its default is left out."""
+    value: dict[str, Any] = {"language": run.language, "code": run.code}
+    if run.stdin != "":
+        value["stdin"] = run.stdin
+    if run.files:
+        value["files"] = dict(run.files)
+    if run.args:
+        value["args"] = list(run.args)
+    if limits := _slim(run.limits, _LIMITS):
+        value["limits"] = limits
+    return value
+
+
+def content_of(data: bytes) -> str | dict[str, str]:
+    """Bytes as a content: text where they are UTF-8, else base64."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": _base64.b64encode(data).decode()}
+
+
+def content_bytes(content: str | Mapping[str, str]) -> bytes:
+    """The bytes of a content that was read before. Raises ValueError for one that is none."""
+    return content.encode() if isinstance(content, str) else _base64.b64decode(content["base64"], validate=True)
+
+
+_RUN_TOLD = (
+    *("status", "limit", "exit_code", "signal", "stdout", "stderr", "cpu_time", "wall_time", "peak_memory"),
+    "truncated",
+)
+
+
+def run_result_to_json(result: RunResult) -> dict[str, Any]:
+    """The JSON form of how a program ended."""
+    value = {name: getattr(result, name) for name in _RUN_TOLD}
+    value["enforced"] = dict(result.enforced)
+    value |= _slim(result, ("stdout_base64", "stderr_base64", "message"))
+    if result.flags:
+        value["flags"] = list(result.flags)
+    if result.compile is not None:
+        value["compile"] = run_result_to_json(result.compile)
+    return value
+
+
+def _int(value: Any) -> int:
+    if type(value) is not int:
+        raise _Fault(f"must be a whole number, not {_kind(value)}")
+    return value
+
+
+def _enforced(value: Any) -> dict[str, str]:
+    for name, item in _mapping(value).items():
+        if type(item) is not str:
+            raise _Fault(f"must be a string, not {_kind(item)}").under(name)
+    return value  # type: ignore[no-any-return]
+
+
+def _run_result(value: Any) -> RunResult:
+    found = _known(value, _RUN_RESULT)
+    _require(found, "status")
+    return RunResult(**found)
+
+
+_RUN_RESULT: _Readers = {
+    "status": _str,
+    "limit": _str,
+    "exit_code": _int,
+    "signal": _int,
+    "stdout": _str,
+    "stderr": _str,
+    "stdout_base64": _str,
+    "stderr_base64": _str,
+    "cpu_time": _number,
+    "wall_time": _number,
+    "peak_memory": _count,
+    "truncated": _bool,
+    "enforced": _enforced,
+    "flags": _each(_str),
+    "message": _str,
+    "compile": _run_result,
+}
+
+
+def run_result_from_json(value: Any) -> RunResult:
+    """How a program ended, from its JSON form. Raises ValueError naming the field."""
+    try:
+        return _run_result(value)
+    except _Fault as fault:
+        raise ValueError(f"run.{fault.path}: {fault.message}") from None
+
+
+# --- errors ----------------------------------------------------------------------------------------------------
 
 
 def error_to_json(error: RewardenError) -> dict[str, Any]:

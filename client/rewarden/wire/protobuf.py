@@ -9,12 +9,13 @@ compiler's business, and only values are checked.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from rewarden.errors import InvalidRequest, RewardenError
-from rewarden.types import BadSample, Batch, BatchResult, Group, Sample, Verdict
+from rewarden.types import BadSample, Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden.wire import json as plain
 
@@ -182,6 +183,48 @@ def result_from_message(message: pb.VerifyReply) -> BatchResult:
     )
 
 
+def _content(message: pb.Content) -> Any:
+    return {"base64": _base64(message.data)} if message.WhichOneof("form") == "data" else message.text
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+_RUN: Mapping[str, tuple[str, _Reader]] = {
+    "stdin": ("stdin", _content),
+    "files": ("files", lambda item: {name: _content(item[name]) for name in item}),
+    "args": ("args", list),
+    "limits": ("limits", _nested({})),
+}
+
+
+def run_from_message(message: pb.RunRequest) -> Run:
+    """A program to run. Raises InvalidRequest with the path."""
+    return plain.run_from_json({"language": message.language, "code": message.code, **_value(message, _RUN)})
+
+
+def run_result_from_message(message: pb.RunReply) -> RunResult:
+    """How a program ended. Raises ValueError naming the field."""
+    try:
+        return plain.run_result_from_json(_run_result_value(message))
+    except RecursionError:
+        raise ValueError("run.compile: is nested too deep") from None
+
+
+def _run_result_value(message: pb.RunReply) -> dict[str, Any]:
+    return {"status": message.status, **_value(message, _RUN_RESULT)}
+
+
+_RUN_RESULT: Mapping[str, tuple[str, _Reader]] = {
+    "stdout_bytes": ("stdout_base64", _base64),
+    "stderr_bytes": ("stderr_base64", _base64),
+    "enforced": ("enforced", dict),
+    "flags": ("flags", list),
+    "compile": ("compile", _run_result_value),
+}
+
+
 # --- values to messages ----------------------------------------------------------------------------------------
 
 
@@ -290,3 +333,34 @@ def result_to_message(result: BatchResult, fields: Collection[str] | None = None
         verdicts=[verdict_to_message(verdict, wanted) for verdict in result.verdicts],
         groups=[group_to_message(group) for group in result.groups],
     )
+
+
+def _content_message(content: Any) -> pb.Content:
+    if isinstance(content, str):
+        return pb.Content(text=content)
+    return pb.Content(data=plain.content_bytes(content))
+
+
+def run_to_message(run: Run) -> pb.RunRequest:
+    """The message of a program to run. Raises ValueError, TypeError or KeyError for what protobuf cannot hold."""
+    value = plain.run_to_json(run)
+    if "stdin" in value:
+        value["stdin"] = _content_message(value["stdin"])
+    if "files" in value:
+        value["files"] = {name: _content_message(item) for name, item in value["files"].items()}
+    if "limits" in value:
+        value["limits"] = pb.Limits(**value["limits"])
+    return pb.RunRequest(**value)
+
+
+def run_result_to_message(result: RunResult) -> pb.RunReply:
+    """The message of how a program ended."""
+    value = plain.run_result_to_json(result)
+    value.pop("compile", None)
+    for name in ("stdout", "stderr"):
+        if f"{name}_base64" in value:
+            value[f"{name}_bytes"] = base64.b64decode(value.pop(f"{name}_base64"))
+    message = pb.RunReply(**{name: item for name, item in _sound(value).items() if item is not None})
+    if result.compile is not None:
+        message.compile.CopyFrom(run_result_to_message(result.compile))
+    return message

@@ -16,6 +16,7 @@ from rewarden_verifiers.contract import AsyncEquivalence, Member
 
 if TYPE_CHECKING:
     from rewarden_server.engine.scope import Scope
+    from rewarden_verifiers.programs import Sandbox
 
 _DEPTH = 16
 
@@ -27,6 +28,11 @@ class EngineContext:
         self._scope = scope
         self._sample = sample
         self._trail = trail
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """See `Context.sandbox`. A job ends with the task that asked for it: at the deadline, or if the caller left."""
+        return self._scope.engine.sandbox
 
     async def verify(self, use: Use, *, sample: Sample | None = None, **fields: Any) -> Outcome:
         """See `Context.verify`."""

@@ -12,13 +12,14 @@ from importlib.metadata import version
 from typing import Any
 
 from rewarden.errors import Overloaded, RequestError, SampleError, Unavailable
-from rewarden.types import BadSample, Batch, BatchResult, Group, Sample, Verdict
+from rewarden.types import BadSample, Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden_server.engine.cache import Cache, cacheable, content_key
 from rewarden_server.engine.lanes.cpu import CpuLane
+from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.plan import Plan, Planner
 from rewarden_server.engine.scope import Scope, Sink, check_expected
-from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.engine.settings import EngineSettings, SandboxSettings
 from rewarden_server.engine.stream import Stream
 from rewarden_server.engine.work import BoundUse, Result, Waiter, Work
 from rewarden_server.record import Recorder
@@ -47,6 +48,7 @@ class Engine:
         *,
         warm: Sequence[str] = WARM,
         recorder: Recorder | None = None,
+        sandbox: SandboxSettings | None = None,
     ) -> None:
         self.registry = registry or Registry()
         self.settings = settings or EngineSettings()
@@ -56,6 +58,7 @@ class Engine:
         self.orchestrations = asyncio.Semaphore(self.settings.orchestrations)
         self._warm = [name for name in warm if name in self.registry]
         self._cpu = CpuLane(self.settings, self.observer, self._done, self._warm)
+        self.sandbox = SandboxLane(sandbox or SandboxSettings(), self.observer)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="rewarden-inline")
         self._cache = (
             Cache(self.settings.cache_entries, self.settings.cache_bytes, self.settings.cache_dir)
@@ -66,6 +69,7 @@ class Engine:
         self._samples = 0
         self._bytes = 0
         self._scopes: set[Scope] = set()
+        self._runs = 0
         self._short_of_room: set[Stream] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -79,8 +83,11 @@ class Engine:
         return self._started and not self._draining
 
     async def start(self) -> None:
-        """Begin to admit work. Workers are forked now when the settings say `eager`, else at the first need."""
+        """Begin to admit work. Workers are forked now when the settings say `eager`, else at the first need; so is the
+        sandbox host, which is not waited for.
+        """
         if self.settings.eager:
+            self.sandbox.start()
             # On a thread: what the verifiers import must not keep the loop from answering probes.
             await asyncio.gather(self._cpu.start(), asyncio.to_thread(self._load, self._warm))
         self._started = True
@@ -90,13 +97,13 @@ class Engine:
         if self._closed:
             return
         self._draining = self._closed = True
-        if self._scopes:
+        if not self._idle.is_set():
             try:
                 await asyncio.wait_for(self._idle.wait(), drain_s)
             except TimeoutError:
                 for scope in list(self._scopes):
                     scope.stop(Unavailable("the server stopped before this ended", retry_after_s=1.0))
-        await self._cpu.close()
+        await asyncio.gather(self._cpu.close(), self.sandbox.close())
         self._thread.shutdown(wait=True)
         if self._cache is not None:
             self._cache.close()
@@ -213,21 +220,54 @@ class Engine:
                 bound.append(self.planner.bind(use))
         check_expected(batch, bound)
 
+    # --- programs -----------------------------------------------------------------------------------------------
+
+    async def run(self, run: Run, source: str = "local") -> RunResult:
+        """How a program ended in the sandbox; nothing of it is kept, and equal programs run each. Cancelling the call
+        kills it.
+
+        Raises InvalidRequest for what no sandbox would run, Overloaded, Unavailable, InternalError.
+        """
+        size = len(run.code) + len(run.stdin) + sum(map(len, run.files.values()))
+        try:
+            self._check_room(1, size)
+        except RequestError as error:
+            self.observer.refused(source, error.code)
+            raise
+        self._samples += 1
+        self._bytes += size
+        self._runs += 1
+        self._idle.clear()
+        try:
+            return await self.sandbox.run_program(run)
+        except RequestError as error:
+            self.observer.refused(source, error.code)
+            raise
+        finally:
+            self._runs -= 1
+            self.release(1, size)
+            self._rest()
+
     # --- admission ----------------------------------------------------------------------------------------------
 
     def admit(self, source: str, samples: int, size: int) -> None:
         """Count work in. Raises Unavailable, or Overloaded when it does not fit beside what is there."""
+        try:
+            self._check_room(samples, size)
+        except RequestError as error:
+            self.observer.refused(source, error.code)
+            raise
+        self.count_in(source, samples, size)
+
+    def _check_room(self, samples: int, size: int) -> None:
         if not self.ready:
-            self.observer.refused(source, Unavailable.code)
             raise Unavailable("the server is draining" if self._draining else "the engine is not started")
         if not self.fits(samples, size):
-            self.observer.refused(source, Overloaded.code)
             raise Overloaded(
                 f"{self._samples} samples ({self._bytes} bytes) are under way, and {samples} more do not fit; "
                 "send them later, in smaller batches, or as a stream",
                 retry_after_s=1.0,
             )
-        self.count_in(source, samples, size)
 
     def fits(self, samples: int, size: int) -> bool:
         """Whether so much work fits beside what is there."""
@@ -263,7 +303,10 @@ class Engine:
         """The scope's end."""
         scope.close()
         self._scopes.discard(scope)
-        if not self._scopes:
+        self._rest()
+
+    def _rest(self) -> None:
+        if not self._scopes and not self._runs:
             self._idle.set()
 
     def judges_groups(self, verdict: Verdict) -> bool:

@@ -23,5 +23,8 @@ class Observer:
     def worker_ended(self, reason: str) -> None:
         """A cpu worker is gone: `recycled`, `expired`, `memory`, `idle`, `died` or `closed`."""
 
+    def program_ended(self, language: str, status: str, seconds: float) -> None:
+        """A run in the sandbox ended; `status` is its report's, `seconds` its wall time."""
+
     def depth(self, lane: str, items: int) -> None:
         """How many items wait in a lane."""

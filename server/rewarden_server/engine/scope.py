@@ -216,8 +216,10 @@ class Scope:
         if spec.group:
             raise InvalidParams(f"verifier {spec.name!r} judges groups, not single samples", path="use")
         if spec.orchestrates:
-            context = EngineContext(self, sample, (*trail, use))
-            outcome: Outcome = await call_orchestrator(spec, self._arguments(use, sample, context))
+            arguments, viewless = self._arguments(use, sample, EngineContext(self, sample, (*trail, use)))
+            if viewless is not None:
+                return failures.viewless(viewless, spec)
+            outcome: Outcome = await call_orchestrator(spec, arguments)
             return outcome
         plan = self.engine.planner.plan(use, sample, self.header.progress)
         if plan.viewless is not None:
@@ -236,7 +238,7 @@ class Scope:
         if not spec.group:
             raise InvalidParams(f"verifier {spec.name!r} judges single samples, not groups", path="use")
         context = EngineContext(self, members[0].sample, (*trail, use))
-        arguments = self._arguments(use, members[0].sample, context)
+        arguments, _ = self._arguments(use, members[0].sample, context)
         # Each use has its own view: a recipe may look at the thought and consensus at the answer.
         arguments["samples"] = [self._member(use, member.index, member.sample) for member in members]
         outcomes: Sequence[Outcome | SampleError] = await call_orchestrator(spec, arguments)
@@ -253,14 +255,16 @@ class Scope:
         self.request(plan, lambda result: None if future.done() else future.set_result(result))
         return await future
 
-    def _arguments(self, use: BoundUse, sample: Sample, context: EngineContext) -> dict[str, Any]:
+    def _arguments(self, use: BoundUse, sample: Sample, context: EngineContext) -> tuple[dict[str, Any], str | None]:
+        """What an orchestrator reads; and why there is no response to judge, where it reads one and there is not."""
         own = {"ctx": context, "sample": sample, "samples": None}
         reads = tuple(name for name in use.spec.reads if name not in own)
         arguments = {name: own[name] for name in use.spec.reads if name in own}
         if reads:
             plan = self.engine.planner.collect(use, reads, sample, self.header.progress)
             arguments.update(plan.arguments)
-        return arguments
+            return arguments, plan.viewless
+        return arguments, None
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)

@@ -5,11 +5,52 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
+
+from rewarden.types import Limits
 
 
 def default_workers() -> int:
     """One cpu worker for each core that this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxSettings:
+    """Where programs run.
+
+    address: a sandbox host that runs already (`unix:PATH`, `HOST:PORT`); without one the server starts its own.
+    tls_cert, tls_key, tls_ca: PEM files for a host on another machine: ours, and who signed the host's.
+    required: without a working sandbox the server is not ready. in_flight: jobs that are sent to the host at once, the
+    rest waits here in order; none: 4 for each slot. max_waiting: single runs that may wait; over it is 429.
+    start_s: seconds to wait for a host that starts, before work is refused.
+
+    What follows is told to the host that the server starts, and means what it means in
+    `rewarden_sandboxes.settings.HostSettings`; none: the host's own default.
+    """
+
+    address: str | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_ca: Path | None = None
+    required: bool = False
+    in_flight: int | None = None
+    max_waiting: int = 2000
+    start_s: float = 30.0
+    launcher: Literal["auto", "docker", "bwrap", "none"] = "auto"
+    slots: int | None = None
+    warm: int | None = None
+    runtime: str | None = None
+    apparmor: str | None = None
+    image_prefix: str | None = None
+    image_tag: str | None = None
+    rootfs: str | None = None
+    uid: int | None = None
+    languages: Path | None = None
+    rooms: Literal["auto", "yes", "no"] = "auto"
+    patience_s: float | None = None
+    limits: Limits = field(default_factory=Limits)
+    most: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

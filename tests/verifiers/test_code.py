@@ -1,0 +1,286 @@
+"""`code` as an orchestrator: what it asks of a sandbox, and what it makes of a sandbox that fails.
+
+A scripted sandbox stands in only to inject failures that a real one cannot be made to have. What programs really do is
+in the cases, which every transport runs, and in the tests at the end, which need a sandbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from rewarden.errors import InvalidSample, SandboxError
+from rewarden.types import Batch, Outcome, Sample, Use, Verdict
+from rewarden_server.engine.engine import Engine
+from rewarden_server.engine.plan import Planner
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_verifiers.programs import CaseResult, CompileResult, Job, Report
+from rewarden_verifiers.registry import Registry
+from tests.verifiers.direct import DirectContext, outcome_of
+
+PLANNER = Planner(Registry())
+RIGHT = "```python\nprint(1)\n```"
+OK = Report(status="ok", exit_code=0, stdout=b"1\n")
+WRONG = Report(status="ok", exit_code=0, stdout=b"2\n")
+BROKEN = Report(status="internal_error", message="a room could not be made")
+EVENTS = Sequence[CompileResult | CaseResult | Exception]
+
+
+@dataclass
+class Scripted:
+    """A sandbox that tells what it was told to, job by job, and notes what it was asked."""
+
+    scripts: list[EVENTS]
+    jobs: list[Job] = field(default_factory=list)
+    closed: int = 0
+
+    async def run(self, job: Job) -> AsyncIterator[CompileResult | CaseResult]:
+        self.jobs.append(job)
+        try:
+            for event in self.scripts[len(self.jobs) - 1]:
+                if isinstance(event, Exception):
+                    raise event
+                yield event
+        finally:
+            self.closed += 1
+
+
+class Context(DirectContext):
+    """A context whose sandbox is scripted."""
+
+    def __init__(self, sandbox: Scripted, sample: Sample) -> None:
+        super().__init__(PLANNER, sample)
+        self._sandbox = sandbox
+
+    @property
+    def sandbox(self) -> Scripted:
+        return self._sandbox
+
+
+def case(index: int, report: Report, partner: Report | None = None) -> CaseResult:
+    return CaseResult(index=index, program=report, partner=partner)
+
+
+def stdio(count: int, **fields: Any) -> dict[str, Any]:
+    return {"language": "python", "tests": [{"type": "stdio", "stdout": "1", **fields} for _ in range(count)]}
+
+
+async def judged(reference: Any, *scripts: EVENTS, response: str = RIGHT, **params: Any) -> tuple[Outcome, Scripted]:
+    sandbox = Scripted(list(scripts))
+    sample = Sample(response=response, reference=reference)
+    use = Use(name="code", params=params)
+    return await outcome_of(PLANNER, use, sample, Context(sandbox, sample)), sandbox
+
+
+# --- what is asked -----------------------------------------------------------------------------------------------
+
+
+async def test_tests_on_stdin_are_cases_of_one_job() -> None:
+    outcome, sandbox = await judged(stdio(3), [case(place, OK) for place in range(3)])
+    assert outcome.score == 1.0
+    (job,) = sandbox.jobs
+    assert (job.program.code, job.program.mode, len(job.cases), job.partner) == ("print(1)\n", "script", 3, None)
+
+
+async def test_expected_values_stay_out_of_the_candidates_room() -> None:
+    reference = {
+        "language": "python",
+        "tests": [
+            {"type": "stdio", "stdin": "in", "stdout": "secret"},
+            {"type": "call", "target": "f", "returns": "secret"},
+            {"type": "assert", "code": "assert f() == 'secret'"},
+            {"type": "file", "name": "test_f.py", "content": "'secret'", "expect": ["secret"]},
+            {
+                "type": "stdio",
+                "stdout": "secret",
+                "checker": {"type": "interactive", "language": "python", "code": "'secret'"},
+            },
+        ],
+    }
+    _, sandbox = await judged(reference, [], [], [], [], [], scoring="fraction")
+    assert [job.program.mode for job in sandbox.jobs] == ["script", "call", "serve", "serve", "script"]
+    for job in sandbox.jobs:
+        assert "secret" not in repr(job.program)
+        for one in job.cases:
+            assert "secret" not in repr((one.stdin, one.request, one.files, one.args))
+
+
+async def test_the_first_failure_ends_the_run_and_closes_the_job() -> None:
+    outcome, sandbox = await judged(stdio(3), [case(0, OK), case(1, WRONG), case(2, OK)])
+    assert (outcome.score, outcome.reason, sandbox.closed) == (0.0, "wrong_answer", 1)
+    assert outcome.evidence["counts"] == {"AC": 1, "SK": 1, "WA": 1}
+
+
+async def test_a_judge_reads_all_outputs_in_one_job() -> None:
+    judge = {"type": "program", "language": "cpp", "code": "int main() {}"}
+    events = [CompileResult(report=Report(status="ok", exit_code=0)), *(case(place, OK) for place in range(2))]
+    outcome, sandbox = await judged({**stdio(2), "checker": judge}, [case(0, OK), case(1, WRONG)], events)
+    assert outcome.score == 1.0
+    assert [one.files["output.txt"] for one in sandbox.jobs[1].cases] == [b"1\n", b"2\n"]
+
+
+async def test_no_room_is_taken_without_a_program() -> None:
+    outcome, sandbox = await judged(stdio(1), response="1")
+    assert (outcome.reason, outcome.flags, sandbox.jobs) == ("no_answer", ("no_answer",), [])
+
+
+async def test_large_outputs_are_compared_beside_the_loop() -> None:
+    big = b"x" * 100_000
+    reference = {"language": "python", "tests": [{"type": "stdio", "stdout": big.decode()}]}
+    sandbox = Scripted([[case(0, Report(status="ok", exit_code=0, stdout=big))]])
+    sample = Sample(response=RIGHT, reference=reference)
+    context = Context(sandbox, sample)
+    assert (await outcome_of(PLANNER, Use(name="code"), sample, context)).score == 1.0
+    assert context.verified == 1
+
+
+# --- what fails --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [SandboxError("the host is gone")],
+        [case(0, OK), SandboxError("the host is gone")],
+        [case(0, OK), case(1, BROKEN)],
+        [case(0, OK)],
+        [],
+        [CompileResult(report=BROKEN)],
+    ],
+)
+async def test_a_sandbox_that_fails_is_an_error_and_never_a_zero(script: EVENTS) -> None:
+    outcome, _ = await judged(stdio(2), script)
+    assert (outcome.status, outcome.score, outcome.fault, outcome.reason) == ("error", None, "infra", "sandbox_failed")
+
+
+async def test_a_failure_of_ours_changes_nothing_that_is_decided() -> None:
+    outcome, _ = await judged(stdio(2), [case(0, BROKEN), case(1, WRONG)])
+    assert (outcome.score, outcome.reason, outcome.flags) == (0.0, "wrong_answer", ("internal_error",))
+    assert outcome.evidence["counts"] == {"IE": 1, "WA": 1}
+    open_, _ = await judged(stdio(2), [case(0, BROKEN), case(1, WRONG)], scoring="fraction")
+    assert open_.status == "error"
+
+
+async def test_what_the_sandbox_refuses_is_the_references_fault() -> None:
+    outcome, _ = await judged(stdio(1), [InvalidSample("there is no language 'x'", path="program.language")])
+    assert (outcome.status, outcome.fault, outcome.evidence["path"]) == ("undecided", "reference", "reference.language")
+
+
+async def test_a_program_that_kills_its_sandbox_twice_is_scored() -> None:
+    killed = Report(status="runtime_error", flags=("killed_sandbox",))
+    reference = {"language": "python", "tests": [{"type": "assert", "code": "assert f()"}]}
+    outcome, _ = await judged(reference, [case(0, killed)])
+    assert (outcome.score, outcome.reason, outcome.flags) == (0.0, "runtime_error", ("killed_sandbox",))
+
+
+async def test_a_compilation_that_does_not_end_is_a_compile_error() -> None:
+    report = Report(status="time_limit", limit="cpu_s")
+    outcome, _ = await judged(
+        {**stdio(2), "language": "cpp"}, [CompileResult(report=report)], response="```cpp\nx\n```"
+    )
+    assert (outcome.score, outcome.reason) == (0.0, "compile_error")
+    assert outcome.evidence["compile"]["limit"] == "cpu_s"
+
+
+async def test_a_judge_that_does_not_compile_is_the_references_fault() -> None:
+    failed = CompileResult(report=Report(status="runtime_error", exit_code=1))
+    judge = {"type": "program", "language": "cpp", "code": "x"}
+    outcome, _ = await judged({**stdio(1), "checker": judge}, [case(0, OK)], [failed])
+    assert (outcome.status, outcome.evidence["path"]) == ("undecided", "reference.checker")
+    talking = CompileResult(report=Report(status="runtime_error", exit_code=1), who="partner")
+    outcome, _ = await judged({**stdio(1), "checker": {**judge, "type": "interactive"}}, [talking])
+    assert (outcome.status, outcome.evidence["path"]) == ("undecided", "reference.checker")
+
+
+async def test_a_bad_reference_changes_nothing_that_is_decided() -> None:
+    tests = [{"type": "stdio", "stdout": "1"}, {"type": "call", "target": "f", "returns": {"$": {"x": 1}}}]
+    reference = {"language": "python", "tests": tests}
+    sent = Report(status="ok", exit_code=0, reply=b'{"value": null}')
+    outcome, _ = await judged(reference, [case(0, WRONG)], [case(0, sent)], stop="never")
+    assert (outcome.score, outcome.reason) == (0.0, "wrong_answer")
+    outcome, _ = await judged(reference, [case(0, OK)], [case(0, sent)], stop="never")
+    assert (outcome.status, outcome.evidence["path"]) == ("undecided", "reference.tests[1].returns")
+
+
+async def test_every_verdict_of_a_shared_process_says_so() -> None:
+    reference = {"language": "python", "isolation": "shared", "tests": [{"type": "assert", "code": "assert f()"}]}
+    for response in (RIGHT, "none"):
+        outcome, _ = await judged(reference, [case(0, OK)], response=response)
+        assert "shared_process" in outcome.flags
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"first": 0},
+        {"extraction": "last"},
+        {"scoring": "best"},
+        {"reveal": "all"},
+        {"extraction": ["last_block", {"tag": "a b"}]},
+    ],
+)
+async def test_parameters_that_make_no_sense_are_the_callers_fault(params: dict[str, Any]) -> None:
+    outcome, sandbox = await judged(stdio(1), **params)
+    assert (outcome.status, outcome.fault, outcome.reason, sandbox.jobs) == ("error", "caller", "invalid_params", [])
+
+
+# --- for real ----------------------------------------------------------------------------------------------------
+
+
+async def really(samples: Sequence[Sample], **params: Any) -> Sequence[Verdict]:
+    engine = Engine(settings=EngineSettings(workers=1))
+    await engine.start()
+    try:
+        return (await engine.verify(Batch(samples=samples, use=Use(name="code", params=params)))).verdicts
+    finally:
+        await engine.close()
+
+
+def printing(code: str, **test: Any) -> Sample:
+    reference = {"language": "python", "tests": [{"type": "stdio", "stdout": "", **test}]}
+    return Sample(response=f"```python\n{code}\n```", reference=reference)
+
+
+@pytest.mark.needs_server
+async def test_ten_megabytes_arrive_whole_and_are_compared() -> None:
+    lines = "\n".join(str(number) for number in range(1_250_000)) + "\n"
+    assert len(lines) > 8_000_000
+    code = "print('\\n'.join(str(number) for number in range(1250000)))"
+    right = printing(code, stdout=lines)
+    wrong = printing(code + "\nprint(0)", stdout=lines)
+    returned = {
+        "language": "python",
+        "tests": [{"type": "call", "target": "f", "returns": list(range(100_000))}],
+    }
+    call = Sample(response="```python\ndef f():\n    return list(range(100000))\n```", reference=returned)
+    verdicts = await really([right, wrong, call])
+    assert [verdict.score for verdict in verdicts] == [1.0, 0.0, 1.0]
+    assert verdicts[1].reason == "wrong_answer"
+
+
+@pytest.mark.needs_server
+async def test_hundreds_of_tests_are_run_and_listed_in_bounds() -> None:
+    tests = [{"type": "stdio", "stdin": str(n), "stdout": str(n if n != 170 else 0)} for n in range(200)]
+    sample = Sample(response="```python\nprint(input())\n```", reference={"language": "python", "tests": tests})
+    (verdict,) = await really([sample], scoring="fraction")
+    assert verdict.score == pytest.approx(199 / 200)
+    assert verdict.evidence["counts"] == {"AC": 199, "WA": 1}
+    assert verdict.evidence["tests"][-1]["id"] == "170"
+    assert verdict.evidence["omitted"] == 99
+
+
+@pytest.mark.needs_server
+async def test_a_stranger_in_the_output_is_no_defect() -> None:
+    raw = printing("import sys; sys.stdout.buffer.write(bytes(range(256)))", stdout={"base64": _every_byte()})
+    # Large enough to be compared by `output`, whose view would take the text after the tag for a thought.
+    fooled = printing("print(chr(60) + 'think>' + 'x' * 70000)", stdout="<think>" + "x" * 70_000)
+    assert [verdict.score for verdict in await really([raw, fooled])] == [1.0, 1.0]
+
+
+def _every_byte() -> str:
+    import base64
+
+    return base64.b64encode(bytes(range(256))).decode()

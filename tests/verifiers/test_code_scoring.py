@@ -1,0 +1,399 @@
+"""From the tests' ends to a score, a verdict, feedback and evidence: pure, with reports written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rewarden.errors import InvalidReference, SandboxError
+from rewarden_verifiers.execution import calls, judges, modes
+from rewarden_verifiers.execution.feedback import MAX_LISTED, evidence, excerpt, feedback
+from rewarden_verifiers.execution.reference import CodeReference, JudgeProgram, Suite, Test, Trial, read_reference
+from rewarden_verifiers.execution.results import Result
+from rewarden_verifiers.execution.scoring import overall, score_of, undecided_by
+from rewarden_verifiers.execution.values import ValueChecker
+from rewarden_verifiers.programs import Report
+
+OK = Report(status="ok", exit_code=0)
+LOST = SandboxError("the host is gone")
+
+
+def suite(*tests: Test) -> Suite:
+    return read_reference(CodeReference(language="python", tests=tests))
+
+
+def results(words: str, weights: Any = None, groups: str | None = None, **fields: Any) -> list[Result]:
+    """Results of tests by a letter each: A(C), W(A), T(LE), I(E), S(K), H(alf credit, WA)."""
+    tests = [
+        Test(
+            type="stdio",
+            stdin="in",
+            stdout="out",
+            weight=weights[place] if weights else 1.0,
+            group=groups[place].strip() or None if groups else None,
+            **fields,
+        )
+        for place in range(len(words))
+    ]
+    names: dict[str, Any] = {"A": "AC", "W": "WA", "T": "TLE", "I": "IE", "S": "SK", "H": "WA"}
+    return [
+        Result(
+            trial=trial,
+            verdict=names[word],
+            credit={"A": 1.0, "H": 0.5}.get(word, 0.0),
+            error=LOST if word == "I" else None,
+            report=None if word in "IS" else OK,
+        )
+        for trial, word in zip(suite(*tests).trials, words, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scoring", "words", "weights", "groups", "score"),
+    [
+        ("all", "AAA", None, None, 1.0),
+        ("all", "AAW", None, None, 0.0),
+        ("all", "AH", None, None, 0.0),
+        ("fraction", "AAW", None, None, 2 / 3),
+        ("fraction", "AHW", None, None, 0.5),
+        ("fraction", "ASS", None, None, 1 / 3),
+        ("weighted", "AW", (3, 1), None, 0.75),
+        ("weighted", "AW", (1, 0), None, 1.0),
+        ("weighted", "AAA", (0.1, 0.1, 0.1), None, 1.0),
+        ("groups", "AAWA", None, "aabb", 0.5),
+        ("groups", "AAWA", (1, 1, 1, 5), "aab ", 7 / 8),
+        ("groups", "HA", None, "ab", 0.5),
+        ("minimum", "AH", None, None, 0.5),
+        ("minimum", "AHW", None, None, 0.0),
+        ("minimum", "AA", None, None, 1.0),
+    ],
+)
+def test_scores(scoring: Any, words: str, weights: Any, groups: str | None, score: float) -> None:
+    assert score_of(scoring, results(words, weights, groups)) == pytest.approx(score)
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"), [("AAA", "AC"), ("ATW", "TLE"), ("AIW", "WA"), ("ASS", "AC"), ("WT", "WA")]
+)
+def test_the_verdict_is_that_of_the_first_test_that_failed(words: str, verdict: str) -> None:
+    assert overall(results(words)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("scoring", "words", "weights", "groups", "decided"),
+    [
+        ("all", "AIA", None, None, False),
+        ("all", "WIA", None, None, True),
+        ("all", "IW", None, None, True),
+        ("fraction", "WI", None, None, False),
+        ("weighted", "AI", (1, 0), None, True),
+        ("groups", "WIA", None, "aab", True),
+        ("groups", "AIW", None, "aab", False),
+        ("minimum", "WI", None, None, True),
+        ("minimum", "HI", None, None, False),
+    ],
+)
+def test_a_failure_of_ours_leaves_the_score_open_unless_the_others_decide_it(
+    scoring: Any, words: str, weights: Any, groups: str | None, decided: bool
+) -> None:
+    assert undecided_by(scoring, results(words, weights, groups)) is (None if decided else LOST)
+
+
+# --- feedback and evidence ---------------------------------------------------------------------------------------
+
+
+def test_nothing_is_told_unless_it_is_asked_for() -> None:
+    assert feedback("none", results("W", visibility="public"), None) is None
+
+
+@pytest.mark.parametrize("reveal", ["verdicts", "diffs"])
+def test_of_hidden_tests_no_more_is_told_than_how_many_passed(reveal: Any) -> None:
+    (failed, *_) = some = results("WA")
+    leak = Report(status="runtime_error", exit_code=1, stdout=b"in out", stderr=b"in")
+    some[0] = Result(trial=failed.trial, verdict="RE", report=leak, message="expected 'out', got 'in'")
+    assert feedback(reveal, some, None) == "1 of 2 hidden tests passed."
+    entry = evidence(some, None)["tests"][0]
+    assert entry.keys() == {"id", "verdict", "cpu_time", "wall_time", "peak_memory", "exit_code", "hidden"}
+
+
+def test_a_compilers_words_are_told() -> None:
+    compiler = Report(status="runtime_error", exit_code=1, stderr=b"main.cpp:1: expected ';'")
+    assert feedback("verdicts", results("W"), compiler) == "The program does not compile.\nmain.cpp:1: expected ';'"
+    assert evidence(results("W"), compiler)["compile"]["message"] == "main.cpp:1: expected ';'"
+
+
+def test_feedback_is_bounded() -> None:
+    some = results("W" * 500, visibility="public")
+    flood = Report(status="ok", exit_code=0, stdout=b"x" * 10_000_000, stderr=b"y\n" * 1_000_000)
+    some = [Result(trial=one.trial, verdict="WA", report=flood, message="z" * 10_000) for one in some]
+    told = feedback("diffs", some, None)
+    assert told is not None
+    assert len(told) < 20_000
+    assert len(str(evidence(some, None))) < 400_000
+
+
+def test_evidence_lists_the_first_tests_and_the_first_failure() -> None:
+    some = results("A" * 2000 + "W" + "A" * 10)
+    found = evidence(some, None)
+    assert (found["total"], found["passed"], found["omitted"]) == (2011, 2010, 2011 - MAX_LISTED - 1)
+    assert found["tests"][-1]["id"] == "2000"
+
+
+def test_an_excerpt_is_short_and_says_so() -> None:
+    assert excerpt(b"abc\n") == "abc"
+    assert excerpt(b"x" * 1000).endswith("…")
+    assert excerpt(b"first\n" * 1000 + b"last", end=True).endswith("last")
+    assert excerpt(b"\xff\0") == "\ufffd\ufffd"
+
+
+# --- judges ------------------------------------------------------------------------------------------------------
+
+
+def judge(protocol: Any = "testlib", *, interactive: bool = False, language: str = "cpp") -> JudgeProgram:
+    from rewarden.types import Limits
+
+    return JudgeProgram(
+        interactive=interactive,
+        language=language,
+        code="",
+        files={},
+        args=(),
+        limits=Limits(),
+        protocol=protocol,
+        path="reference.checker",
+    )
+
+
+def ended(code: int | None = None, **fields: Any) -> Report:
+    status = fields.pop("status", "ok" if code == 0 else "runtime_error")
+    return Report(status=status, exit_code=code, **fields)
+
+
+TRACEBACK = b"Traceback (most recent call last):\n  File ...\n"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "report", "verdict", "credit"),
+    [
+        ("testlib", ended(0), "AC", 1.0),
+        ("testlib", ended(1, stderr=b"wrong answer expected 3"), "WA", 0.0),
+        ("testlib", ended(2), "PE", 0.0),
+        ("testlib", ended(4), "PE", 0.0),
+        ("testlib", ended(8), "WA", 0.0),
+        ("testlib", ended(7, stderr=b"points 0.25 so so"), "WA", 0.25),
+        ("testlib", ended(7, stderr=b"points 1"), "AC", 1.0),
+        ("kattis", ended(42), "AC", 1.0),
+        ("kattis", ended(43), "WA", 0.0),
+        ("exit", ended(0), "AC", 1.0),
+        ("exit", ended(1), "WA", 0.0),
+        ("score", ended(0, stdout=b"0.5\ntranslate:partial\n"), "WA", 0.5),
+        ("score", ended(0, stdout=b"1.0\n"), "AC", 1.0),
+    ],
+)
+def test_what_a_judge_says(protocol: Any, report: Report, verdict: str, credit: float) -> None:
+    said = judges.ruling(judge(protocol), report)
+    assert (said.verdict, said.credit, said.broken) == (verdict, credit, None)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "report"),
+    [
+        ("testlib", ended(3, stderr=b"FAIL the jury has no answer")),
+        ("testlib", ended(7)),
+        ("testlib", ended(7, stderr=b"points 50")),
+        ("testlib", ended(139)),
+        ("testlib", ended(signal=11)),
+        ("testlib", ended(status="time_limit", limit="cpu_s")),
+        ("testlib", ended(status="memory_limit", limit="memory_mb")),
+        ("kattis", ended(0)),
+        ("kattis", ended(1)),
+        ("exit", ended(2)),
+        ("score", ended(0, stdout=b"nan")),
+        ("score", ended(0, stdout=b"1e400")),
+        ("score", ended(0)),
+        ("score", ended(1, stdout=b"1")),
+    ],
+)
+def test_a_judge_that_breaks_is_the_references_fault(protocol: Any, report: Report) -> None:
+    trial = suite(Test(type="stdio", stdout="")).trials[0]
+    result = judges.judged(trial, judge(protocol), OK, report)
+    assert (result.verdict, type(result.error)) == ("IE", InvalidReference)
+
+
+def test_what_a_judge_says_of_a_hidden_test_is_no_feedback() -> None:
+    trial = suite(Test(type="stdio", stdout="")).trials[0]
+    error = judges.judged(trial, judge(), OK, ended(3, stderr=b"FAIL the answer is 42")).error
+    assert error is not None
+    assert "42" not in error.message
+    assert error.details["said"] == "FAIL the answer is 42"
+
+
+def test_an_exception_of_a_judge_in_python_is_no_wrong_answer() -> None:
+    said = judges.ruling(judge(language="python"), ended(1, stderr=TRACEBACK + b"KeyError: 3\n"))
+    assert (said.broken, said.message) == ("the judge raised an exception", "KeyError: 3")
+    assert judges.ruling(judge(language="python"), ended(1, stderr=b"wrong: " + TRACEBACK)).broken is None
+
+
+@pytest.mark.parametrize(
+    ("program", "report", "verdict"),
+    [
+        (ended(0), ended(0), "AC"),
+        (ended(1), ended(0), "RE"),
+        (ended(status="time_limit", limit="cpu_s"), ended(0), "TLE"),
+        (ended(0), ended(1), "WA"),
+        (ended(1, stderr=b"ZeroDivisionError"), ended(1), "RE"),
+        (ended(1, stderr=TRACEBACK + b"EOFError: EOF when reading a line\n"), ended(1), "WA"),
+        (ended(signal=13), ended(1), "WA"),
+        (ended(status="time_limit", limit="wall_s"), ended(signal=9), "TLE"),
+        (ended(status="memory_limit", limit="memory_mb"), ended(signal=9), "MLE"),
+        (ended(0), ended(1, stderr=TRACEBACK + b"BrokenPipeError: [Errno 32] Broken pipe\n"), "WA"),
+        (ended(0), ended(signal=13), "WA"),
+        (ended(0), ended(1, stderr=TRACEBACK + b"ValueError: invalid literal for int()\n"), "WA"),
+        (ended(signal=9, cpu_time=1.0), ended(status="time_limit", limit="cpu_s", cpu_time=2.0), "OLE"),
+        (ended(signal=9, cpu_time=0.01), ended(status="time_limit", limit="cpu_s", cpu_time=2.0), "IE"),
+        (ended(1, stderr=b"EOFError"), ended(1, stderr=TRACEBACK + b"NameError: x\n"), "IE"),
+        (ended(0), ended(3), "IE"),
+        (ended(0), ended(status="internal_error"), "IE"),
+    ],
+)
+def test_a_conversation_with_a_judge(program: Report, report: Report, verdict: str) -> None:
+    trial = suite(Test(type="stdio", stdout="")).trials[0]
+    partner = judge(interactive=True, language="python")
+    assert judges.conversation(trial, partner, program, report).verdict == verdict
+
+
+# --- reports of test code ----------------------------------------------------------------------------------------
+
+FILE = Test(type="file", name="test_f.py", content="", expect=("test_a", "T::test_b"))
+
+
+def told(**fields: Any) -> bytes:
+    import json
+
+    return json.dumps({"done": True, "outcome": "passed", "kind": None, "who": None, "tests": {}, **fields}).encode()
+
+
+def assertion(test: Test | None = None) -> Trial:
+    return suite(test or Test(type="assert", code="assert f()")).trials[0]
+
+
+@pytest.mark.parametrize(
+    ("program", "partner", "verdict", "flag"),
+    [
+        (ended(signal=9), ended(0, reply=told()), "AC", None),
+        (ended(status="memory_limit"), ended(0, reply=told()), "MLE", None),
+        (OK, ended(1, reply=told()), "IE", None),
+        (OK, ended(0, reply=b""), "IE", None),
+        (OK, ended(0, reply=b'{"outcome": "passed"}'), "IE", None),
+        (OK, ended(1, reply=told(outcome="failed", kind="assertion", who="candidate")), "WA", None),
+        (OK, ended(1, reply=told(outcome="failed", kind="exception", who="candidate")), "RE", None),
+        (
+            OK,
+            ended(1, reply=told(outcome="failed", kind="uncrossable_value", who="candidate")),
+            "WA",
+            "uncrossable_value",
+        ),
+        (OK, ended(1, reply=told(outcome="failed", kind="candidate_lost", who="candidate")), "RE", "candidate_lost"),
+        (
+            ended(status="time_limit", limit="cpu_s"),
+            ended(1, reply=told(outcome="failed", kind="candidate_lost", who="candidate")),
+            "TLE",
+            None,
+        ),
+        (ended(status="time_limit", limit="wall_s"), ended(signal=9), "TLE", None),
+        (ended(signal=9), ended(status="time_limit", limit="cpu_s"), "TLE", "tests_exhausted"),
+        (OK, ended(1, reply=told(outcome="error", kind="test_code", who="tests")), "IE", None),
+        (OK, ended(status="internal_error"), "IE", None),
+    ],
+)
+def test_what_test_code_in_another_room_reports(
+    program: Report, partner: Report, verdict: str, flag: str | None
+) -> None:
+    result = modes.tested(assertion(), program, partner)
+    assert result.verdict == verdict
+    assert (flag in result.flags) if flag else not result.flags
+
+
+@pytest.mark.parametrize(
+    ("tests", "verdict", "credit"),
+    [
+        ({"test_a": "passed", "T::test_b": "passed"}, "AC", 1.0),
+        ({"test_a": "passed", "T::test_b": "passed", "test_c": "failed"}, "AC", 1.0),
+        ({"test_a": "passed"}, "IE", 0.0),
+        ({"test_a": "passed", "T::test_b": "skipped"}, "IE", 0.0),
+        ({"test_a[1]": "passed", "test_a[2]": "failed", "T::test_b": "passed"}, "IE", 0.0),
+        ([], "IE", 0.0),
+    ],
+)
+def test_a_report_of_passing_must_name_every_expected_test(tests: Any, verdict: str, credit: float) -> None:
+    result = modes.tested(assertion(FILE), OK, ended(0, reply=told(tests=tests)))
+    assert (result.verdict, result.credit) == (verdict, credit)
+
+
+def test_the_share_of_a_files_tests_is_short_of_all() -> None:
+    reply = told(outcome="failed", kind="assertion", who="candidate", tests={"test_a": "passed", "T::test_b": "failed"})
+    assert modes.tested(assertion(FILE), OK, ended(1, reply=reply)).credit == 0.5
+    everything = {"test_a": "passed", "T::test_b": "passed"}
+    reply = told(outcome="failed", kind="bad_frame", who="candidate", tests=everything)
+    assert modes.tested(assertion(FILE), OK, ended(1, reply=reply)).credit < 1.0
+
+
+@pytest.mark.parametrize(
+    ("report", "verdict", "flag"),
+    [
+        (ended(0, reply=told(nonce="n")), "AC", None),
+        (ended(0, reply=told()), "WA", "forged_report"),
+        (ended(0, reply=told(nonce="m")), "WA", "forged_report"),
+        (ended(1, reply=told(nonce="n")), "WA", "forged_report"),
+        (ended(0), "RE", "no_result"),
+        (ended(0, reply=told(nonce="n") + b"{}"), "RE", "no_result"),
+        (ended(1, reply=told(nonce="n", outcome="failed", kind="tampered", who="candidate")), "WA", "tampered"),
+        (ended(1, reply=told(outcome="error", who="tests")), "WA", "forged_report"),
+        (ended(status="time_limit", reply=told(nonce="n")), "TLE", None),
+    ],
+)
+def test_what_test_code_in_the_candidates_process_reports(report: Report, verdict: str, flag: str | None) -> None:
+    result = modes.shared(assertion(), report, "n")
+    assert result.verdict == verdict
+    assert (flag in result.flags) if flag else not result.flags
+
+
+# --- calls -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdict", "flag"),
+    [
+        (b'{"value": {"i": "2"}, "args": []}', "AC", None),
+        (b'{"value": {"i": "3"}}', "WA", None),
+        (b'{"value": "2"}', "WA", None),
+        (b'{"value": 2}', "WA", "bad_reply"),
+        (b'{"value": {"i": "2"}}{"value": {"i": "2"}}', "WA", "bad_reply"),
+        (b"[]", "WA", "bad_reply"),
+        (b"{}", "WA", "bad_reply"),
+        (b"", "RE", "no_result"),
+        (b'{"uncrossable": "Yes"}', "WA", "uncrossable_value"),
+        (b'{"missing": "f"}', "RE", None),
+        (b'{"error": "KeyError", "message": "1", "traceback": ""}', "RE", None),
+        (b'{"error": [], "message": {}}', "RE", None),
+        (b'{"error": "E", "message": "\\ud800"}', "RE", None),
+    ],
+)
+def test_what_a_call_sends_back(reply: bytes, verdict: str, flag: str | None) -> None:
+    found = calls.judge(ValueChecker(), reply, 2)
+    assert (found.verdict, found.flag) == (verdict, flag)
+    (found.message or "").encode()  # half a surrogate pair could not be sent on
+
+
+def test_a_call_is_asked_without_what_is_expected() -> None:
+    (trial,) = suite(Test(type="call", target="f", args=("in",), kwargs={"x": [1]}, returns="secret")).trials
+    assert b"secret" not in modes.call_case(trial).request
+
+
+def test_what_json_cannot_say_is_escaped() -> None:
+    found = calls.judge(ValueChecker(strict=True), b'{"value": {"t": [{"i": "1"}]}}', {"$": {"t": [{"i": "1"}]}})
+    assert found.verdict == "AC"
+    (trial,) = suite(Test(type="call", target="f", args=({"$": {"x": 1}},), returns=1)).trials
+    with pytest.raises(InvalidReference):
+        modes.call_case(trial)

@@ -1,0 +1,72 @@
+"""Calls: what the candidate's room is asked (docs/border.md, mode `call`), and whether what it sends back is right.
+
+The reply was written beside the candidate, which may have written it itself. That gains it nothing: it does not know
+what was expected, and the reply is a value like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rewarden_verifiers.execution.tagged import Untagged, decode, encode, loads, plain
+from rewarden_verifiers.execution.values import ValueChecker, differs
+from rewarden_verifiers.extraction import encodable
+
+CallVerdict = Literal["AC", "WA", "RE"]
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a call came to. `flag` is the reason's name where it is more than a wrong value or an exception."""
+
+    verdict: CallVerdict
+    message: str | None = None
+    flag: str | None = None
+
+
+UNCROSSABLE, NO_RESULT, BAD_REPLY = "uncrossable_value", "no_result", "bad_reply"
+_WORDS = 200
+
+
+def request(target: str, args: tuple[Any, ...], kwargs: dict[str, Any], types: dict[str, Any] | None) -> bytes:
+    """What the mode `call` reads. Raises Untagged for a value that cannot cross."""
+    asked: dict[str, Any] = {
+        "target": target,
+        "args": [encode(value) for value in args],
+        "kwargs": {name: encode(value) for name, value in kwargs.items()},
+    }
+    if types:
+        asked["types"] = types
+    return json.dumps(asked, ensure_ascii=True, allow_nan=False).encode()
+
+
+def judge(checker: ValueChecker, reply: bytes, wanted: Any) -> Returned:
+    """Whether a reply holds the value that was wanted: a reference's JSON, as `tagged.plain` reads it.
+
+    Raises Untagged where the reference's value is none.
+    """
+    expected = plain(wanted)
+    if not reply:
+        return Returned("RE", "the program ended before its function returned", NO_RESULT)
+    try:
+        said = loads(reply)
+        if not isinstance(said, dict):
+            raise Untagged("no object")
+        if "value" in said:
+            found = differs(checker, decode(said["value"]), expected)
+            return Returned("AC") if found is None else Returned("WA", found)
+    except (Untagged, RecursionError):
+        return Returned("WA", "what the program sent back is no value", BAD_REPLY)
+    if "uncrossable" in said:
+        return Returned("WA", f"a {_word(said['uncrossable'])!r} is no plain value", UNCROSSABLE)
+    if "missing" in said:
+        return Returned("RE", f"there is no {_word(said['missing'])!r}")
+    if "error" in said:
+        return Returned("RE", f"{_word(said['error'])}: {_word(said.get('message'))}")
+    return Returned("WA", "what the program sent back is no value", BAD_REPLY)
+
+
+def _word(value: Any) -> str:
+    return encodable(value[:_WORDS]) if isinstance(value, str) else "?"

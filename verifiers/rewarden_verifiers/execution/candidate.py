@@ -1,0 +1,276 @@
+"""The program in a response: which part of it is code, and what of the prompt's code belongs in front of it.
+
+Linear in the response, whatever it holds: fences are found by searching for them, and a line is looked at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from rewarden.errors import InvalidParams
+from rewarden_verifiers.execution.reference import PYTHON, CodeReference
+from rewarden_verifiers.extraction import encodable
+
+Unclosed = Literal["refuse", "accept"]
+Completion = Literal["auto", "always", "never"]
+RuleLike = str | dict[str, str]
+
+MAX_CODE = 1_000_000
+"""Characters of a program that is still run."""
+MAX_FENCES = 10_000
+"""Fences of a response that are looked at; more are no program's."""
+
+LABELS: Mapping[str, tuple[str, ...]] = {
+    "python": ("python", "python3", "py", "python2"),
+    "cpp": ("cpp", "c++", "cc", "cxx"),
+    "c": ("c",),
+    "javascript": ("javascript", "js", "node", "nodejs"),
+    "bash": ("bash", "sh", "shell"),
+}
+"""What fences call a language, where that is more than its name."""
+
+PRESETS: Mapping[str, tuple[str, ...]] = {
+    "strict": ("last_block",),
+    "lax": ("last_block", "answer_tag", "whole"),
+    "last_block": ("last_block",),
+    "first_block": ("first_block",),
+    "all_blocks": ("all_blocks",),
+    "answer_tag": ("answer_tag",),
+    "whole": ("whole",),
+}
+_BLOCKS = ("last_block", "first_block", "all_blocks")
+_FENCE = re.compile(r"```|~~~")
+_TAG = re.compile(r"[A-Za-z][\w.-]{0,63}")
+_DEEPER = 4
+"""Columns by which a line stands deeper than the fence that opened the block, so that it closes nothing: a fence
+within a docstring belongs to the code."""
+
+
+class TooManyFences(Exception):
+    """The text holds more fences than are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block. `label` is the first word after the fence, in lower case."""
+
+    label: str
+    code: str
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A program, where it was found, and whether the prompt's code was put in front of it."""
+
+    code: str
+    rule: str
+    completed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why there is no program. `reason` is snake_case."""
+
+    reason: str
+    flags: tuple[str, ...] = ()
+
+
+Rule = Callable[[str, frozenset[str], Unclosed], "Candidate | Missing | None"]
+"""What reads a program out of a text; `Missing` where there is one that may not count, None where there is none."""
+
+
+def blocks(text: str) -> list[Block]:
+    """The fenced blocks of a text, as CommonMark has them, at any indentation, which is taken off the code.
+
+    Raises TooManyFences.
+    """
+    found: list[Block] = []
+    opened: tuple[str, int, str, int] | None = None  # the fence, its indentation, its label, where the code begins
+    place, line_end, seen = 0, -1, 0
+    while (match := _FENCE.search(text, place)) is not None:
+        start = text.rfind("\n", line_end + 1, match.start()) + 1 or line_end + 1
+        line_end = text.find("\n", match.start())
+        if line_end < 0:
+            line_end = len(text)
+        place = line_end + 1
+        seen += 1
+        if seen > MAX_FENCES:
+            raise TooManyFences
+        before = text[start : match.start()]
+        behind = bool(before.strip(" \t"))
+        if behind and opened is not None:
+            continue
+        line = text[match.start() : line_end].rstrip()
+        rest = line.lstrip(line[0])
+        fence = line[: len(line) - len(rest)]
+        indent = len(before.expandtabs(4))
+        if opened is None:
+            # `` ```x``` `` is code within a line; "Here it is: ```python" is how some models open a block.
+            if "`" not in rest and (rest or not behind):
+                opened = fence, 0 if behind else indent, _label(rest), place
+        elif not rest and fence[0] == opened[0][0] and len(fence) >= len(opened[0]) and indent < opened[1] + _DEEPER:
+            found.append(Block(opened[2], _dedented(text[opened[3] : start], opened[1]), True))
+            opened = None
+    if opened is not None:
+        found.append(Block(opened[2], _dedented(text[opened[3] :], opened[1]), False))
+    return found
+
+
+def _label(info: str) -> str:
+    """`python` of `python`, `Python title="x"`, `{.python}` and `python:main.py`."""
+    word = info.strip().lstrip("{.").split(maxsplit=1)[:1]
+    return re.split(r"[,:{}]", word[0], maxsplit=1)[0].lower() if word else ""
+
+
+def _dedented(code: str, indent: int) -> str:
+    if not indent:
+        return code
+    blank = re.compile(rf"^[ \t]{{1,{indent}}}", re.MULTILINE)
+    return blank.sub("", code)
+
+
+@lru_cache(maxsize=256)
+def labels_of(language: str, extra: tuple[str, ...] = ()) -> frozenset[str]:
+    """What fences may call a language."""
+    name = language.lower()
+    own = next((known for key, known in LABELS.items() if name == key or name in known), (name,))
+    return frozenset((name, *own, *(label.lower() for label in extra)))
+
+
+def _choose(text: str, which: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
+    """Of the blocks in the language, or else of those without a label, the one that counts."""
+    found = blocks(text)
+    named = [block for block in found if block.label in labels] or [block for block in found if not block.label]
+    if not named:
+        return Missing("no_code_block") if found else None
+    usable = [block for block in named if block.closed or unclosed == "accept"]
+    if not usable or (which == "last_block" and not (named[-1].closed or unclosed == "accept")):
+        return Missing("unclosed_fence", ("unclosed_fence",))
+    if which == "all_blocks":
+        return Candidate("\n".join(block.code for block in usable), which)
+    return Candidate(usable[-1 if which == "last_block" else 0].code, which)
+
+
+def _block_rule(which: str) -> Rule:
+    return lambda text, labels, unclosed: _choose(text, which, labels, unclosed)
+
+
+def _tag_rule(tag: str) -> Rule:
+    opening, closing = f"<{tag}>", f"</{tag}>"
+
+    def rule(text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
+        end = text.rfind(closing)
+        start = text.rfind(opening, 0, end) if end >= 0 else -1
+        if start < 0:
+            return None
+        inner = text[start + len(opening) : end]
+        within = _choose(inner, "last_block", labels, unclosed)
+        if within is None:
+            return Candidate(inner.strip("\r\n"), f"tag:{tag}")
+        return Candidate(within.code, f"tag:{tag}") if isinstance(within, Candidate) else within
+
+    return rule
+
+
+def _whole(text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
+    return Candidate(text, "whole") if text.strip() else None
+
+
+@lru_cache(maxsize=256)
+def _named_rule(name: str) -> Rule:
+    if name in _BLOCKS:
+        return _block_rule(name)
+    return _whole if name == "whole" else _tag_rule("answer")
+
+
+def rules_of(extraction: str | Sequence[RuleLike]) -> tuple[Rule, ...]:
+    """The rules of a preset or of a list of names and `{"tag": name}`. Raises InvalidParams."""
+    if isinstance(extraction, str):
+        if extraction not in PRESETS:
+            raise InvalidParams(
+                f"extraction {extraction!r} is unknown; there is {', '.join(PRESETS)}", path="params.extraction"
+            )
+        extraction = PRESETS[extraction]
+    if not extraction:
+        raise InvalidParams("extraction lists no rule", path="params.extraction")
+    rules: list[Rule] = []
+    for item in extraction:
+        if isinstance(item, str) and item in (*_BLOCKS, "answer_tag", "whole"):
+            rules.append(_named_rule(item))
+        elif isinstance(item, dict) and item.keys() == {"tag"} and _TAG.fullmatch(item["tag"]):
+            rules.append(_tag_rule(item["tag"]))
+        else:
+            raise InvalidParams(
+                f"extraction rule {item!r} is unknown; there is {', '.join((*_BLOCKS, 'answer_tag', 'whole'))} "
+                "and {'tag': name}",
+                path="params.extraction",
+            )
+    return tuple(rules)
+
+
+def find(response: str, rules: Sequence[Rule], labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing:
+    """The program of a response, by the first rule that finds one; else why there is none.
+
+    A rule that finds a program which may not count (its fence never closes) decides as well: a later rule would take
+    the same text for one.
+    """
+    try:
+        for rule in rules:
+            found = rule(response, labels, unclosed)
+            if isinstance(found, Candidate):
+                if not found.code.strip():
+                    return Missing("empty_code")
+                if len(found.code) > MAX_CODE:
+                    return Missing("code_too_long", ("too_expensive",))
+                # A half of a surrogate pair has no bytes to write into a file.
+                return Candidate(encodable(found.code), found.rule)
+            if found is not None and found.reason != "no_code_block":
+                return found
+    except TooManyFences:
+        return Missing("too_many_fences", ("too_expensive",))
+    return Missing("no_answer")
+
+
+# --- completions -------------------------------------------------------------------------------------------------
+
+
+def complete(candidate: Candidate, reference: CodeReference, mode: Completion) -> Candidate:
+    """The candidate with the prompt's code (`prefix`) in front of it, where it only continues that.
+
+    auto: a program that defines what is tested stands by itself; only, in Python, the prompt's code still comes before
+    it, its last function given an empty body, because prompts hold imports and helpers. Any other continues the prefix.
+    """
+    prefix = encodable(reference.prefix)
+    if not prefix.strip() or mode == "never":
+        return candidate
+    python = reference.language.lower() in PYTHON
+    if mode == "auto" and _stands_alone(candidate.code, reference, prefix, python):
+        if not python:
+            return candidate
+        return Candidate(f"{prefix}\n{_body_indent(prefix)}pass\n\n{candidate.code}", candidate.rule)
+    return Candidate(prefix + candidate.code, candidate.rule, completed=True)
+
+
+def _stands_alone(code: str, reference: CodeReference, prefix: str, python: bool) -> bool:
+    if not python:
+        signature = " ".join(prefix.rstrip().rpartition("\n")[2].split())
+        return signature in " ".join(code.split())
+    names = {test.target.partition(".")[0] for test in reference.tests if test.target}
+    if reference.entry_point:
+        names.add(reference.entry_point)
+    if not names:
+        return not code.lstrip("\r\n").startswith((" ", "\t"))
+    listed = "|".join(sorted(re.escape(name) for name in names))
+    return re.search(rf"^(?:(?:async[ \t]+)?def|class)[ \t]+(?:{listed})\b", code, re.MULTILINE) is not None
+
+
+def _body_indent(prefix: str) -> str:
+    """The indentation of what follows the prefix: its last line's, and a step deeper where that opens a body."""
+    last = prefix.rstrip().rpartition("\n")[2]
+    indent = last[: len(last) - len(last.lstrip())]
+    return indent + "    " if last.endswith(":") else indent

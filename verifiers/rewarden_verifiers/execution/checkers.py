@@ -1,0 +1,215 @@
+"""Comparing what a program printed with what was expected. Pure, on bytes, in one pass over each text.
+
+Every way of comparing is exact about what it ignores. None of them parses a number that it has not first seen to be
+one in ASCII, and none builds an integer from digits: `10**7` digits are compared as text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import re2
+
+TextType = Literal["exact", "trimmed", "tokens", "floats", "unordered_lines", "regex"]
+Agreement = Literal["AC", "WA", "PE"]
+
+DEFAULT_TOLERANCE = 1e-6
+"""Absolute and relative tolerance of `floats` where the checker names neither."""
+
+_BLANK = b" \t\r\n\v\f"
+_WITHIN = b" \t\r\v\f"
+_NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_LONGEST_NUMBER = 5_000
+"""Characters of a number that is still read as one: a double has no use for more."""
+_EXCERPT = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextChecker:
+    """How two texts are compared; see `compare`. Raises ValueError for what cannot be."""
+
+    type: TextType = "trimmed"
+    abs: float | None = None
+    rel: float | None = None
+    ignore_case: bool = False
+    pattern: str | None = None
+    match: Literal["full", "search"] = "full"
+
+    def __post_init__(self) -> None:
+        for name, value in (("abs", self.abs), ("rel", self.rel)):
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must be a finite number of at least 0")
+        if self.type != "floats" and (self.abs is not None or self.rel is not None):
+            raise ValueError(f"abs and rel belong to the checker 'floats', not to {self.type!r}")
+        if self.type != "regex" and (self.pattern is not None or self.match != "full"):
+            raise ValueError(f"pattern and match belong to the checker 'regex', not to {self.type!r}")
+        if self.type == "regex" and self.pattern is not None:
+            compiled(self.pattern, self.ignore_case)
+
+    @property
+    def tolerance(self) -> tuple[float, float]:
+        """Absolute and relative tolerance. Where only one is named the other is 0."""
+        if self.abs is None and self.rel is None:
+            return DEFAULT_TOLERANCE, DEFAULT_TOLERANCE
+        return self.abs or 0.0, self.rel or 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Whether an output agrees. `PE`: the right tokens, in the wrong white space. `where` shows both, on one line."""
+
+    verdict: Agreement
+    where: str | None = None
+
+
+AGREES = Comparison("AC")
+
+
+def compare(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
+    """Whether an output is what was expected.
+
+    exact: byte for byte. trimmed: without white space at the end of each line and of the text. tokens: the same words,
+    whatever white space is between them. floats: the same words, where a number may differ by `abs` or by `rel` of the
+    expected one; NaN and infinities are numbers nowhere, and agree only with themselves. unordered_lines: the same
+    lines, as in trimmed, in any order. regex: the text without white space at its end matches the pattern (RE2), or
+    holds a match.
+
+    Raises ValueError for a pattern that RE2 refuses.
+    """
+    return _COMPARE[checker.type](checker, output, expected)
+
+
+def _exact(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
+    if output == expected or (checker.ignore_case and output.lower() == expected.lower()):
+        return AGREES
+    return _differs(checker, output, expected, output.split(b"\n"), expected.split(b"\n"))
+
+
+def _trimmed(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
+    if output == expected:
+        return AGREES
+    got, wanted = _lines(output), _lines(expected)
+    if checker.ignore_case:
+        got, wanted = [line.lower() for line in got], [line.lower() for line in wanted]
+    return AGREES if got == wanted else _differs(checker, output, expected, got, wanted)
+
+
+def _tokens(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
+    got, wanted = _words(checker, output), _words(checker, expected)
+    if got == wanted:
+        return AGREES
+    for place, (one, other) in enumerate(zip(got, wanted, strict=False), start=1):
+        if one != other:
+            return Comparison("WA", f"token {place}: expected {shown(other)}, got {shown(one)}")
+    return _count("tokens", got, wanted)
+
+
+def _floats(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
+    got, wanted = _words(checker, output), _words(checker, expected)
+    if got == wanted:
+        return AGREES
+    if len(got) != len(wanted):
+        return _count("tokens", got, wanted)
+    near, share = checker.tolerance
+    for place, (one, other) in enumerate(zip(got, wanted, strict=True), start=1):
+        if one != other and not _close(one, other, near, share):
+            return Comparison("WA", f"token {place}: expected {shown(other)}, got {shown(one)}")
+    return AGREES
+
+
+def _unordered(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
+    got, wanted = _lines(output), _lines(expected)
+    if checker.ignore_case:
+        got, wanted = [line.lower() for line in got], [line.lower() for line in wanted]
+    got.sort()
+    wanted.sort()
+    if got == wanted:
+        return AGREES
+    if len(got) != len(wanted):
+        return _count("lines", got, wanted)
+    one, other = next((one, other) for one, other in zip(got, wanted, strict=True) if one != other)
+    return Comparison("WA", f"of the sorted lines, expected {shown(other)}, got {shown(one)}")
+
+
+def _regex(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
+    # Without a pattern of the checker's, each test's expected output is one.
+    pattern = checker.pattern if checker.pattern is not None else expected.decode("utf-8", "replace").rstrip("\r\n")
+    found = compiled(pattern, checker.ignore_case)
+    text = output.decode("utf-8", "replace").rstrip()
+    matched = found.fullmatch(text) if checker.match == "full" else found.search(text)
+    return AGREES if matched is not None else Comparison("WA", f"{shown(output)} does not match the pattern")
+
+
+_COMPARE: Mapping[TextType, Callable[[TextChecker, bytes, bytes], Comparison]] = {
+    "exact": _exact,
+    "trimmed": _trimmed,
+    "tokens": _tokens,
+    "floats": _floats,
+    "unordered_lines": _unordered,
+    "regex": _regex,
+}
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str, ignore_case: bool) -> Any:
+    """A pattern for RE2, which cannot backtrack. Raises ValueError for one that it refuses."""
+    options = re2.Options()
+    options.log_errors = False
+    options.case_sensitive = not ignore_case
+    options.dot_nl = True
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise ValueError(f"RE2 refuses the pattern {pattern[:100]!r}: {error}") from None
+    except UnicodeEncodeError:
+        raise ValueError("the pattern holds half of a surrogate pair") from None
+
+
+def shown(text: bytes) -> str:
+    """The beginning of a text, quoted, on one line."""
+    more = "…" if len(text) > _EXCERPT else ""
+    return repr(text[:_EXCERPT].decode("utf-8", "replace")) + more
+
+
+def _lines(text: bytes) -> list[bytes]:
+    """The lines without white space at their ends, and without empty ones at the end of the text."""
+    return [line.rstrip(_WITHIN) for line in text.rstrip(_BLANK).split(b"\n")]
+
+
+def _words(checker: TextChecker, text: bytes) -> list[bytes]:
+    # Only ASCII white space: a no-break space is part of a word.
+    return (text.lower() if checker.ignore_case else text).split()
+
+
+def _close(got: bytes, wanted: bytes, near: float, share: float) -> bool:
+    """Whether two different tokens are numbers that are close."""
+    if max(len(got), len(wanted)) > _LONGEST_NUMBER:
+        return False
+    # `float` takes "nan", "inf", "1_0" and the digits of every script; the pattern takes none of them.
+    if not (_NUMBER.fullmatch(got) and _NUMBER.fullmatch(wanted)):
+        return False
+    one, other = float(got), float(wanted)
+    # 1e400 reads as an infinity, which is close to whatever one likes.
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return False
+    return abs(one - other) <= max(near, share * abs(other))
+
+
+def _differs(checker: TextChecker, output: bytes, expected: bytes, got: list[bytes], wanted: list[bytes]) -> Comparison:
+    """PE where only white space differs, else WA; with the first of the lines that differs."""
+    place = next((n for n, (one, other) in enumerate(zip(got, wanted, strict=False)) if one != other), None)
+    if place is None:
+        place = min(len(got), len(wanted))
+    one = shown(got[place]) if place < len(got) else "the end"
+    other = shown(wanted[place]) if place < len(wanted) else "the end"
+    where = f"line {place + 1}: expected {other}, got {one}"
+    return Comparison("PE" if _words(checker, output) == _words(checker, expected) else "WA", where)
+
+
+def _count(what: str, got: list[bytes], wanted: list[bytes]) -> Comparison:
+    return Comparison("WA", f"expected {len(wanted)} {what}, got {len(got)}")

@@ -1,0 +1,201 @@
+"""What the sandbox's ways of running Python are asked and what they answer, as docs/border.md has it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from rewarden.errors import InvalidReference, SampleError, SandboxError
+from rewarden_verifiers.execution import calls
+from rewarden_verifiers.execution.reference import Suite, Trial
+from rewarden_verifiers.execution.results import LIMITS, Result, Word, ended, flags_of
+from rewarden_verifiers.execution.tagged import Untagged, loads
+from rewarden_verifiers.extraction import encodable
+from rewarden_verifiers.programs import Case, Program, Report
+
+Way = Literal["stdio", "interactive", "call", "tests", "shared"]
+Mode = Literal["script", "serve", "tests", "call", "shared"]
+
+MODE_OF: Mapping[Way, Mode] = {
+    "stdio": "script",
+    "interactive": "script",
+    "call": "call",
+    "tests": "serve",
+    "shared": "shared",
+}
+"""The mode of the candidate's program."""
+
+_WORDS: Mapping[str, Word] = {
+    "assertion": "WA",
+    "uncrossable_value": "WA",
+    "no_pass": "WA",
+    "bad_frame": "WA",
+    "tampered": "WA",
+}
+"""The verdict for why tests failed; every other reason is an exception: RE."""
+_FLAGGED = frozenset({"uncrossable_value", "bad_frame", "candidate_exit", "candidate_lost", "tampered"})
+_MESSAGE = 600
+
+
+# --- asking ------------------------------------------------------------------------------------------------------
+
+
+def call_case(trial: Trial) -> Case:
+    """A call. Raises InvalidReference for an argument that cannot cross."""
+    test = trial.test
+    types = dataclasses.asdict(test.types) if test.types is not None else None
+    try:
+        request = calls.request(test.target or "", test.args, test.kwargs, types)
+    except Untagged as error:
+        raise InvalidReference(f"{trial.path}: an argument is no value: {error}", path=trial.path) from None
+    return Case(request=request, files=trial.files, limits=trial.limits)
+
+
+def options(suite: Suite, trial: Trial, **more: str) -> bytes:
+    """How test code is run."""
+    test, reference = trial.test, suite.reference
+    asked: dict[str, Any] = {"kind": test.type, "modules": ["solution", *reference.modules]}
+    if reference.entry_point is not None:
+        asked["entry_point"] = reference.entry_point
+    if test.type == "file":
+        asked |= {"name": test.name, "expect": list(test.expect or ())}
+    return json.dumps(asked | more).encode()
+
+
+def nonce() -> str:
+    """What a report must repeat, so that nobody writes one who does not know it."""
+    return secrets.token_hex(16)
+
+
+def test_code(trial: Trial) -> str:
+    """The code of an assertion or of a test file."""
+    return (trial.test.code if trial.test.type == "assert" else trial.test.content) or ""
+
+
+def tests_program(suite: Suite, trial: Trial) -> Program:
+    """Test code as the partner of a candidate that serves it. Its limits are the host's: it is not on trial."""
+    return Program(language="python", code=test_code(trial), mode="tests", files={**suite.files, **trial.files})
+
+
+# --- what came of it ---------------------------------------------------------------------------------------------
+
+
+def tested(trial: Trial, program: Report, partner: Report) -> Result:
+    """A test's end, told by test code in another room than the candidate's.
+
+    It passed where the report says so and the process that wrote it agrees by its exit code. Whatever the candidate may
+    have brought about is its own: also that the test code ran out of its limits, for it may return what takes forever
+    to compare.
+    """
+    if partner.status == "internal_error":
+        return _broken(trial, program, SandboxError(partner.message or "the sandbox failed at test code"))
+    failed = ended(program)
+    said = _report(partner.reply)
+    if said is None:
+        if failed in LIMITS:
+            return _result(trial, program, failed)
+        spent = ended(partner)
+        if spent in LIMITS:
+            return _result(trial, program, spent, "the test code ran out of its limits", ("tests_exhausted",))
+        return _broken(trial, program, _invalid(trial, "the test code ended without a word"))
+    if said.get("outcome") == "passed":
+        if partner.status != "ok" or not _all_passed(trial, said):
+            return _broken(trial, program, _invalid(trial, "the test code came to a bad end after it had passed"))
+        return _result(trial, program, failed if failed in LIMITS else "AC")
+    if said.get("who") == "tests":
+        return _broken(trial, program, _invalid(trial, "the test code is at fault", _text(said.get("message"))))
+    if said.get("kind") == "candidate_lost" and failed in LIMITS:
+        return _result(trial, program, failed)
+    return _failed(trial, program, said)
+
+
+def shared(trial: Trial, program: Report, nonce: str) -> Result:
+    """A test's end, told by test code in the candidate's own process, where the candidate can write what it likes.
+
+    It passed only where a report repeats the nonce, names every expected test as passed, and the exit code agrees.
+    """
+    failed = ended(program)
+    if failed not in (None, "RE"):
+        return _result(trial, program, failed)
+    said = _report(program.reply)
+    if said is None:
+        return _result(trial, program, "RE", "the process ended before the tests had", (calls.NO_RESULT,))
+    if said.get("nonce") != nonce:
+        return _result(trial, program, "WA", "the report is not that of the tests", ("forged_report",))
+    if said.get("who") == "tests":
+        return _broken(trial, program, _invalid(trial, "the test code is at fault", _text(said.get("message"))))
+    if said.get("outcome") != "passed":
+        return _failed(trial, program, said)
+    if failed or not _all_passed(trial, said):
+        return _result(trial, program, "WA", "the report and the process disagree", ("forged_report",))
+    return _result(trial, program, "AC")
+
+
+def _failed(trial: Trial, program: Report, said: Mapping[str, Any]) -> Result:
+    """Tests that the candidate did not pass, and why."""
+    kind = said.get("kind")
+    word: Word = _WORDS.get(kind, "RE") if isinstance(kind, str) else "RE"
+    flags = (kind,) if isinstance(kind, str) and kind in _FLAGGED else ()
+    message = _text(said.get("message"))
+    message = f"{_text(said.get('source'))}\n{message}".strip()
+    credit = _share(trial, said)
+    return Result(
+        trial=trial, verdict=word, credit=credit, message=message, report=program, flags=(*flags_of(program), *flags)
+    )
+
+
+def _share(trial: Trial, said: Mapping[str, Any]) -> float:
+    """The share of the expected tests that were seen to pass: less than 1, since not all were."""
+    expect = trial.test.expect or ()
+    tests = said.get("tests")
+    if not expect or not isinstance(tests, dict):
+        return 0.0
+    return min(sum(_passed(name, tests) for name in expect) / len(expect), 1.0 - 1.0 / (len(expect) + 1))
+
+
+def _all_passed(trial: Trial, said: Mapping[str, Any]) -> bool:
+    """Whether every expected test was seen to pass, which the report's own word already says."""
+    tests = said.get("tests")
+    return all(isinstance(tests, dict) and _passed(name, tests) for name in trial.test.expect or ())
+
+
+def _passed(name: str, tests: Mapping[str, Any]) -> bool:
+    """Whether a test, all of its parameter sets, or all members of a class, passed; and there was one."""
+    short = name.rpartition(".py::")[2]
+    some = [outcome for test, outcome in tests.items() if test == short or test.startswith((f"{short}[", f"{short}::"))]
+    return bool(some) and all(outcome == "passed" for outcome in some)
+
+
+def _report(reply: bytes) -> dict[str, Any] | None:
+    """A whole report, or None."""
+    try:
+        said = loads(reply)
+    except Untagged:
+        return None
+    return said if isinstance(said, dict) and said.get("done") is True else None
+
+
+def _result(
+    trial: Trial, program: Report, verdict: Word, message: str | None = None, flags: tuple[str, ...] = ()
+) -> Result:
+    credit = 1.0 if verdict == "AC" else 0.0
+    return Result(
+        trial=trial, verdict=verdict, credit=credit, message=message, report=program, flags=(*flags_of(program), *flags)
+    )
+
+
+def _broken(trial: Trial, program: Report, error: SampleError) -> Result:
+    return Result(trial=trial, verdict="IE", report=program, flags=flags_of(program), error=error)
+
+
+def _invalid(trial: Trial, why: str, words: str = "") -> InvalidReference:
+    """`words` may quote a hidden test: they go to the evidence, and not to the feedback."""
+    more = {"said": words} if words else {}
+    return InvalidReference(f"{trial.path}: {why}", path=trial.path, **more)
+
+
+def _text(value: Any) -> str:
+    return encodable(value[:_MESSAGE]) if isinstance(value, str) else ""

@@ -1,0 +1,110 @@
+"""`output`: whether a text, or what a call sent back, is what was expected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from rewarden.errors import InvalidReference
+from rewarden.types import Outcome
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.execution import calls
+from rewarden_verifiers.execution.checkers import TextChecker, TextType, compare
+from rewarden_verifiers.execution.tagged import Untagged
+from rewarden_verifiers.execution.values import ValueChecker
+from rewarden_verifiers.outcome import right, wrong
+
+_REASONS = {"WA": "wrong_answer", "PE": "presentation_error", "RE": "runtime_error"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputParams:
+    """Options of `output`.
+
+    type: how the texts are compared. `exact`: byte for byte. `trimmed`: without white space at the end of each line
+        and of the text. `tokens`: word by word. `floats`: word by word, numbers within a tolerance.
+        `unordered_lines`: the lines in any order. `regex`: the reference, or `pattern`, is a pattern in RE2's syntax,
+        in which a dot matches a line's end too. `value`: the response is what a call in the sandbox sent back, tagged
+        JSON (docs/border.md), and the reference the JSON value that it should hold.
+    abs, rel: tolerances of `floats` (both 1e-6 where neither is given) and of the floats in a `value` (1e-12 and 1e-9);
+        where one is given the other is 0.
+    ignore_case: whether capital and small letters of ASCII are the same.
+    pattern: the pattern of `regex`, the same for every sample.
+    match: `full`: the whole text matches; `search`: a part of it does.
+    unordered: the list that is a `value` may be in any order, with `deep` those within it too.
+    strict: the types of a `value` count as well.
+    """
+
+    type: TextType | Literal["value"] = "trimmed"
+    abs: float | None = None
+    rel: float | None = None
+    ignore_case: bool = False
+    pattern: str | None = None
+    match: Literal["full", "search"] = "full"
+    unordered: bool | Literal["deep"] = False
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        self.checker  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
+
+    @cached_property
+    def checker(self) -> TextChecker | ValueChecker:
+        """The parameters as a checker."""
+        if self.type == "value":
+            return ValueChecker(abs=self.abs, rel=self.rel, unordered=self.unordered, strict=self.strict)
+        if self.unordered or self.strict:
+            raise ValueError(f"unordered and strict belong to the checker 'value', not to {self.type!r}")
+        return TextChecker(
+            type=self.type,
+            abs=self.abs,
+            rel=self.rel,
+            ignore_case=self.ignore_case,
+            pattern=self.pattern,
+            match=self.match,
+        )
+
+
+@verifier(version="1", view="full")
+def output(response: str, params: OutputParams, reference: Any = None) -> Outcome:
+    """The response, as a whole, is the expected output: what `code` asks of large outputs, usable by itself.
+
+    NaN, infinities and numbers beyond a double agree with nothing but the same letters; digits are those of ASCII.
+    `presentation_error` says that the right words stand in the wrong white space. A pattern runs on RE2, which cannot
+    backtrack.
+    """
+    checker = params.checker
+    if isinstance(checker, ValueChecker):
+        try:
+            returned = calls.judge(checker, as_bytes(response), reference)
+        except Untagged as error:
+            raise InvalidReference(f"reference: it is no value: {error}", path="reference") from None
+        if returned.verdict == "AC":
+            return right(evidence={"verdict": "AC"})
+        return _wrong(returned.verdict, returned.message, (returned.flag,) if returned.flag else ())
+    if not isinstance(reference, str) and (reference is not None or checker.pattern is None):
+        raise InvalidReference("reference: output needs a text", path="reference")
+    try:
+        found = compare(checker, as_bytes(response), as_bytes(reference or ""))
+    except ValueError as error:  # the reference is a pattern, and no good one
+        raise InvalidReference(f"reference: {error}", path="reference") from None
+    if found.verdict == "AC":
+        return right(evidence={"verdict": "AC"})
+    return _wrong(found.verdict, found.where, ())
+
+
+def _wrong(verdict: str, where: str | None, flags: tuple[str, ...]) -> Outcome:
+    return wrong(_REASONS[verdict], evidence={"verdict": verdict}, feedback=where, flags=flags)
+
+
+def as_text(data: bytes) -> str:
+    """Bytes as a text from which `as_bytes` makes them again."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def as_bytes(text: str) -> bytes:
+    """A text's bytes; halves of surrogate pairs stand for single bytes or, where they cannot, for themselves."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")

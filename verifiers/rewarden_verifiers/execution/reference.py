@@ -1,0 +1,432 @@
+"""The reference of `code`: what the tests are, as it comes in a request, checked field by field.
+
+Nothing here is the policy's: whatever is wrong is the reference's fault, told with its JSON path.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal
+
+from rewarden.errors import InvalidReference
+from rewarden.types import Limits
+from rewarden_verifiers.execution.checkers import TextChecker
+from rewarden_verifiers.execution.values import ValueChecker
+
+Kind = Literal["stdio", "call", "assert", "file"]
+Protocol = Literal["testlib", "kattis", "exit", "score"]
+
+MAX_TESTS = 10_000
+PYTHON = frozenset({"python", "python3", "py"})
+"""Names of the one language whose functions can be called and asserted about."""
+
+_FORBID: Mapping[str, str] = {"extra": "forbid"}  # a misspelt key must not be silently ignored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base64:
+    """Bytes that are no text."""
+
+    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
+
+    base64: str
+
+
+Content = str | Base64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLimits(Limits):
+    """What a program may use; see `rewarden.types.Limits`. A field that is not given is the language's default."""
+
+    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise ValueError(f"{item.name} must be a finite number above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checker:
+    """How a test's outcome is judged.
+
+    type: for what is printed `exact`, `trimmed` (the default), `tokens`, `floats`, `unordered_lines`, `regex`; for what
+    a call returns `value` (the default there); a judge that is a program: `program` (reads input, output and answer) or
+    `interactive` (talks with the program). abs, rel: tolerances of `floats` and `value`. ignore_case: of texts.
+    pattern, match: of `regex`; without a pattern a test's `stdout` is one. unordered: the list that `value` compares
+    may be in any order, with `deep` those within it too. strict: `value` compares types as well as values. language,
+    code, files, args, limits: the judge. protocol: how the judge tells its verdict; see `judges`.
+    """
+
+    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
+
+    type: Literal[
+        "exact", "trimmed", "tokens", "floats", "unordered_lines", "regex", "value", "program", "interactive"
+    ] = "trimmed"
+    abs: float | None = None
+    rel: float | None = None
+    ignore_case: bool = False
+    pattern: str | None = None
+    match: Literal["full", "search"] = "full"
+    unordered: bool | Literal["deep"] = False
+    strict: bool = False
+    language: str | None = None
+    code: str | None = None
+    files: dict[str, Content] = field(default_factory=dict)
+    args: tuple[str, ...] = ()
+    limits: RunLimits = RunLimits()
+    protocol: Protocol = "testlib"
+
+
+CheckerName = Literal["exact", "trimmed", "tokens", "floats", "unordered_lines", "value"]
+
+
+class _Missing:
+    """No value was given: `None` is one."""
+
+
+MISSING: Any = _Missing()
+
+
+def _missing() -> Any:
+    return MISSING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Types:
+    """Shapes that a call's values take: `ListNode`, `TreeNode` or lists of them (`List[ListNode]`), written as lists.
+
+    args: by position ("0") or name. returns: of the result.
+    """
+
+    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
+
+    args: dict[str, str] = field(default_factory=dict)
+    returns: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Test:
+    """One test. Which fields it has depends on its type.
+
+    stdio: stdin, stdout (what is expected), files. call: target (`f` or `Solution.f`), args, kwargs, returns, types.
+    assert: code. file: name, content, expect (the ids of its tests that must pass). All: id (default: its place),
+    weight, group, visibility (`hidden` ones are never shown), limits, checker.
+    """
+
+    __test__: ClassVar[bool] = False
+    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
+
+    type: Kind
+    id: str | None = None
+    stdin: Content = ""
+    stdout: Content | None = None
+    files: dict[str, Content] = field(default_factory=dict)
+    target: str | None = None
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    returns: Any = field(default_factory=_missing)
+    types: Types | None = None
+    code: str | None = None
+    name: str | None = None
+    content: str | None = None
+    expect: tuple[str, ...] | None = None
+    weight: float = 1.0
+    group: str | None = None
+    visibility: Literal["public", "hidden"] = "hidden"
+    limits: RunLimits = RunLimits()
+    checker: CheckerName | Checker | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeReference:
+    """What a program is judged by.
+
+    language: of the sandbox's registry. tests: at least one. checker: of the tests that name none. limits: of every
+    test that sets no other. compile_limits: of the compilation. files: beside the program in every test. isolation:
+    `separate` (default): test code and candidate run in two processes; `shared`: in one, which every verdict is
+    flagged for. entry_point: the function that HumanEval's `check(candidate)` is given. prefix: code of the prompt,
+    which a response may continue (see the parameter `completion`). modules: names under which test code may import
+    the candidate.
+    """
+
+    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
+
+    language: str
+    tests: tuple[Test, ...]
+    checker: CheckerName | Checker | None = None
+    limits: RunLimits = RunLimits()
+    compile_limits: RunLimits = RunLimits()
+    files: dict[str, Content] = field(default_factory=dict)
+    isolation: Literal["separate", "shared"] = "separate"
+    entry_point: str | None = None
+    prefix: str = ""
+    modules: tuple[str, ...] = ()
+
+
+# --- read --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JudgeProgram:
+    """A judge that is a program. `path`: where it stands in the reference."""
+
+    interactive: bool
+    language: str
+    code: str
+    files: Mapping[str, bytes]
+    args: tuple[str, ...]
+    limits: Limits
+    protocol: Protocol
+    path: str
+
+
+AnyChecker = TextChecker | ValueChecker | JudgeProgram | None
+"""None: the test judges by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trial:
+    """A test, ready to be planned. `stdin` and `expected` are bytes; `test` is what it was made from."""
+
+    place: int
+    id: str
+    test: Test
+    stdin: bytes
+    expected: bytes
+    files: Mapping[str, bytes]
+    limits: Limits
+    checker: AnyChecker
+    path: str
+
+    @property
+    def hidden(self) -> bool:
+        """Whether nothing of it may be shown."""
+        return self.test.visibility == "hidden"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """A reference, ready to be planned."""
+
+    reference: CodeReference
+    trials: Sequence[Trial]
+    files: Mapping[str, bytes]
+
+
+_OWN: Mapping[Kind, frozenset[str]] = {
+    "stdio": frozenset({"stdin", "stdout", "files"}),
+    "call": frozenset({"target", "args", "kwargs", "returns", "types", "files"}),
+    "assert": frozenset({"code", "files"}),
+    "file": frozenset({"name", "content", "expect", "files"}),
+}
+_NEEDED: Mapping[Kind, tuple[str, ...]] = {
+    "stdio": (),
+    "call": ("target", "returns"),
+    "assert": ("code",),
+    "file": ("name", "content", "expect"),
+}
+_SPECIAL: Mapping[str, Any] = {
+    "stdin": "",
+    "stdout": None,
+    "files": {},
+    "target": None,
+    "args": (),
+    "kwargs": {},
+    "returns": MISSING,
+    "types": None,
+    "code": None,
+    "name": None,
+    "content": None,
+    "expect": None,
+}
+_FOREIGN: Mapping[Kind, Sequence[tuple[str, Any]]] = {
+    kind: [(name, default) for name, default in _SPECIAL.items() if name not in own] for kind, own in _OWN.items()
+}
+_NO_LIMITS = RunLimits()
+_USUAL_TEXT, _USUAL_VALUE = TextChecker(), ValueChecker()
+_FILE = re.compile(r"(?:[A-Za-z0-9_][\w-]*/)*[A-Za-z0-9_][\w-]*\.py", re.ASCII)
+_TEXT_TYPES = frozenset({"exact", "trimmed", "tokens", "floats", "unordered_lines", "regex"})
+
+
+def read_reference(reference: CodeReference) -> Suite:
+    """The suite of a reference. Raises InvalidReference with the path of what is wrong."""
+    if not reference.tests:
+        raise _invalid("there are no tests", "reference.tests")
+    if len(reference.tests) > MAX_TESTS:
+        raise _invalid(f"there are {len(reference.tests)} tests; {MAX_TESTS} is the most", "reference.tests")
+    if not reference.language.strip():
+        raise _invalid("the language is blank", "reference.language")
+    shared_files = _files(reference.files, "reference.files")
+    checkers: dict[int, AnyChecker] = {}
+    trials: list[Trial] = []
+    ids: set[str] = set()
+    for place, test in enumerate(reference.tests):
+        path = f"reference.tests[{place}]"
+        trial = _trial(reference, place, test, path, checkers)
+        if trial.id in ids:
+            raise _invalid(f"the id {trial.id!r} is taken; ids tell tests apart", f"{path}.id")
+        ids.add(trial.id)
+        trials.append(trial)
+    if reference.checker is not None and id(reference.checker) not in checkers:
+        raise _invalid("no test can use this checker", "reference.checker")
+    if not math.fsum(trial.test.weight for trial in trials) > 0:
+        raise _invalid("the weights of the tests are all 0", "reference.tests")
+    return Suite(reference=reference, trials=trials, files=shared_files)
+
+
+def _trial(
+    reference: CodeReference,
+    place: int,
+    test: Test,
+    path: str,
+    checkers: dict[int, AnyChecker],
+) -> Trial:
+    kind = test.type
+    for name, default in _FOREIGN[kind]:
+        if getattr(test, name) != default:
+            raise _invalid(f"a test of type {kind!r} has no {name!r}", f"{path}.{name}")
+    for name in _NEEDED[kind]:
+        if getattr(test, name) in (None, MISSING) and not (name == "returns" and test.returns is None):
+            raise _invalid(f"a test of type {kind!r} needs {name!r}", f"{path}.{name}")
+    if kind != "stdio" and reference.language.lower() not in PYTHON:
+        raise _invalid(f"a test of type {kind!r} needs Python, not {reference.language!r}", f"{path}.type")
+    if not (math.isfinite(test.weight) and test.weight >= 0):
+        raise _invalid("a weight is a finite number of at least 0", f"{path}.weight")
+    if kind == "file" and not test.expect:
+        raise _invalid("expect names no test that must pass", f"{path}.expect")
+    if kind == "file" and not _FILE.fullmatch(test.name or ""):
+        raise _invalid(f"{test.name!r} is no name of a Python file", f"{path}.name")
+    if kind == "call":
+        _check_target(test.target or "", f"{path}.target")
+    checker = _checker_of(reference, test, path, checkers)
+    if kind == "stdio" and test.stdout is None and _needs_stdout(checker):
+        raise _invalid("a test of type 'stdio' needs 'stdout'", f"{path}.stdout")
+    return Trial(
+        place=place,
+        id=test.id if test.id is not None else str(place),
+        test=test,
+        stdin=_bytes(test.stdin, f"{path}.stdin"),
+        expected=_bytes(test.stdout if test.stdout is not None else "", f"{path}.stdout"),
+        files=_files(test.files, f"{path}.files"),
+        limits=merged(test.limits, reference.limits),
+        checker=checker,
+        path=path,
+    )
+
+
+def merged(own: Limits, general: Limits) -> Limits:
+    """Limits where what is not set in `own` is as in `general`."""
+    if own == _NO_LIMITS:
+        return general
+    names = [item.name for item in fields(Limits)]
+    chosen = {name: getattr(own, name) if getattr(own, name) is not None else getattr(general, name) for name in names}
+    return Limits(**chosen)
+
+
+def _needs_stdout(checker: AnyChecker) -> bool:
+    return isinstance(checker, TextChecker) and not (checker.type == "regex" and checker.pattern is not None)
+
+
+def _checker_of(reference: CodeReference, test: Test, path: str, known: dict[int, AnyChecker]) -> AnyChecker:
+    given, where = test.checker, f"{path}.checker"
+    if test.type in ("assert", "file"):
+        if given is not None:
+            raise _invalid(f"a test of type {test.type!r} judges by itself and takes no checker", where)
+        return None
+    if given is None:
+        given, where = reference.checker, "reference.checker"
+    usual: AnyChecker = _USUAL_VALUE if test.type == "call" else _USUAL_TEXT
+    if given is None:
+        return usual
+    if isinstance(given, Checker) and id(given) in known:  # thousands of tests share one
+        made = known[id(given)]
+    else:
+        made = _checker(Checker(type=given) if isinstance(given, str) else given, where)
+    if isinstance(made, ValueChecker) == (test.type == "call"):
+        known[id(given)] = made
+        return made
+    if test.checker is None:
+        return usual  # the reference's checker is meant for its tests of the other kind
+    if test.type == "call":
+        raise _invalid("what a call returns is checked by 'value'", where)
+    raise _invalid("the checker 'value' is for what calls return; this test's output is text", where)
+
+
+def _checker(given: Checker, path: str) -> AnyChecker:
+    defaults = Checker(type=given.type)
+
+    def refuse(*names: str) -> None:
+        for name in names:
+            if getattr(given, name) != getattr(defaults, name):
+                raise _invalid(f"the checker {given.type!r} has no {name!r}", f"{path}.{name}")
+
+    judge = ("language", "code", "files", "args", "limits", "protocol")
+    try:
+        if given.type in _TEXT_TYPES:
+            refuse("unordered", "strict", *judge)
+            return TextChecker(
+                type=given.type,  # type: ignore[arg-type]
+                abs=given.abs,
+                rel=given.rel,
+                ignore_case=given.ignore_case,
+                pattern=given.pattern,
+                match=given.match,
+            )
+        if given.type == "value":
+            refuse("ignore_case", "pattern", "match", *judge)
+            return ValueChecker(abs=given.abs, rel=given.rel, unordered=given.unordered, strict=given.strict)
+    except ValueError as error:
+        raise _invalid(str(error), path) from None
+    refuse("abs", "rel", "ignore_case", "pattern", "match", "unordered", "strict")
+    for name in ("language", "code"):
+        if not getattr(given, name):
+            raise _invalid(f"the checker {given.type!r} needs {name!r}", f"{path}.{name}")
+    return JudgeProgram(
+        interactive=given.type == "interactive",
+        language=given.language or "",
+        code=given.code or "",
+        files=_files(given.files, f"{path}.files"),
+        args=given.args,
+        limits=given.limits,
+        protocol=given.protocol,
+        path=path,
+    )
+
+
+def _check_target(target: str, path: str) -> None:
+    parts = target.split(".")
+    if len(parts) > 2 or not all(part.isidentifier() for part in parts):
+        raise _invalid(f"the target {target!r} is neither a function 'f' nor a method 'Solution.f'", path)
+
+
+def _files(files: Mapping[str, Content], path: str) -> dict[str, bytes]:
+    for name in files:
+        # `../x` and absolute names would leave the working folder; the sandbox refuses them too.
+        parts = name.split("/")
+        if not name or name.startswith("/") or "\0" in name or any(part in ("", ".", "..") for part in parts):
+            raise _invalid(f"{name!r} is no relative path within the working folder", path)
+    return {name: _bytes(content, f"{path}[{name!r}]") for name, content in files.items()}
+
+
+def _bytes(content: Content, path: str) -> bytes:
+    if isinstance(content, str):
+        try:
+            return content.encode()
+        except UnicodeEncodeError:
+            raise _invalid("the text holds half of a surrogate pair, which has no bytes", path) from None
+    try:
+        return base64.b64decode(content.base64, validate=True)
+    except (binascii.Error, ValueError):
+        raise _invalid("this is no base64", f"{path}.base64") from None
+
+
+def _invalid(message: str, path: str) -> InvalidReference:
+    return InvalidReference(f"{path}: {message}", path=path)

@@ -1,0 +1,60 @@
+"""How each test ended, in the words of contests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from rewarden.errors import SampleError
+from rewarden_verifiers.execution.reference import Trial
+from rewarden_verifiers.programs import Report, RunStatus
+
+Word = Literal["AC", "WA", "PE", "TLE", "MLE", "OLE", "RE", "CE", "IE", "SK"]
+"""Accepted, wrong answer, presentation error, time, memory or output limit, runtime error, compile error, internal
+error (not the program's), skipped."""
+
+REASONS: Mapping[Word, str] = {
+    "WA": "wrong_answer",
+    "PE": "presentation_error",
+    "TLE": "time_limit",
+    "MLE": "memory_limit",
+    "OLE": "output_limit",
+    "RE": "runtime_error",
+    "CE": "compile_error",
+}
+LIMITS: frozenset[Word] = frozenset({"TLE", "MLE", "OLE"})
+"""Verdicts that are flagged as well, by their reason: the program exhausted what it was given."""
+
+_ENDS: Mapping[RunStatus, Word] = {
+    "runtime_error": "RE",
+    "time_limit": "TLE",
+    "memory_limit": "MLE",
+    "output_limit": "OLE",
+    "compile_error": "CE",
+    "internal_error": "IE",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Result:
+    """One test's end. `credit`: from 0 to 1, 1 exactly where it is AC. `message`: what was wrong, in words that may
+    quote the test. `error`: why it has no verdict (IE alone)."""
+
+    trial: Trial
+    verdict: Word
+    credit: float = 0.0
+    message: str | None = None
+    report: Report | None = None
+    flags: tuple[str, ...] = ()
+    error: SampleError | None = None
+
+
+def ended(report: Report) -> Word | None:
+    """The verdict of a run that did not end well; None for one that did, whose output is still to be judged."""
+    return _ENDS.get(report.status)
+
+
+def flags_of(report: Report) -> tuple[str, ...]:
+    """What a verdict is flagged for because of how a run went."""
+    return tuple(flag for flag in report.flags if flag != "killed_with_partner")
