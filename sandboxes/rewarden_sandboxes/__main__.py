@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import dataclasses
 import json
 import sys
+from pathlib import Path
 from typing import Any
+
+import uvloop
 
 from rewarden_sandboxes.errors import HostError
 from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.languages import LanguageError
 from rewarden_sandboxes.service import serve
 from rewarden_sandboxes.settings import HostSettings
+from rewarden_sandboxes.tls import Tls
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,10 +25,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--address", required=True, help="unix:PATH or HOST:PORT")
     parser.add_argument("--settings", default="{}", help="JSON object of settings")
     parser.add_argument("--tied", action="store_true", help="end when standard input does")
+    for name, what in (("cert", "this host's certificate"), ("key", "its key"), ("ca", "who signs the servers'")):
+        parser.add_argument(f"--tls-{name}", type=Path, metavar="FILE", help=f"{what}, PEM; all three or none")
     given = parser.parse_args(arguments)
+    files = {name: getattr(given, f"tls_{name}") for name in ("cert", "key", "ca")}
+    if any(files.values()) and not all(files.values()):
+        parser.error("--tls-cert, --tls-key and --tls-ca go together")
+    tls = Tls(**files) if all(files.values()) else None
     try:
         settings = settings_of(json.loads(given.settings))
-        asyncio.run(_serve(settings, given.address, given.tied))
+        uvloop.run(_serve(settings, given.address, given.tied, tls))
     except (HostError, LanguageError, ValueError, TypeError) as error:
         print(f"rewarden sandbox-host: {error}", file=sys.stderr)
         return 2
@@ -45,8 +54,8 @@ def settings_of(given: dict[str, Any]) -> HostSettings:
     return HostSettings(**values)
 
 
-async def _serve(settings: HostSettings, address: str, tied: bool) -> None:
-    await serve(Host(settings), address, tied=tied)
+async def _serve(settings: HostSettings, address: str, tied: bool, tls: Tls | None) -> None:
+    await serve(Host(settings), address, tied=tied, tls=tls)
 
 
 if __name__ == "__main__":

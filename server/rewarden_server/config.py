@@ -18,7 +18,8 @@ from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 import tomllib
 
 from rewarden.errors import RewardenError
-from rewarden_server.engine.settings import EngineSettings
+from rewarden.types import Limits
+from rewarden_server.engine.settings import EngineSettings, SandboxSettings
 
 DEFAULT_FILE = Path("rewarden.toml")
 FILE_VARIABLE = "REWARDEN_CONFIG"
@@ -46,14 +47,16 @@ class LimitSettings:
     """What one request may weigh; over it is 413, for a single row that row's error. Sizes in bytes, unpacked.
 
     max_body_bytes: a whole request. max_sample_bytes: one row. max_samples: rows of a request that is no stream.
-    max_depth: nesting of JSON. max_blob_bytes: one blob. blob_store_bytes: all blobs together; the least recently used
-    one goes first. max_open_bytes: bodies that are held at once, of all requests together; over it is 429.
+    max_depth: nesting of JSON. max_run_bytes: a program with its input and files. max_blob_bytes: one blob.
+    blob_store_bytes: all blobs together; the least recently used one goes first. max_open_bytes: bodies that are held
+    at once, of all requests together; over it is 429.
     """
 
     max_body_bytes: int = 256 * 1024**2
     max_sample_bytes: int = 16 * 1024**2
     max_samples: int = 131_072
     max_depth: int = 64
+    max_run_bytes: int = 64 * 1024**2
     max_blob_bytes: int = 64 * 1024**2
     blob_store_bytes: int = 1024**3
     max_open_bytes: int = 2 * 1024**3
@@ -102,6 +105,7 @@ class Config:
 
     server: ServerSettings = field(default_factory=ServerSettings)
     engine: EngineSettings = field(default_factory=lambda: EngineSettings(eager=True))
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     keys: KeySettings = field(default_factory=KeySettings)
     logs: LogSettings = field(default_factory=LogSettings)
@@ -118,6 +122,7 @@ class Config:
 SECTIONS: Mapping[str, type] = {
     "server": ServerSettings,
     "engine": EngineSettings,
+    "sandbox": SandboxSettings,
     "limits": LimitSettings,
     "keys": KeySettings,
     "logs": LogSettings,
@@ -240,6 +245,8 @@ def _convert(key: str, value: Any, kind: Any, source: str) -> Any:
         return value
     if get_origin(kind) is not None:  # keys.named, the only mapping
         return _named(value, wrong)
+    if kind is Limits:
+        return _limits(key, value, source, wrong)
     if kind is Path:
         if not isinstance(value, str):
             raise wrong
@@ -281,10 +288,26 @@ def _named(value: Any, wrong: ConfigError) -> Mapping[str, str]:
     return value
 
 
+def _limits(key: str, value: Any, source: str, wrong: ConfigError) -> Limits:
+    """A program's limits: a table, or in the environment `cpu_s=10,memory_mb=512`."""
+    if isinstance(value, str):
+        value = dict(part.strip().partition("=")[::2] for part in value.split(",") if part.strip())
+    if not isinstance(value, dict):
+        raise wrong
+    hints = get_type_hints(Limits)
+    kinds = {name: next(part for part in get_args(hint) if part is not type(None)) for name, hint in hints.items()}
+    for name in value:
+        if name not in kinds:
+            raise ConfigError(f"{source}: {key} has no limit {name!r}{_near(name, kinds)}")
+    return Limits(**{name: _number(f"{key}.{name}", item, kinds[name], source, wrong) for name, item in value.items()})
+
+
 def _describe(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(get_args(kind))
     if get_origin(kind) is not None:
         return 'a table of name = "sha256" (in the environment: name=sha256,name=sha256)'
+    if kind is Limits:
+        return "a table of limits (in the environment: cpu_s=10,memory_mb=512)"
     names = {int: "a whole number", float: "a number", bool: "true or false", Path: "a path", str: "a text"}
     return names[kind]

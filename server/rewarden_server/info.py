@@ -9,13 +9,14 @@ from typing import Any
 from rewarden_server.service import Service
 
 
-def info(service: Service) -> dict[str, Any]:
-    """JSON-ready. `limits` are what a client must keep to."""
+async def info(service: Service) -> dict[str, Any]:
+    """JSON-ready. `limits` are what a client must keep to; `sandbox` says which of a program's are enforced."""
     limits = {name: value for name, value in dataclasses.asdict(service.limits).items() if name != "blob_dir"}
     return {
         "name": "rewarden",
         "version": version("rewarden-server"),
         "engine": service.engine.info(),
+        "sandbox": await service.engine.sandbox.status(),
         "limits": limits,
         "keys": bool(service.keys.names),
     }

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-from rewarden.types import Batch, BatchResult, Group, Sample, Verdict
+from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden_server import catalogue
+from rewarden_server.config import load_config
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.engine.settings import EngineSettings, SandboxSettings
 from rewarden_verifiers.registry import Registry
 
 
 class LocalTransport:
     """A `rewarden.transports.base.Transport`. The engine starts with the first call and ends with `close`.
 
-    settings, registry: the engine's. engine: one that runs already; it is left running. `api_key` and `timeout_s` have
-    no meaning here: nobody else can call, and whoever waits can cancel.
+    settings, registry, sandbox: the engine's; without `sandbox`, that of the configuration. engine: one that runs
+    already; it is left running. `api_key` and `timeout_s` have no meaning here: nobody else can call, and whoever waits
+    can cancel.
     """
 
     def __init__(
@@ -28,10 +31,12 @@ class LocalTransport:
         timeout_s: float | None = None,
         settings: EngineSettings | None = None,
         registry: Registry | None = None,
+        sandbox: SandboxSettings | None = None,
         engine: Engine | None = None,
     ) -> None:
         self._settings = settings
         self._registry = registry
+        self._sandbox = sandbox
         self._engine = engine
         self._own = engine is None
         self._starting = asyncio.Lock()
@@ -72,9 +77,14 @@ class LocalTransport:
             return [catalogue.describe(engine, name, "verifier")]
         return catalogue.describe_all(engine, "verifier")
 
+    async def run(self, run: Run) -> RunResult:
+        """See `Transport`. The sandbox host starts with the first program and ends with `close`."""
+        return await (await self._started()).run(run)
+
     async def info(self) -> dict[str, Any]:
         """See `Transport`."""
-        return (await self._started()).info()
+        engine = await self._started()
+        return {**engine.info(), "sandbox": await engine.sandbox.status()}
 
     async def close(self) -> None:
         """See `Transport`: what runs is cancelled."""
@@ -85,7 +95,8 @@ class LocalTransport:
     async def _started(self) -> Engine:
         async with self._starting:
             if self._engine is None:
-                engine = Engine(self._registry, self._settings)
+                sandbox = self._sandbox or load_config(environ=os.environ).sandbox
+                engine = Engine(self._registry, self._settings, sandbox=sandbox)
                 await engine.start()
                 self._engine = engine
             return self._engine

@@ -13,7 +13,8 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -27,6 +28,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 QUEUE_BUCKETS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0)
 RUN_BUCKETS = (0.0001, 0.0005, 0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 30.0, 120.0)
+PROGRAM_BUCKETS = (0.01, 0.05, 0.2, 1.0, 5.0, 30.0, 120.0, 600.0)
 BATCH_BUCKETS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0, 1200.0)
 
 
@@ -94,6 +96,10 @@ class Metrics(Observer, Collector):
         self._batches: dict[str, Histogram] = defaultdict(lambda: Histogram(BATCH_BUCKETS))
         self._workers: dict[str, int] = defaultdict(int)
         self._depths: dict[str, int] = {}
+        self._language_label = Distinct(100)
+        self._programs: dict[tuple[str, str], int] = defaultdict(int)
+        self._program_s: dict[str, Histogram] = defaultdict(lambda: Histogram(PROGRAM_BUCKETS))
+        self._sandbox: Mapping[str, Any] = {}
         self._requests: dict[tuple[str, str, str, str], int] = defaultdict(int)
         self._started = time.time()
         self._registry = CollectorRegistry(auto_describe=False)
@@ -133,6 +139,12 @@ class Metrics(Observer, Collector):
         """Count an ended worker by why it ended."""
         self._workers[reason] += 1
 
+    def program_ended(self, language: str, status: str, seconds: float) -> None:
+        """Count a run in the sandbox by language and status, and its wall time by language."""
+        name = self._language_label(language)
+        self._programs[name, self._reason_label(status)] += 1
+        self._program_s[name].add(seconds)
+
     def depth(self, lane: str, items: int) -> None:
         """Note how many items wait in a lane."""
         self._depths[lane] = items
@@ -142,6 +154,10 @@ class Metrics(Observer, Collector):
     def request(self, surface: str, route: str, status: str, key: str) -> None:
         """Count a request by surface, route or method, status, and the name of the key that asked."""
         self._requests[surface, route, status, key] += 1
+
+    def sandbox(self, status: Mapping[str, Any]) -> None:
+        """Note how the sandbox is, as its lane says it."""
+        self._sandbox = status
 
     # --- what Prometheus reads ---
 
@@ -177,7 +193,33 @@ class Metrics(Observer, Collector):
         for lane, items in self._depths.items():
             depths.add_metric((lane,), items)
         yield depths
+        yield _counter(
+            "rewarden_sandbox_runs",
+            "Programs that ended in the sandbox; status is as in a run's result.",
+            ("language", "status"),
+            self._programs.items(),
+        )
+        yield _histogram("rewarden_sandbox_run_seconds", "Wall time of a program.", "language", self._program_s)
+        slots = GaugeMetricFamily("rewarden_sandbox_slots", "The host's slots, by state.", labels=("state",))
+        for state, count in _slots(self._sandbox).items():
+            slots.add_metric((state,), count)
+        yield slots
+        yield GaugeMetricFamily(
+            "rewarden_sandbox_ready", "Whether programs can run.", float(self._sandbox.get("state") == "ready")
+        )
+        waiting = self._sandbox.get("waiting_here", 0) + self._sandbox.get("host", {}).get("waiting", 0)
+        yield GaugeMetricFamily("rewarden_sandbox_waiting", "Jobs that wait, here and in the host.", waiting)
         yield GaugeMetricFamily("rewarden_started_seconds", "When the server started (Unix time).", self._started)
+
+
+def _slots(status: Mapping[str, Any]) -> dict[str, int]:
+    """Slots by state, of all the host's pools together."""
+    found = {"busy": 0, "idle": 0, "starting": 0}
+    for pool in status.get("host", {}).get("slots", {}).values():
+        found["busy"] += pool["slots"] - pool["idle"]
+        found["idle"] += pool["idle"]
+        found["starting"] += pool["starting"]
+    return found
 
 
 def _single(counts: dict[str, int]) -> Iterator[tuple[tuple[str], int]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from rewarden.errors import TooLarge, Unavailable
-from rewarden.types import BadSample, Batch, BatchResult, Sample
+from rewarden.types import BadSample, Batch, BatchResult, Run, RunResult, Sample
 from rewarden_server.blobs import Blobs, fill_media, fill_shared
 from rewarden_server.budget import Budget
 from rewarden_server.config import Config, LimitSettings
@@ -52,7 +52,7 @@ class Service:
         limits = config.limits
         records = config.records
         recorder = Recorder(records.dir, records.share) if records.dir is not None else None
-        engine = Engine(settings=config.engine, observer=metrics, recorder=recorder)
+        engine = Engine(settings=config.engine, observer=metrics, recorder=recorder, sandbox=config.sandbox)
         return cls(
             engine=engine,
             config=config,
@@ -109,6 +109,20 @@ class Service:
             log.note(verdict)
         log.end()
         return result
+
+    async def run(self, run: Run, surface: str) -> RunResult:
+        """How a program ended. Raises RequestError."""
+        return await self.until_stopped(self.engine.run(run, source=surface))
+
+    async def why_not_ready(self) -> str | None:
+        """Why no work should be sent here now, in words; None where it should."""
+        if not self.engine.ready:
+            return "the server starts or drains: send no more work here"
+        if self.config.sandbox.required:
+            sandbox = await self.engine.sandbox.status()
+            if sandbox["state"] != "ready":
+                return f"the sandbox is required and {sandbox['state']}: {sandbox['reason']}"
+        return None
 
     @staticmethod
     def stop_error() -> Unavailable:

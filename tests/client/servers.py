@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from rewarden.errors import RequestError
-from rewarden.types import Batch, BatchResult, Group, Sample, Verdict
+from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden.v1 import rewarden_pb2_grpc as stubs
 from rewarden.wire import json as wire
@@ -62,6 +62,7 @@ class Script:
     hold: asyncio.Event | None = None
     """Waited for before a request is answered."""
     batches: list[Batch] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
     headers: list[Batch] = field(default_factory=list)
     streams: list[list[Sample]] = field(default_factory=list)
     authorizations: list[str | None] = field(default_factory=list)
@@ -83,6 +84,11 @@ class Script:
         names = list(dict.fromkeys(v.group for v in verdicts if v.group is not None))
         groups = [statistics(name, [v for v in verdicts if v.group == name]) for name in names]
         return BatchResult(verdicts=verdicts, groups=groups)
+
+    async def run(self, run: Run) -> RunResult:
+        """Answer a program with its input."""
+        self.runs.append(run)
+        return RunResult(status="ok", exit_code=0, stdout=str(run.stdin), enforced={"cpu_s": "no"})
 
     async def stream(self, header: Batch, samples: AsyncIterator[Sample]) -> AsyncIterator[Verdict | Group]:
         """Answer a stream, each sample as it comes, a group's statistics when it is whole."""
@@ -137,6 +143,14 @@ def http_app(script: Script) -> Starlette:
         except RequestError as error:
             return refuse(error)
 
+    async def run(request: Request) -> Response:
+        try:
+            await script.begin(request.headers.get("Authorization"))
+            asked = wire.run_from_json(wire.loads(await request.body()))
+            return Response(wire.dumps(wire.run_result_to_json(await script.run(asked))))
+        except RequestError as error:
+            return refuse(error)
+
     async def stream(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
 
@@ -188,6 +202,7 @@ def http_app(script: Script) -> Starlette:
     return Starlette(
         routes=[
             Route("/v1/verify", verify, methods=["POST"]),
+            Route("/v1/run", run, methods=["POST"]),
             Route("/v1/verify/stream", _Raw(stream), methods=["POST"]),
             Route("/v1/verifiers", verifiers),
             Route("/v1/verifiers/{name:path}", verifier),
@@ -232,6 +247,13 @@ class Servicer(stubs.RewardServiceServicer):  # type: ignore[misc]
             await self.script.begin(self._authorization(context))
             batch = protobuf.batch_from_message(request)
             return protobuf.result_to_message(await self.script.verify(batch), batch.fields)
+        except RequestError as error:
+            await self._refuse(context, error)
+
+    async def Run(self, request: Any, context: Any) -> Any:
+        try:
+            await self.script.begin(self._authorization(context))
+            return protobuf.run_result_to_message(await self.script.run(protobuf.run_from_message(request)))
         except RequestError as error:
             await self._refuse(context, error)
 

@@ -20,7 +20,20 @@ from rewarden.errors import (
 )
 from rewarden.transports.base import Transport
 from rewarden.transports.targets import open_target
-from rewarden.types import BadSample, Batch, Group, Media, Progress, Sample, Step, Use, Verdict
+from rewarden.types import (
+    BadSample,
+    Batch,
+    Group,
+    Limits,
+    Media,
+    Progress,
+    Run,
+    RunResult,
+    Sample,
+    Step,
+    Use,
+    Verdict,
+)
 
 from .servers import Script, judge
 
@@ -54,6 +67,8 @@ async def call(transport: Transport, how: str) -> None:
     """One call that needs an answer, by either way."""
     if how == "verify":
         await transport.verify(FULL)
+    elif how == "run":
+        await transport.run(Run(language="python", code=""))
     else:
         await drain(transport.stream(FULL, each(numbered(3))))
 
@@ -77,6 +92,22 @@ async def test_a_batch_arrives_as_it_was_sent_and_its_answer_comes_back(target: 
     await transport.close()
 
 
+async def test_a_program_arrives_as_it_was_sent_and_its_end_comes_back(target: str, script: Script) -> None:
+    run = Run(
+        language="python",
+        code="print('é')",
+        stdin="é",
+        files={"a": {"base64": "/w=="}, "b/c": ""},
+        args=("-x",),
+        limits=Limits(cpu_s=0.5, memory_mb=64),
+    )
+    transport = open_target(target, api_key="secret")
+    assert await transport.run(run) == RunResult(status="ok", exit_code=0, stdout="é", enforced={"cpu_s": "no"})
+    assert script.runs == [run]
+    assert script.authorizations == ["Bearer secret"]
+    await transport.close()
+
+
 async def test_a_stream_arrives_as_it_was_sent_and_its_answer_comes_back(target: str, script: Script) -> None:
     transport = open_target(target)
     samples = [replace(sample, group="g", group_size=2) for sample in FULL.samples]  # type: ignore[arg-type]
@@ -96,7 +127,7 @@ async def test_an_empty_stream_is_answered_by_nothing(target: str, script: Scrip
 
 
 @pytest.mark.parametrize("code", sorted(REQUEST_ERRORS))
-@pytest.mark.parametrize("how", ["verify", "stream"])
+@pytest.mark.parametrize("how", ["verify", "run", "stream"])
 async def test_what_the_server_raises_is_raised_here(target: str, script: Script, code: str, how: str) -> None:
     transport = open_target(target)
     script.refusals.append(REQUEST_ERRORS[code]("because é", path="x[0]", retry_after_s=1.5))
@@ -134,7 +165,7 @@ async def test_a_server_that_cannot_be_reached_is_unavailable(target: str) -> No
     await transport.close()
 
 
-@pytest.mark.parametrize("how", ["verify", "stream"])
+@pytest.mark.parametrize("how", ["verify", "run", "stream"])
 async def test_silence_past_the_time_out_ends_the_call(target: str, script: Script, how: str) -> None:
     script.hold = asyncio.Event()
     transport = open_target(target, timeout_s=0.05)

@@ -18,6 +18,9 @@ COMMAND = (
 )
 
 
+_SMALL = ["--set", "engine.workers=1", "--set", "sandbox.launcher=none"]
+
+
 class ServerProcess:
     """Started on free ports; waits until it is ready. `http` and `grpc` are its addresses."""
 
@@ -32,7 +35,7 @@ class ServerProcess:
         ports = ["--port", "0", "--grpc-port", "0", "--ready-file", str(self._ready)]
         path = os.pathsep.join(filter(None, [str(PLUGIN), os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
-            [sys.executable, "-c", COMMAND, *ports, "--set", "engine.workers=1", *self._flags],
+            [sys.executable, "-c", COMMAND, *ports, *_SMALL, *self._flags],
             env={**os.environ, "PYTHONPATH": path},
             cwd=self._folder,
             stdout=subprocess.PIPE,

@@ -12,6 +12,7 @@ import pytest
 
 from rewarden_server.http.spec import document
 from tests.server.conftest import Running, Start
+from tests.server.hosts import ScriptedProcess
 from tests.server.process import ServerProcess
 
 HERE = Path(__file__).parent
@@ -61,7 +62,12 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(HERE), "SCHEMATHESIS_HOOKS": "schemathesis_hooks"}
     tool = [str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(HERE / "schemathesis.toml")]
     jobs = tmp_path / "jobs"
-    with ServerProcess(tmp_path, "--set", "logs.level=error", "--set", f"jobs.dir={jobs}") as server:
+    settings = ["--set", "logs.level=error", "--set", f"jobs.dir={jobs}"]
+    # Whether a program can run is the machine's matter and not the document's: the host is scripted.
+    with (
+        ScriptedProcess(tmp_path) as address,
+        ServerProcess(tmp_path, *settings, "--set", f"sandbox.address={address}") as server,
+    ):
         command = [*tool, "run", f"{server.http}/openapi.json"]
         found = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
         assert found.returncode == 0, found.stdout[-6000:] + found.stderr[-2000:]

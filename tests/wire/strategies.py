@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from hypothesis import strategies as st
@@ -11,9 +12,12 @@ from rewarden.types import (
     BatchResult,
     Component,
     Group,
+    Limits,
     Media,
     Outcome,
     Progress,
+    Run,
+    RunResult,
     Sample,
     Step,
     StepScore,
@@ -181,5 +185,48 @@ groups = st.builds(
     all_fail=st.booleans(),
     pass_at=st.dictionaries(counts, numbers, max_size=3),
 )
+
+codes = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=20)
+base64s = st.binary(max_size=12).map(lambda data: base64.b64encode(data).decode())
+contents = st.one_of(texts, base64s.map(lambda data: {"base64": data}))
+positives = st.integers(1, 2**63 - 1)
+
+runs = st.builds(
+    Run,
+    language=texts,
+    code=codes,
+    stdin=contents,
+    files=st.dictionaries(texts, contents, max_size=3),
+    args=tuples_of(texts),
+    limits=st.builds(
+        Limits,
+        cpu_s=maybe(seconds),
+        wall_s=maybe(seconds),
+        memory_mb=maybe(positives),
+        processes=maybe(positives),
+        output_bytes=maybe(positives),
+        disk_mb=maybe(positives),
+        open_files=maybe(positives),
+    ),
+)
+
+_run_result_fields: dict[str, st.SearchStrategy[Any]] = {
+    "status": texts,
+    "limit": maybe(texts),
+    "exit_code": maybe(st.integers(-(2**31), 2**31 - 1)),
+    "signal": maybe(st.integers(0, 2**31 - 1)),
+    "stdout": texts,
+    "stderr": texts,
+    "stdout_base64": maybe(base64s),
+    "stderr_base64": maybe(base64s),
+    "cpu_time": numbers,
+    "wall_time": numbers,
+    "peak_memory": maybe(counts),
+    "truncated": st.booleans(),
+    "enforced": st.dictionaries(texts, texts, max_size=3),
+    "flags": tuples_of(texts),
+    "message": maybe(texts),
+}
+run_results = st.builds(RunResult, **_run_result_fields, compile=maybe(st.builds(RunResult, **_run_result_fields)))
 
 results = st.builds(BatchResult, verdicts=tuples_of(verdicts), groups=tuples_of(groups))

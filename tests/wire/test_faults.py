@@ -133,6 +133,31 @@ def test_the_header_of_a_stream_has_no_samples() -> None:
         wire.header_from_json({"use": "math", "samples": []})
 
 
+@pytest.mark.parametrize(
+    ("change", "path", "said"),
+    [
+        ({"language": None}, "language", "is missing"),
+        ({"code": 1}, "code", "must be a string"),
+        ({"code": "a\0"}, "code", "NUL at character 1"),
+        ({"code": "a\ud800"}, "code", "surrogate"),
+        ({"stdin": {"base64": "?"}}, "stdin.base64", "no base64"),
+        ({"stdin": {}}, "stdin.base64", "is missing"),
+        ({"files": {"a b": 1}}, 'files["a b"]', "must be a string, or"),
+        ({"files": {"\ud800": ""}}, 'files["\\ud800"]', "surrogate"),
+        ({"args": "x"}, "args", "must be a list"),
+        ({"limits": {"cpu_s": float("nan")}}, "limits.cpu_s", "above 0"),
+        ({"limits": {"processes": 0}}, "limits.processes", "from 1"),
+        ({"limits": {"memory": 1}}, "limits.memory", "did you mean 'memory_mb'?"),
+        ({"lang": "python"}, "lang", "did you mean 'language'?"),
+    ],
+)
+def test_a_run_at_fault_names_its_field_and_the_fix(change: dict[str, Any], path: str, said: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        wire.run_from_json({"language": "python", "code": "", **change})
+    assert caught.value.details["path"] == path
+    assert said in caught.value.message
+
+
 def test_null_is_the_same_as_absent() -> None:
     assert wire.sample_from_json({**GOOD, "reference": None, "use": None}) == Sample(response="42")
     assert wire.batch_from_json({"samples": [], "use": None, "shared": None, "fields": None}) == wire.batch_from_json(
@@ -190,6 +215,8 @@ def test_no_value_whatever_breaks_the_reader(value: Any) -> None:
     assert isinstance(wire.sample_from_json(value), (Sample, BadSample))
     with suppress(InvalidRequest):
         wire.batch_from_json(value)
+    with suppress(InvalidRequest):
+        wire.run_from_json(value)
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from rewarden.types import Batch, BatchResult, Group, Outcome, Sample, Use, Verdict, VerifierRef
+from rewarden.types import Batch, BatchResult, Group, Outcome, Run, RunResult, Sample, Use, Verdict, VerifierRef
 from rewarden.wire import json as wire
 from rewarden.wire import protobuf
 
@@ -63,6 +63,51 @@ def test_a_result_comes_back_from_both_forms(result: BatchResult) -> None:
         == exactly(wire.result_to_json(by_protobuf))
         == exactly(wire.result_to_json(result))
     )
+
+
+@hard
+@given(strategies.runs)
+def test_a_run_comes_back_from_both_forms(run: Run) -> None:
+    by_json = wire.run_from_json(over_json(wire.run_to_json(run)))
+    by_protobuf = protobuf.run_from_message(over_protobuf(protobuf.run_to_message(run)))
+    assert by_json == by_protobuf == run
+    assert exactly(wire.run_to_json(by_json)) == exactly(wire.run_to_json(run))
+
+
+@hard
+@given(strategies.run_results)
+def test_the_end_of_a_run_comes_back_from_both_forms(result: RunResult) -> None:
+    by_json = wire.run_result_from_json(over_json(wire.run_result_to_json(result)))
+    by_protobuf = protobuf.run_result_from_message(over_protobuf(protobuf.run_result_to_message(result)))
+    assert by_json == by_protobuf == result
+    assert exactly(wire.run_result_to_json(by_protobuf)) == exactly(wire.run_result_to_json(result))
+
+
+@pytest.mark.parametrize("data", [b"", b"text", "é\0".encode(), b"\xff\xfe", bytes(range(256))])
+def test_any_bytes_are_a_content_and_come_back(data: bytes) -> None:
+    content = wire.content_of(data)
+    assert wire.content_bytes(content) == data
+    assert isinstance(content, str) == (data.decode(errors="ignore").encode() == data)
+
+
+def test_a_plain_run_is_small() -> None:
+    assert wire.run_to_json(Run(language="python", code="print(1)")) == {"language": "python", "code": "print(1)"}
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"status": None}, "run.status: is missing"),
+        ({"exit_code": 1.5}, "run.exit_code"),
+        ({"cpu_time": "1"}, "run.cpu_time"),
+        ({"enforced": {"cpu_s": 1}}, "run.enforced.cpu_s"),
+        ({"compile": {"stdout": ""}}, "run.compile.status: is missing"),
+    ],
+)
+def test_an_answer_that_is_no_run_is_refused_by_field(change: dict[str, Any], named: str) -> None:
+    value = wire.run_result_to_json(RunResult(status="ok")) | change
+    with pytest.raises(ValueError, match=named):
+        wire.run_result_from_json(value)
 
 
 @hard

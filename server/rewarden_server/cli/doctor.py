@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
+import re
 import socket
 import sys
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rewarden.errors import RewardenError, SampleError
+from rewarden.types import Limits
+from rewarden_sandboxes.client import HostClient
+from rewarden_sandboxes.errors import HostError
+from rewarden_sandboxes.probing import clean as clean_sandboxes
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import Config, known_keys, variable_of
+from rewarden_server.engine.settings import SandboxSettings
+from rewarden_server.host_process import HostProcess, tls_of
+from rewarden_server.host_process import clean as clean_sockets
 from rewarden_server.keys import Keys, check_name, new_key
 from rewarden_verifiers.registry import Registry
 
@@ -21,6 +32,11 @@ HELP = "print the settings in force, and what is missing with the command that m
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_settings(parser)
+    parser.add_argument(
+        "--clean",
+        action="store_true",
+        help="remove what killed servers and sandbox hosts left: containers, folders, cgroups",
+    )
     parser.add_argument("--new-key", metavar="NAME", help="make an API key; it is shown once and kept nowhere")
 
 
@@ -32,8 +48,13 @@ def run(args: argparse.Namespace) -> int:
             print(key_text(args.new_key))
             return 0
         config = read_settings(args)
+        if args.clean:
+            print("\n".join([*clean_sandboxes(), *clean_sockets()]) or "Nothing was left.")
+            return 0
         print(settings_text(config))
-        problems = [*_settings_problems(config), *verifier_problems(Registry())]
+        told, missing = asyncio.run(sandbox_state(config.sandbox))
+        print(f"\nsandbox: {told}")
+        problems = [*missing, *_settings_problems(config), *verifier_problems(Registry())]
     except RewardenError as error:
         print(f"rewarden doctor: {error.message}", file=sys.stderr)
         return 2
@@ -44,6 +65,68 @@ def run(args: argparse.Namespace) -> int:
     for problem, mend in problems:
         print(f"missing: {problem}\n   mend: {mend}")
     return 1
+
+
+_START_S = 30.0
+_PROBE_S = 90.0
+
+
+async def sandbox_state(settings: SandboxSettings) -> tuple[str, list[tuple[str, str]]]:
+    """How the sandbox is, in words, after a program was really run in it; and what is missing, with what mends it."""
+    if settings.address is None and settings.launcher == "none":
+        return "none (sandbox.launcher = none)", []
+    process = HostProcess(settings) if settings.address is None else None
+    remote: HostClient | None = None
+    try:
+        if process is not None:
+            client = await process.client(_START_S)
+        else:
+            assert settings.address is not None
+            client = remote = HostClient(settings.address, tls_of(settings))
+        status = await client.status(probe=True, timeout_s=_PROBE_S)
+    except HostError as error:
+        mend = _mend(error.message) if process is not None else f"rewarden sandbox-host --listen {settings.address}"
+        return "missing", [(f"the sandbox: {error.message}", mend)]
+    finally:
+        if process is not None:
+            await process.close()
+        if remote is not None:
+            await remote.close()
+    return _sandbox_text(status), _sandbox_problems(status)
+
+
+def _sandbox_text(status: Mapping[str, Any]) -> str:
+    """What the host says of itself, a line each."""
+    probe = status.get("probe") or {}
+    where = " ".join(filter(None, [status.get("launcher"), status.get("runtime")]))
+    head = f"{where} runs programs" if probe.get("ok") else "nothing runs"
+    rooms = "" if status.get("rooms", True) else "; each in a container to itself (rooms cannot be had): slower"
+    lines = [f"{head}{rooms}"]
+    lines += [f"  image {name}: {image or 'missing'}" for name, image in status.get("images", {}).items()]
+    lines.append(f"  languages: {', '.join(status.get('languages', {}))}")
+    enforced = status.get("enforced", {})
+    if enforced:
+        lines.append(f"  limits held by: {', '.join(f'{name}: {how}' for name, how in enforced.items())}")
+    return "\n".join(lines)
+
+
+_COMMAND = re.compile(r"\b(?:apt-get|docker|pip|rewarden|sysctl|systemctl|usermod) [^;,()]+")
+
+
+def _sandbox_problems(status: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is missing. The host's words hold the command that mends it."""
+    probe = status.get("probe") or {}
+    reason = probe.get("reason") or status.get("problem")
+    found = [] if reason is None else [(f"the sandbox: {reason}", _mend(str(reason)))]
+    for tier, modules in (status.get("missing") or {}).items():
+        if modules:
+            found.append((f"the sandbox's Python lacks {', '.join(modules)} ({tier})", "rewarden sandbox-host build"))
+    return found
+
+
+def _mend(reason: str) -> str:
+    command = _COMMAND.search(reason)
+    return command[0].strip() if command is not None else "as it says; docs/sandbox.md has more"
 
 
 def key_text(name: str) -> str:
@@ -73,6 +156,8 @@ def _shown(config: Config, key: str) -> str:
         return ", ".join(value) or "none"
     if value is None:
         return "none"
+    if isinstance(value, Limits):
+        return ", ".join(f"{name}={limit:g}" for name, limit in asdict(value).items() if limit is not None) or "none"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from starlette.routing import Router
 
-from rewarden_server.http import blobs, catalogue, jobs, pages, spec, state, stream, verify
+from rewarden_server.http import blobs, catalogue, jobs, pages, run, spec, state, stream, verify
 from rewarden_server.http.edge import Edge
 from rewarden_server.service import Service
 
-PARTS = (verify, stream, jobs, blobs, catalogue, state, pages, spec)
+PARTS = (verify, stream, run, jobs, blobs, catalogue, state, pages, spec)
 
 
 def make_app(service: Service) -> Edge:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import fields
 from typing import Any
 
-from rewarden.types import Batch, Group, Sample, Verdict
+from rewarden.types import Batch, Group, Limits, Run, RunResult, Sample, Verdict
 from rewarden.wire.json import VERDICT_FIELDS
 from rewarden_verifiers.schema import json_schema
 
@@ -19,7 +20,7 @@ _NAME: dict[str, Any] = {"type": "string", "minLength": 1}
 def schemas() -> dict[str, Any]:
     """Component schemas by name. `Header` is a batch without samples: the first line of a stream."""
     found: dict[str, Any] = {}
-    for kind in (Batch, Sample, Verdict, Group):
+    for kind in (Batch, Sample, Verdict, Group, Run, RunResult):
         schema = copy.deepcopy(json_schema(kind))
         found.update(schema.pop("$defs", {}))
         found[kind.__name__] = schema
@@ -38,6 +39,8 @@ def schemas() -> dict[str, Any]:
         found[name]["additionalProperties"] = True
         found[f"{name}Line"] = _exact({field: _ref(name)})
     found["Verdict"]["required"] = ["index", "status"]
+    found["Run"]["properties"].update(_run())
+    found["RunResult"]["additionalProperties"] = True
     found["BatchResult"] = {
         **_exact({"verdicts": _list(_ref("Verdict")), "groups": _list(_ref("Group"))}),
         "description": "Verdicts in the request's order; groups in order of appearance.",
@@ -56,6 +59,35 @@ def schemas() -> dict[str, Any]:
     found["Description"] = {**_OBJECT, "required": ["name", "kind", "available"], "properties": _description()}
     found["Job"] = {**_OBJECT, "required": ["id", "status"], "properties": _job()}
     return found
+
+
+def _run() -> dict[str, Any]:
+    content = {
+        "anyOf": [
+            {"type": "string"},
+            _exact({"base64": {"type": "string", "contentEncoding": "base64"}}),
+        ],
+        "description": "Text, or bytes in base64.",
+    }
+    seconds = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _NULL]}
+    count = {"anyOf": [{"type": "integer", "minimum": 1}, _NULL]}
+    return {
+        "stdin": {"anyOf": [content, _NULL]},
+        "files": {"anyOf": [{"type": "object", "additionalProperties": content}, _NULL]},
+        "limits": {
+            "anyOf": [
+                {
+                    "type": "object",
+                    "properties": {
+                        field.name: seconds if field.name.endswith("_s") else count for field in fields(Limits)
+                    },
+                    "additionalProperties": False,
+                },
+                _NULL,
+            ],
+            "description": "At most what the sandbox gives away; `GET /v1/info` says how much.",
+        },
+    }
 
 
 def _job() -> dict[str, Any]:

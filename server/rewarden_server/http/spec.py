@@ -26,7 +26,7 @@ _ERRORS = {
     415: "The body is of a form that is not read here.",
     429: "Too much is under way; come back after `Retry-After` seconds.",
     500: "A defect of the server.",
-    503: "The server starts or drains.",
+    503: "The server starts or drains, or nothing can run in its sandbox.",
 }
 _ON_WORK = (400, 401, 404, 409, 413, 415, 429, 500, 503)
 
@@ -85,6 +85,15 @@ def _paths() -> dict[str, Any]:
                 {"description": "The lines.", "content": {NDJSON: {"schema": {"type": "string"}}}},
                 _ON_WORK,
                 body={NDJSON: {"schema": {"type": "string"}}},
+            )
+        },
+        "/v1/run": {
+            "post": _operation(
+                "run",
+                "Run a program in the sandbox. Nothing is kept, and equal programs run each.",
+                _json("How it ended.", {"$ref": "#/components/schemas/RunResult"}),
+                (400, 401, 413, 415, 429, 500, 503),
+                body={JSON: {"schema": {"$ref": "#/components/schemas/Run"}}},
             )
         },
         "/v1/blobs/{sha256}": {

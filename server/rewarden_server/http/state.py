@@ -20,15 +20,18 @@ def routes(service: Service) -> list[Route]:
         return json_reply({"status": "alive"})
 
     async def readyz(request: Request) -> Response:
-        if not service.engine.ready:
-            raise Unavailable("the server starts or drains: send no more work here")
-        return json_reply({"status": "ready"})
+        reason = await service.why_not_ready()
+        if reason is not None:
+            raise Unavailable(reason)
+        sandbox = await service.engine.sandbox.status()
+        return json_reply({"status": "ready", "sandbox": {name: sandbox[name] for name in ("state", "reason")}})
 
     async def metrics(request: Request) -> Response:
+        service.metrics.sandbox(await service.engine.sandbox.status())
         return Response(service.metrics.page(), headers={"content-type": CONTENT_TYPE})
 
     async def get_info(request: Request) -> Response:
-        return json_reply(info(service))
+        return json_reply(await info(service))
 
     return [
         Route("/healthz", healthz, methods=["GET"]),

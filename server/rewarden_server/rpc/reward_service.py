@@ -19,6 +19,8 @@ from rewarden.wire.protobuf import (
     group_to_message,
     header_from_message,
     result_to_message,
+    run_from_message,
+    run_result_to_message,
     sample_from_message,
     verdict_to_message,
 )
@@ -93,7 +95,26 @@ class RewardService(stubs.RewardServiceServicer):  # type: ignore[misc,unused-ig
     async def Info(self, request: pb.InfoRequest, context: grpc.aio.ServicerContext) -> pb.InfoReply:
         """Versions, places where work runs, limits."""
         async with call(self._service, context, "Info"):
-            reply = pb.InfoReply(info_json=dumps(info(self._service)).decode())
+            reply = pb.InfoReply(info_json=dumps(await info(self._service)).decode())
+        return reply
+
+    async def Run(self, request: pb.RunRequest, context: grpc.aio.ServicerContext) -> pb.RunReply:
+        """A program's end in the sandbox. A caller that leaves kills it."""
+        async with call(self._service, context, "Run"):
+            most = self._service.limits.max_run_bytes
+            size = request.ByteSize()
+            if size > most:
+                raise TooLarge(
+                    f"the message has more than {most} bytes (limits.max_run_bytes)", limit="max_run_bytes", most=most
+                )
+            self._service.bodies.take(size)
+            try:
+                run = await run_beside(partial(run_from_message, request), size)
+            finally:
+                self._service.bodies.give(size)
+            result = await self._service.run(run, SURFACE)
+            written = len(result.stdout) + len(result.stderr)
+            reply = await run_beside(partial(run_result_to_message, result), written)
         return reply
 
     def _batch(self, request: pb.VerifyRequest) -> Batch:

@@ -1,0 +1,146 @@
+"""`rewarden run`: a program in the sandbox; what it writes is printed as it is, and its exit code is ours."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import sys
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
+
+from rewarden.commands.connection import add_connection_arguments, open_client
+from rewarden.errors import InvalidRequest
+from rewarden.types import RunResult
+from rewarden.wire.json import dumps, run_result_to_json
+from rewarden_sandboxes.languages import Language, Registry
+
+HELP = "run a program in the sandbox"
+
+EXIT = {
+    "time_limit": 124,
+    "memory_limit": 137,
+    "output_limit": 153,
+    "compile_error": 65,
+    "internal_error": 70,
+}
+"""Exit codes for what has none of its own: as `timeout` has it, as of SIGKILL, as of SIGXFSZ, and two of sysexits.h."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("file", help="the program; - is standard input")
+    parser.add_argument("--language", help="default: by the file's ending, or by its first line")
+    parser.add_argument(
+        "--arg", action="append", default=[], dest="args", metavar="TEXT", help="an argument for it; may be given again"
+    )
+    parser.add_argument("--stdin", metavar="FILE", help="what it reads; - is standard input; default: nothing")
+    parser.add_argument(
+        "--file",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        dest="files",
+        help="a file in its working folder; NAME alone for a file of that name",
+    )
+    parser.add_argument(
+        "--limit", action="append", default=[], metavar="NAME=N", help="such as cpu_s=2 or memory_mb=256"
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole result instead, and exit with 0")
+    add_connection_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """The program's exit code; 128 + its signal; 124 at the time limit, 137 memory, 153 output, 65 does not compile,
+    70 a failure of ours. With --json 0, or 70.
+    """
+    if args.file == "-" == args.stdin:
+        raise InvalidRequest("standard input cannot be both the program and what it reads")
+    code = _text(args.file)
+    language = args.language or language_of(args.file, code)
+    with open_client(args) as client:
+        result = client.run(
+            code,
+            language,
+            stdin=_bytes(args.stdin) if args.stdin is not None else "",
+            files=dict(_files(args.files)),
+            args=args.args,
+            limits=dict(map(_limit, args.limit)),
+        )
+    if args.json:
+        print(dumps(run_result_to_json(result)).decode())
+        return EXIT["internal_error"] if result.status == "internal_error" else 0
+    return _show(result)
+
+
+def language_of(file: str, code: str) -> str:
+    """The language of a program, by the ending of its name or by its first line. Raises InvalidRequest."""
+    languages = list(Registry.load())
+    ending = Path(file).suffix
+    if ending:
+        for language in languages:
+            names = (language.name, *language.aliases, *language.fences)
+            if ending == PurePosixPath(language.file).suffix or ending[1:] in names:
+                return language.name
+    if code.startswith("#!"):
+        words = [PurePosixPath(word).name for word in code.split("\n", 1)[0][2:].split()]
+        program = next((word for word in words if word != "env" and not word.startswith("-")), "")
+        found = next((language for language in languages if _starts(language, program)), None)
+        if found is not None:
+            return found.name
+    known = ", ".join(language.name for language in languages)
+    raise InvalidRequest(f"which language is {file!r}? Say it: --language, one of {known}")
+
+
+def _starts(language: Language, program: str) -> bool:
+    """Whether a first line's program is what starts the language: `python3.11` is `python3` is `python`."""
+    names = {program, program.rstrip("0123456789.")}
+    return bool(names & {language.name, *language.aliases, language.run[0]})
+
+
+def _text(file: str) -> str:
+    try:
+        return _bytes(file).decode()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"{file}: a program is text in UTF-8; byte {error.start} is none") from None
+
+
+def _bytes(file: str) -> bytes:
+    return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+
+
+def _files(given: list[str]) -> Iterator[tuple[str, bytes]]:
+    for item in given:
+        name, equals, file = item.partition("=")
+        yield name, Path(file if equals else name).read_bytes()
+
+
+def _limit(item: str) -> tuple[str, Any]:
+    name, _, text = item.partition("=")
+    for kind in (int, float):
+        try:
+            return name.strip(), kind(text)
+        except ValueError:
+            continue
+    raise InvalidRequest(f"--limit takes NAME=N, such as cpu_s=2, not {item!r}")
+
+
+def _show(result: RunResult) -> int:
+    if result.compile is not None:
+        _write(sys.stderr.buffer, result.compile.stdout, result.compile.stdout_base64)
+        _write(sys.stderr.buffer, result.compile.stderr, result.compile.stderr_base64)
+    _write(sys.stdout.buffer, result.stdout, result.stdout_base64)
+    _write(sys.stderr.buffer, result.stderr, result.stderr_base64)
+    if result.status not in ("ok", "runtime_error"):
+        words = result.status.replace("_", " ")
+        about = result.message or (f"{result.limit} was reached" if result.limit else "")
+        print(f"rewarden: {words}{': ' if about else ''}{about}", file=sys.stderr)
+        return EXIT.get(result.status, EXIT["internal_error"])
+    if result.exit_code is not None:
+        return result.exit_code
+    return 128 + (result.signal or 0)
+
+
+def _write(stream: BinaryIO, text: str, whole: str | None) -> None:
+    stream.write(text.encode() if whole is None else base64.b64decode(whole))
+    stream.flush()
