@@ -145,6 +145,7 @@ class HostProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            env={**os.environ, "GRPC_ENABLE_FORK_SUPPORT": "0"},  # it starts programs and never forks; gRPC would warn
             start_new_session=True,  # Ctrl-C is the server's to handle: it drains first
         )
         self._process = process

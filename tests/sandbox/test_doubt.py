@@ -33,6 +33,7 @@ class Runs(Supervisor):
         (report("wall_s"), report("wall_s"), "time_limit", ["rerun"]),
         (report("cpu_s"), report(None, "time_limit"), "time_limit", ["rerun"]),
         (report("cpu_s"), report(None), "internal_error", ["rerun", "time_limit_disagreement"]),
+        (report("cpu_s"), report(None, cpu_time=0.1), "time_limit", ["rerun", "erratic"]),  # random on purpose
         (report("starved", "internal_error"), report(None), "ok", ["rerun"]),
         (report("starved", "internal_error"), report("starved", "internal_error"), "internal_error", ["rerun"]),
     ],

@@ -25,7 +25,7 @@ class Program:
     files: Mapping[str, bytes] = field(default_factory=dict)
     args: Sequence[str] = ()
     mode: Literal["script", "serve", "tests", "call", "shared"] = "script"
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Case:
     request: bytes = b""
     files: Mapping[str, bytes] = field(default_factory=dict)
     args: Sequence[str] = ()
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     partner_stdin: bytes = b""
     partner_request: bytes = b""
     partner_files: Mapping[str, bytes] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Job:
     cases: Sequence[Case]
     partner: Program | None = None
     join: Literal["", "socket", "stdio"] = ""
-    compile_limits: Limits = Limits()
+    compile_limits: Limits = field(default_factory=Limits)
     collect: Sequence[str] = ()
 
 

@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from rewarden_sandboxes.agent.faults import Fault
 from rewarden_sandboxes.agent.link import Link
 from rewarden_sandboxes.agent.names import Source
 
@@ -38,8 +39,25 @@ class Outcomes:
             self.tests[test] = outcome
 
 
-def run_assert(source: Source, given: dict[str, Any], entry: Callable[[], Any] | None) -> None:
-    """Runs test code from top to bottom, as `__main__`; then its `check`, if there is one and an entry point."""
+def leaves(fault: SystemExit, source: Source) -> bool:
+    """Whether it was the test code that asked to leave, by itself or through `unittest.main`: where both share a
+    process, `sys.exit(0)` in the candidate must not pass for the tests' good end.
+    """
+    trace = fault.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_filename in (source.path, unittest_main())
+
+
+def unittest_main() -> str | None:
+    """The file of `unittest.main`, where test code has imported it."""
+    return getattr(sys.modules.get("unittest.main"), "__file__", None)
+
+
+def run_assert(source: Source, given: dict[str, Any], entry: Callable[[], Any] | None, *, shared: bool = False) -> None:
+    """Runs test code from top to bottom, as `__main__`; then its `check`, if there is one and an entry point. `shared`:
+    the candidate is in this process.
+    """
     module = types.ModuleType("__main__")
     module.__file__ = source.path
     module.__dict__.update(given)
@@ -48,6 +66,8 @@ def run_assert(source: Source, given: dict[str, Any], entry: Callable[[], Any] |
     try:
         exec(source.compiled, module.__dict__)  # noqa: S102 - the reference's test code, in a room of its own
     except SystemExit as leaving:
+        if shared and not leaves(leaving, source):
+            raise Fault("candidate_exit", "the candidate ended the process") from None
         if leaving.code:  # unittest.main() leaves with False where all is well
             raise AssertionError(f"the test code left with {leaving.code!r}") from None
     check = module.__dict__.get("check")

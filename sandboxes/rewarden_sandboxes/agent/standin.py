@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -113,21 +112,6 @@ def place(options: dict[str, Any]) -> str:
     return os.path.join(os.getcwd(), name)
 
 
-def leaves(fault: SystemExit, source: Source) -> bool:
-    """Whether it was the test code that asked to leave, by itself or through `unittest.main`: where both share a
-    process, `sys.exit(0)` in the candidate must not pass for the tests' good end.
-    """
-    trace = fault.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_code.co_filename in (source.path, unittest_main())
-
-
-def unittest_main() -> str | None:
-    """The file of `unittest.main`, where test code has imported it."""
-    return getattr(sys.modules.get("unittest.main"), "__file__", None)
-
-
 def run(
     source: Source,
     code: bytes,
@@ -139,11 +123,8 @@ def run(
     """Runs test code of either kind, and says how it ended."""
     if options["kind"] == "assert":
         try:
-            run_assert(source, given, entry)
+            run_assert(source, given, entry, shared=link is None)
         except BaseException as fault:  # noqa: BLE001 - a Fault included
-            if link is None and isinstance(fault, SystemExit) and not leaves(fault, source):
-                message = "the candidate ended the process"
-                return {"outcome": "failed", "kind": "candidate_exit", "who": "candidate", "message": message}
             return explain((link.fault if link is not None else None) or fault, source, link)
         return {"outcome": "passed"}
     os.makedirs(os.path.dirname(source.path), exist_ok=True)

@@ -20,7 +20,7 @@ from rewarden_sandboxes.agent.filters import LIBC
 from rewarden_sandboxes.agent.frames import Body, FrameError, receive, send
 from rewarden_sandboxes.agent.reports import Report, reports
 from rewarden_sandboxes.agent.room import read_snapshot
-from rewarden_sandboxes.agent.run import Part, Run
+from rewarden_sandboxes.agent.run import HARD, Part, Run
 from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
 
 _SET_DUMPABLE = 4
@@ -124,8 +124,9 @@ class Supervisor:
     def _certain(self, parts: Sequence[Part], join: str, body: bytes) -> list[Report]:
         """Run, and once more where the first run says nothing certain.
 
-        Ended between soft and hard limit: the second run must say the same, or nobody knows. Starved by the host: the
-        second run counts, if it is not starved as well.
+        Ended between soft and hard limit: the second run must say the same, or nobody knows; unless it used so much
+        less that the program itself is unsteady, and over its limit for certain once. Starved by the host: the second
+        run counts, if it is not starved as well.
         """
         first = self._run(parts, join, body)
         if not any(report.doubt for report in first):
@@ -140,6 +141,12 @@ class Supervisor:
             elif report.doubt is not None:
                 report.over(report.doubt)
             elif before.doubt in ("cpu_s", "wall_s") and report.said["status"] in ("ok", "runtime_error"):
+                spent = "cpu_time" if before.doubt == "cpu_s" else "idle_time"
+                if report.said[spent] * HARD < before.said[spent]:
+                    # No host is that unsteady: the program does now this and now that, which must not pay.
+                    report.over(before.doubt)
+                    report.flags.append("erratic")
+                    continue
                 times = [
                     f"{said['cpu_time']:.3f} s of CPU and {said['idle_time']:.3f} s idle"
                     for said in (before.said, report.said)

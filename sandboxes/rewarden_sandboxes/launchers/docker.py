@@ -196,7 +196,7 @@ def _words(error: Exception) -> str:
         return "this user may not talk to the Docker engine; add it to the group docker"
     if "no space left" in text.lower():
         return f"the disk of the Docker engine is full; free some space (docker system prune): {text}"
-    if "resource temporarily unavailable" in text.lower():
+    if "resource temporarily unavailable" in text.lower() or "final child's pid from pipe" in text.lower():
         return f"the machine is out of processes (pids); raise the limit or stop some: {text}"
     return f"the Docker engine refuses: {text}"
 

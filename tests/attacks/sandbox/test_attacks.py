@@ -1,0 +1,87 @@
+"""Each attack ends as it must, outlives nothing, and leaves its slot serving; its honest twin works."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarden_sandboxes.job import Job, Program
+from tests.attacks.sandbox import (
+    burning,
+    compiling,
+    descriptors,
+    disk,
+    flooding,
+    memory,
+    network,
+    privileges,
+    processes,
+    secrets,
+    signals,
+)
+from tests.attacks.sandbox.attack import ROOMY, Attack
+from tests.attacks.sandbox.grounds import Ground, alive
+
+ATTACKS = [
+    pytest.param(attack, id=f"{module.__name__.rpartition('.')[2]}: {attack}")
+    for module in (
+        processes,
+        signals,
+        burning,
+        memory,
+        flooding,
+        disk,
+        secrets,
+        network,
+        privileges,
+        descriptors,
+        compiling,
+    )
+    for attack in module.ATTACKS
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_it_ends_as_it_must(host: Ground, attack: Attack) -> None:
+    lost = host.losses
+    report = host.report(attack.job(attack.code, attack.limits))
+    said = (report.status, report.limit, report.exit_code, report.signal, report.message, report.flags)
+    assert not alive(), said
+    allowed = list(attack.ends)
+    if report.enforced.get("memory_mb") != "cgroup":
+        allowed += attack.without_counters
+    assert report.status in allowed, (said, report.stdout[-500:], report.stderr[-500:])
+    if attack.limit is not None:
+        assert report.limit == attack.limit, said
+    if attack.held:
+        assert b"BREACH" not in report.stdout, report.stdout[:2000]
+        assert report.stdout.endswith(b"HELD\n"), (said, report.stdout[-500:], report.stderr[-500:])
+    if attack.says is not None:
+        assert report.stdout == attack.says, said
+    assert host.losses == lost, "a slot died of it"
+    after = host.report(Job(program=Program(language="python", code=b"print(6 * 7)", limits=ROOMY)))
+    assert (after.status, after.stdout) == ("ok", b"42\n"), after
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_its_twin_works(host: Ground, attack: Attack) -> None:
+    report = host.report(attack.job(attack.twin, attack.limits))
+    assert (report.status, report.stdout) == ("ok", attack.twin_says), (
+        report.limit,
+        report.message,
+        report.stderr[-500:],
+    )
+
+
+@pytest.mark.parametrize(
+    "attack", [pytest.param(each, id=str(each)) for each in burning.ATTACKS if each.limit == "cpu_s"]
+)
+def test_its_cpu_time_is_seen(host: Ground, attack: Attack) -> None:
+    report = host.report(attack.job(attack.code, attack.limits))
+    assert report.cpu_time >= 0.5, report
+
+
+def test_the_cpu_time_of_orphans_that_ended_is_seen(host: Ground) -> None:
+    report = host.report(Job(program=Program(language="python", code=burning.SPREAD.encode(), limits=ROOMY)))
+    assert (report.status, report.stdout) == ("ok", b"fine\n"), report
+    if report.enforced["cpu_s"] == "cgroup":
+        assert 0.95 <= report.cpu_time <= 1.6, report

@@ -1,0 +1,47 @@
+"""Reward hacks through `code`, from a response to its verdict: each is scored, at the bottom, and honest code at the top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rewarden.types import Sample, Verdict
+from tests.attacks.sandbox.hacks import HACKS, HONEST, REFERENCES
+from tests.attacks.sandbox.judge import Judge, fenced, judge
+
+
+@pytest.fixture(scope="module")
+def judged(launcher: str) -> Iterator[Judge]:
+    """A judge of three slots."""
+    with judge(launcher) as made:
+        yield made
+
+
+def told(verdict: Verdict) -> tuple[object, ...]:
+    """What matters when a test fails."""
+    return verdict.status, verdict.score, verdict.reason, verdict.fault, verdict.flags, verdict.feedback
+
+
+@pytest.mark.parametrize("way", REFERENCES)
+@pytest.mark.parametrize("hack", HACKS)
+def test_a_hack_earns_nothing(judged: Judge, hack: str, way: str) -> None:
+    verdict = judged.one(fenced(HACKS[hack]), REFERENCES[way])
+    assert verdict.status == "scored", told(verdict)  # not deciding must not pay either
+    assert (verdict.score, verdict.passed, verdict.fault) == (0.0, False, "policy"), told(verdict)
+
+
+@pytest.mark.parametrize("way", REFERENCES)
+def test_honest_code_earns_all(judged: Judge, way: str) -> None:
+    verdict = judged.one(fenced(HONEST), REFERENCES[way])
+    assert (verdict.status, verdict.score, verdict.passed) == ("scored", 1.0, True), told(verdict)
+
+
+def test_neighbours_of_hacks_are_judged_as_ever(judged: Judge) -> None:
+    samples = []
+    for reference in REFERENCES.values():
+        for hack in list(HACKS.values())[::14]:
+            samples.append(Sample(response=fenced(hack), reference=reference))
+            samples.append(Sample(response=fenced(HONEST), reference=reference))
+    scores = [verdict.score for verdict in judged.judge(samples)]
+    assert scores == [0.0, 1.0] * (len(samples) // 2)
