@@ -76,7 +76,8 @@ class HostClient:
         except ValueError as error:
             raise HostError(f"the host's answer cannot be read: {error}") from None
         finally:
-            call.cancel()
+            if not call.done():
+                call.cancel()
 
     async def status(self, probe: bool = False, timeout_s: float | None = None) -> dict[str, Any]:
         """What the host says of itself; `probe`: after running a program in a fresh room.

@@ -332,7 +332,7 @@ class Host:
                 self._folder,
                 memory_mb=memory_mb,
                 warm=(self.settings.warm if self._rooms else self.settings.slots // 2) if first else 0,
-                tiers=("numpy",) if image == FIRST_IMAGE else (),
+                tiers=("modes", "numpy") if image == FIRST_IMAGE else (),
                 rooms=self._rooms,
                 starts=self._starts,
             )

@@ -149,8 +149,9 @@ def _tier(program: Program, request: bytes) -> str:
     if program.mode == "tests" and b'"file"' in request:
         return "pytest"
     code = program.code
+    bare = "bare" if program.mode == "script" else "modes"
     if b"import" not in code:
-        return "bare"
+        return bare
     if any(name in code for name in _SCIENTIFIC):
         return "scientific"
-    return "numpy" if b"numpy" in code else "bare"
+    return "numpy" if b"numpy" in code else bare

@@ -284,12 +284,9 @@ async def _greet(channel: socket.socket, place: Place, tiers: list[str], rooms: 
 
 @lru_cache(maxsize=1)
 def agent_sources() -> bytes:
-    """The agent's modules, as its boot text reads them."""
+    """The agent's modules, as its boot text reads them: full name to source, empty for a package."""
     folder = Path(boot.__file__).parent
-    return json.dumps(
-        [
-            (name, (folder / f"{name}.py").read_text(encoding="utf-8"))
-            for name in boot.MODULES
-            if (folder / f"{name}.py").exists()
-        ]
-    ).encode()
+    package = f"{__package__}.agent"
+    sources = {str(__package__): "", package: ""}
+    sources |= {f"{package}.{path.stem}": path.read_text(encoding="utf-8") for path in sorted(folder.glob("[a-z]*.py"))}
+    return json.dumps(sources).encode()

@@ -1,6 +1,7 @@
-"""The first thing that runs in a slot: takes the agent's sources from the host, then becomes the supervisor.
+"""The first thing that runs in a slot: takes the agent's sources from the host, then goes on in `start`.
 
-`source()` is passed to `python3 -c`, so that the image needs no file of ours.
+`source()` is passed to `python3 -c`, so that the image needs no file of ours. A module is compiled when it is first
+imported: what the bare zygote never needs is not in the memory that every room copies.
 """
 
 from __future__ import annotations
@@ -8,32 +9,8 @@ from __future__ import annotations
 SOCKET = "/run/rewarden/host.sock"
 """Where the launchers put the socket of the slot's host, as seen from inside."""
 
-MODULES = (
-    "frames",
-    "filters",
-    "room",
-    "accounting",
-    "border",
-    "serving",
-    "faults",
-    "things",
-    "link",
-    "names",
-    "bodies",
-    "standin",
-    "calling",
-    "shared",
-    "modes",
-    "zygote",
-    "zygotes",
-    "run",
-    "reports",
-    "supervisor",
-)
-"""In the order of their imports."""
-
 _BOOT = """
-import json, socket, struct, sys, types
+import importlib.machinery, json, socket, struct, sys
 sys.path[:] = [p for p in sys.path if p]
 sys.dont_write_bytecode = True
 s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -46,18 +23,23 @@ def take(n):
         b += d
     return bytes(b)
 sources = json.loads(take(struct.unpack('>I', take(4))[0]))
+class Sources:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name in sources:
+            spec = importlib.machinery.ModuleSpec(name, Sources, origin='<rewarden>', is_package=not sources[name])
+            return spec
+    @staticmethod
+    def create_module(spec):
+        return None
+    @staticmethod
+    def exec_module(module):
+        name = module.__name__
+        exec(compile(sources[name], '<rewarden>/' + name, 'exec', dont_inherit=True), module.__dict__)
+sys.meta_path.insert(0, Sources)
 try:
-    for package in ('rewarden_sandboxes', 'rewarden_sandboxes.agent'):
-        m = sys.modules[package] = types.ModuleType(package)
-        m.__path__ = []
-    sys.modules['rewarden_sandboxes'].agent = sys.modules['rewarden_sandboxes.agent']
-    for name, text in sources:
-        full = 'rewarden_sandboxes.agent.' + name
-        m = sys.modules[full] = types.ModuleType(full)
-        m.__file__ = '<rewarden agent>/' + name + '.py'
-        setattr(sys.modules['rewarden_sandboxes.agent'], name, m)
-        exec(compile(text, m.__file__, 'exec'), m.__dict__)
-    sys.modules['rewarden_sandboxes.agent.supervisor'].main(s)
+    from rewarden_sandboxes.agent import start
+    start.main(s)
 except Exception as error:
     import traceback
     told = {'ev': 'broken', 'message': '%%s: %%s' %% (traceback.format_exc(limit=-1).splitlines()[1:2], error)}

@@ -7,16 +7,12 @@ it lives, and only then its pipes are drained and the report is made.
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import socket
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from rewarden_sandboxes.agent.accounting import Counters
-from rewarden_sandboxes.agent.filters import LIBC
 from rewarden_sandboxes.agent.frames import Body, FrameError, receive, send
 from rewarden_sandboxes.agent.reports import Report, reports
 from rewarden_sandboxes.agent.room import read_snapshot
@@ -37,14 +33,12 @@ class Stopped(Exception):
 class Supervisor:
     """See the module. `given`: the counters' descriptors, by name."""
 
-    def __init__(self, host: socket.socket, hello: dict[str, Any], given: dict[str, int]) -> None:
+    def __init__(self, host: socket.socket, hello: dict[str, Any], given: dict[str, int], zygotes: Zygotes) -> None:
         self._host = host
         self._alone = not hello["rooms"]
         self._inodes = int(hello["inodes"])
         self._env = {str(key): str(value) for key, value in hello["env"].items()}
-        os.environ.clear()
-        os.environ.update(self._env)  # the zygotes', and so every program's
-        self._zygotes = Zygotes(host, alone=self._alone)
+        self._zygotes = zygotes
         self._counters = Counters(given)
         for tier in hello["tiers"]:
             self._zygotes.warm(tier)
@@ -192,23 +186,3 @@ class Supervisor:
             send(self._host, header, body)
         except OSError:
             raise Gone from None
-
-
-def main(host: socket.socket) -> None:
-    """Take hello and the counters, then serve. Called by the boot text."""
-    os.umask(0o022)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    null = os.open("/dev/null", os.O_RDWR)
-    for number in (0, 1):
-        os.dup2(null, number)
-    os.close(null)
-    message, numbers, _, _ = socket.recv_fds(host, 65536, 16)
-    hello = json.loads(message)
-    supervisor = Supervisor(host, hello, dict(zip(hello["counters"], numbers, strict=True)))
-    # No other process of this user may look into the one that reads requests. After the zygotes, which must be able
-    # to write their rooms' maps.
-    LIBC.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
-    try:
-        supervisor.serve()
-    except Gone:
-        sys.exit(0)

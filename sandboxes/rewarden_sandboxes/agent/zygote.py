@@ -10,6 +10,7 @@ from __future__ import annotations
 import array
 import atexit
 import gc
+import importlib
 import io
 import os
 import signal
@@ -18,13 +19,16 @@ import sys
 import types
 from typing import Any
 
-from rewarden_sandboxes.agent import modes, room
+from rewarden_sandboxes.agent import room
+
+_MODES = "rewarden_sandboxes.agent.modes"
 
 TIERS: dict[str, tuple[str, ...]] = {
     "bare": (),
-    "numpy": ("numpy", "numpy.linalg"),
-    "scientific": ("numpy", "numpy.linalg", "scipy", "scipy.linalg", "pandas", "sympy", "networkx"),
-    "pytest": ("pytest", "_pytest.assertion.rewrite", "unittest", "unittest.mock"),
+    "modes": (_MODES,),
+    "numpy": (_MODES, "numpy", "numpy.linalg"),
+    "scientific": (_MODES, "numpy", "numpy.linalg", "scipy", "scipy.linalg", "pandas", "sympy", "networkx"),
+    "pytest": (_MODES, "pytest", "_pytest.assertion.rewrite", "unittest", "unittest.mock"),
 }
 """Tier to what it imports beside the everyday modules."""
 
@@ -116,6 +120,7 @@ def run_python(header: dict[str, Any], blobs: bytes) -> int:
     mode = header["mode"]
     if mode == "script":
         return _finish(_script(header["argv"][0], code))
+    modes = importlib.import_module(_MODES)  # warm in every tier but the bare one
     channel, reply = (3 if header["channel"] else -1), (4 if header["reply"] else -1)
     return _finish(modes.MODES[mode](code, _part(blobs, header["request"]), channel, reply))
 

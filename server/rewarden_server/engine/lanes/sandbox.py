@@ -92,12 +92,14 @@ class SandboxLane:
                 f"{self.waiting} runs wait for the sandbox already (sandbox.max_waiting)", retry_after_s=1.0
             )
         compiled: RunResult | None = None
+        ended: RunResult | None = None
         try:
             async with aclosing(self._events(job, patient=False)) as events:
-                async for event in events:
+                async for event in events:  # to its end: to leave earlier would be to cancel the job
                     if isinstance(event, host.CaseResult):
-                        return _result(event.program, compiled)
-                    compiled = _result(event.report, None)
+                        ended = _result(event.program, compiled)
+                    else:
+                        compiled = _result(event.report, None)
         except BadJob as error:
             raise _invalid(error) from None
         except Busy as error:
@@ -106,6 +108,8 @@ class SandboxLane:
             raise Unavailable(f"nothing can run here now: {error.message}", retry_after_s=1.0) from None
         except HostError as error:
             raise InternalError(f"the sandbox host broke: {error.message}") from None
+        if ended is not None:
+            return ended
         if compiled is None:
             raise InternalError("the sandbox host told nothing of the program")
         status = "internal_error" if compiled.status == "internal_error" else "compile_error"

@@ -1,0 +1,42 @@
+"""From the agent's sources to a serving supervisor: hello, the bare zygote, and only then the supervisor's own modules.
+
+The order matters. The host puts the slot's processes into their cgroup before it says hello, so nothing is forked
+earlier. The bare zygote is forked before the supervisor is loaded: every room copies the zygote's memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+
+from rewarden_sandboxes.agent.zygotes import Zygotes
+
+_SET_DUMPABLE = 4
+
+
+def main(host: socket.socket) -> None:
+    """Take hello and the counters, then serve until the host is gone. Called by the boot text."""
+    os.umask(0o022)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    null = os.open("/dev/null", os.O_RDWR)
+    for number in (0, 1):
+        os.dup2(null, number)
+    os.close(null)
+    message, numbers, _, _ = socket.recv_fds(host, 65536, 16)
+    hello = json.loads(message)
+    os.environ.clear()
+    os.environ.update(hello["env"])  # the zygotes', and so every program's
+    zygotes = Zygotes(alone=not hello["rooms"])
+
+    from rewarden_sandboxes.agent.filters import LIBC
+    from rewarden_sandboxes.agent.supervisor import Gone, Supervisor
+
+    try:
+        supervisor = Supervisor(host, hello, dict(zip(hello["counters"], numbers, strict=True)), zygotes)
+        # No other process of this user may look into the one that reads requests.
+        LIBC.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+        supervisor.serve()
+    except Gone:
+        pass
