@@ -6,12 +6,14 @@ job → resolve (language, limits, image) → pool (a slot) → tokens (a CPU) �
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import tempfile
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from rewarden_sandboxes import cgroups
 from rewarden_sandboxes.agent import frames
 from rewarden_sandboxes.errors import Busy, HostError, NoRoom
 from rewarden_sandboxes.job import Case, CaseResult, CompileResult, Job, JobEvent, Limits, Program, Report
-from rewarden_sandboxes.languages import Registry
+from rewarden_sandboxes.languages import Registry, UnknownLanguage
 from rewarden_sandboxes.launchers.bwrap import BwrapLauncher
 from rewarden_sandboxes.launchers.docker import DockerLauncher
 from rewarden_sandboxes.launchers.launcher import Launcher
@@ -38,6 +40,9 @@ FIRST_IMAGE = "python"
 _CLASSES_MB = (512, 1024, 2048, 4096)
 _TEND_S = 2.0
 _OTHERS_S = 0.3
+_SETTLING_S = 0.2
+_SPLIT_CASES = 4
+"""Cases from which a job is shared by two slots, where a CPU is free and nothing is to be compiled twice."""
 
 
 class Host:
@@ -199,9 +204,50 @@ class Host:
         """The results of a job. Closing the iterator early kills what runs. Raises BadJob, NoRoom, Busy."""
         await self._settled(job.patience_s or self.settings.patience_s)
         if not self._rooms:
-            async for event in self._alone(job):
+            way = self._alone(job)
+        elif len(job.cases) >= _SPLIT_CASES and self._tokens.free > 1 and not self._compiles(job):
+            way = self._shared(job)
+        else:
+            way = self._whole(job)
+        async with aclosing(way):
+            async for event in way:
                 yield event
-            return
+
+    def _compiles(self, job: Job) -> bool:
+        programs = [job.program, *([job.partner] if job.partner is not None else [])]
+        try:
+            return any(self.registry.get(program.language).compile for program in programs)
+        except UnknownLanguage:
+            return False  # told when it is resolved
+
+    async def _shared(self, job: Job) -> AsyncGenerator[JobEvent, None]:
+        """The first half of the cases in one slot, the second in another at the same time; results in order."""
+        middle = (len(job.cases) + 1) // 2
+        later: asyncio.Queue[JobEvent | None] = asyncio.Queue()
+
+        async def second() -> None:
+            try:
+                async with aclosing(self._whole(replace(job, cases=job.cases[middle:]))) as events:
+                    async for event in events:
+                        later.put_nowait(event)
+            finally:
+                later.put_nowait(None)
+
+        task = asyncio.get_running_loop().create_task(second())
+        try:
+            async with aclosing(self._whole(replace(job, cases=job.cases[:middle]))) as events:
+                async for event in events:
+                    yield event
+            while (told := await later.get()) is not None:
+                assert isinstance(told, CaseResult)
+                yield _at(told, middle)
+            await task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _whole(self, job: Job) -> AsyncGenerator[JobEvent, None]:
+        """The cases one after the other, in one slot as long as it lives."""
         done = 0
         attempts = 0
         losses = self._losses()
@@ -248,7 +294,11 @@ class Host:
             raise NoRoom(self._problem or "there is no sandbox here")
         try:
             async with asyncio.timeout(patience_s):
-                await self._known.wait()
+                while not self._known.is_set():
+                    if any(pool.hopeless for pool in self._pools.values()):
+                        raise NoRoom(self._reason() or "no slot can be started")
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._known.wait(), _SETTLING_S)
         except TimeoutError:
             raise NoRoom(self._reason() or "the first slot is still starting") from None
 

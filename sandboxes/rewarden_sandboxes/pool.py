@@ -68,7 +68,7 @@ class Pool:
         if self._idle:
             place = next((n for n in reversed(range(len(self._idle))) if tiers <= self._idle[n].tiers), -1)
             return self._idle.pop(place)
-        if self._hopeless and time.monotonic() < self._retry_at:
+        if self.hopeless and time.monotonic() < self._retry_at:
             raise NoRoom(self.problem or "no slot can be started")
         future: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
@@ -140,7 +140,7 @@ class Pool:
             self._failures += 1
             wait = _BACK_OFF_S[min(self._failures, len(_BACK_OFF_S)) - 1]
             self._retry_at = time.monotonic() + wait
-            if self._hopeless:
+            if self.hopeless:
                 self._refuse(error.message)
             await asyncio.sleep(wait)
         finally:
@@ -171,7 +171,8 @@ class Pool:
                 await slot.warm(tier)
 
     @property
-    def _hopeless(self) -> bool:
+    def hopeless(self) -> bool:
+        """Whether no slot is alive, and several starts in a row have failed."""
         return self._failures >= _HOPELESS and not self._all
 
     def _refuse(self, message: str) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import stat
 import tempfile
 from pathlib import Path
@@ -26,7 +27,8 @@ def clean(folder: Path | None = None) -> list[str]:
     """Remove the containers, socket folders and cgroups of hosts that are dead; says what was removed, and what
     could not be. `folder`: where hosts put their sockets, the temporary folder by default.
     """
-    return [*_clean_containers(), *_clean_groups(), *_clean_folders(folder or Path(tempfile.gettempdir()))]
+    base = folder or Path(tempfile.gettempdir())
+    return [*_clean_containers(), *_clean_groups(), *_clean_folders(base), *_clean_sockets(base)]
 
 
 def _clean_containers() -> list[str]:
@@ -79,6 +81,24 @@ def _clean_folders(base: Path) -> list[str]:
             continue
         shutil.rmtree(path, ignore_errors=True)
         said.append(f"removed the folder {path}")
+    return said
+
+
+def _clean_sockets(base: Path) -> list[str]:
+    """Folders of hosts' own sockets, where nobody answers any more."""
+    said = []
+    for path in sorted(base.glob("rewarden-host-*")):
+        about = path.lstat()
+        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
+            continue
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(str(path / "host.sock"))
+            except ConnectionRefusedError:
+                shutil.rmtree(path, ignore_errors=True)
+                said.append(f"removed the folder {path}")
+            except OSError:
+                continue  # none there: a host that starts has not made it yet
     return said
 
 

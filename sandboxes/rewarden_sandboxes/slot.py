@@ -251,11 +251,18 @@ def _ignored(_: bool) -> None:
 
 async def _accept(listener: socket.socket, place: Place) -> socket.socket:
     loop = asyncio.get_running_loop()
+    accepting = asyncio.ensure_future(loop.sock_accept(listener))
+    dying = asyncio.ensure_future(place.over())
     try:
-        channel, _ = await asyncio.wait_for(loop.sock_accept(listener), START_S)
-    except TimeoutError:
-        raise NoRoom("its supervisor does not connect") from None
-    return channel
+        await asyncio.wait({accepting, dying}, timeout=START_S, return_when=asyncio.FIRST_COMPLETED)
+        if not accepting.done():
+            raise NoRoom("it died at once" if dying.done() else "its supervisor does not connect")
+        channel, _ = accepting.result()
+        return channel
+    finally:
+        for each in (accepting, dying):
+            each.cancel()
+        await asyncio.gather(accepting, dying, return_exceptions=True)
 
 
 async def _greet(channel: socket.socket, place: Place, tiers: list[str], rooms: bool) -> None:

@@ -16,6 +16,11 @@ class Tokens:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property
+    def free(self) -> int:
+        """Tokens that nobody holds; below zero when runs that idled have woken up."""
+        return self._free
+
+    @property
     def waiting(self) -> int:
         """Runs that wait for a CPU."""
         return len(self._waiting)

@@ -23,11 +23,23 @@ from rewarden_sandboxes.agent import room
 
 _MODES = "rewarden_sandboxes.agent.modes"
 
+_NUMPY = ("numpy", "numpy.linalg", "numpy.random")
+
 TIERS: dict[str, tuple[str, ...]] = {
     "bare": (),
     "modes": (_MODES,),
-    "numpy": (_MODES, "numpy", "numpy.linalg"),
-    "scientific": (_MODES, "numpy", "numpy.linalg", "scipy", "scipy.linalg", "pandas", "sympy", "networkx"),
+    "numpy": (_MODES, *_NUMPY),
+    "scientific": (
+        _MODES,
+        "numpy",
+        "numpy.linalg",
+        "numpy.random",
+        "scipy",
+        "scipy.linalg",
+        "pandas",
+        "sympy",
+        "networkx",
+    ),
     "pytest": (_MODES, "pytest", "_pytest.assertion.rewrite", "unittest", "unittest.mock"),
 }
 """Tier to what it imports beside the everyday modules."""

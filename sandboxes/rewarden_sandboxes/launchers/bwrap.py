@@ -186,6 +186,10 @@ class BwrapPlace:
                     break
                 await asyncio.sleep(0.02)  # the kernel is still clearing the namespace away
 
+    async def over(self) -> None:
+        """See `Place.over`."""
+        await self._process.wait()
+
     async def last_words(self) -> str:
         """See `Place.last_words`."""
         assert self._process.stderr is not None

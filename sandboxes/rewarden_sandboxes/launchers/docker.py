@@ -26,6 +26,7 @@ T = TypeVar("T")
 PROFILE = Path(__file__).with_name("seccomp.json")
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
 _THREADS = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_LOOK_S = 1.0
 _FAILURES = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
 
 
@@ -176,6 +177,18 @@ class DockerPlace:
                 await asyncio.sleep(1.0)  # the engine is away; `doctor --clean` finds it by its label
             else:
                 return
+
+    async def over(self) -> None:
+        """See `Place.over`."""
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            with contextlib.suppress(*_FAILURES):
+                try:
+                    found = await self._launcher._call(lambda client: client.api.inspect_container(self._number))
+                except docker.errors.NotFound:
+                    return
+                if not found["State"]["Running"]:
+                    return
 
     async def last_words(self) -> str:
         """See `Place.last_words`."""

@@ -33,6 +33,9 @@ class Place(Protocol):
     async def end(self) -> None:
         """Kill all that lives there and remove what was made for it. Never raises; twice is once."""
 
+    async def over(self) -> None:
+        """Returns when the place has died."""
+
     async def last_words(self) -> str:
         """What the place said before it died, for an error's text."""
 

@@ -1,0 +1,422 @@
+"""A host that ends leaves nothing on the machine; what one that was killed leaves, `clean` removes, and no more.
+
+The hosts here are processes, so that they can be told to stop and killed; what hostile programs leave behind while
+their host lives is tested with the attacks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+import docker.errors
+import pytest
+import requests.exceptions
+
+from rewarden_sandboxes import cgroups, probing
+from rewarden_sandboxes.client import HostClient
+from rewarden_sandboxes.errors import HostError
+from rewarden_sandboxes.host import OWNER, Host
+from rewarden_sandboxes.job import Case, CaseResult, CompileResult, Job, Limits, Program
+from rewarden_sandboxes.launchers.launcher import LABEL
+from rewarden_sandboxes.settings import HostSettings
+from tests.programs import LAUNCHERS, problem_of
+
+pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
+
+PATIENCE_S = 60.0
+LONG = Limits(cpu_s=120.0, wall_s=120.0)
+
+QUICK = b"import os\nif os.fork() == 0:\n    os.setsid()\n    os.execvp('sleep', ['sleep', '100'])\nprint('quick')\n"
+ENDLESS = (
+    b"import multiprocessing, os, tempfile\nopen('/tmp/kept', 'w').write('x' * 10**6)\nos.mkfifo('/tmp/fifo')\n"
+    b"held = tempfile.TemporaryFile()\nos.fork()\nos.fork()\nwhile True:\n    pass\n"
+)
+COMPILED = b"#include <unistd.h>\nint main() { if (fork() == 0) { setsid(); } for (;;) pause(); }"
+
+
+@dataclass(frozen=True)
+class Alive:
+    """A process, told from a later one of the same number."""
+
+    pid: int
+    started: int
+
+    @property
+    def there(self) -> bool:
+        """Whether it lives."""
+        found = _alive(self.pid)
+        return found is not None and found == self
+
+
+def _alive(pid: int) -> Alive | None:
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2].split()
+        if fields[0] not in "ZX":
+            return Alive(pid, int(fields[19]))
+    return None
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """A process's children, theirs, and so on."""
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            for child in map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split()):
+                yield child
+                yield from descendants(child)
+
+
+class Hosted:
+    """A host in a process of its own, with one program that ended and three that run."""
+
+    def __init__(self, launcher: str) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="rwl-"))
+        self.folder.chmod(0o711)  # the users of the slots pass through
+        self.address = f"unix:{self.folder}/sock"
+        settings = {"launcher": launcher, "slots": 3, "warm": 2, "folder": str(self.folder)}
+        command = [sys.executable, "-m", "rewarden_sandboxes", "--address", self.address, "--tied"]
+        command += ["--settings", json.dumps(settings)]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(self.folder)}
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline(), "the host did not start"
+        self.pid = self.process.pid
+
+    async def busy(self) -> list[Alive]:
+        """Have programs run, and return all processes of the slots."""
+        client = HostClient(self.address)
+        self._client = client
+        events = [event async for event in client.run(_job(QUICK))]
+        assert isinstance(events[-1], CaseResult)
+        assert events[-1].program.stdout == b"quick\n"
+        self._running = [asyncio.create_task(_first(client, _job(code))) for code in (ENDLESS, ENDLESS)]
+        compiled = asyncio.Event()
+        self._running.append(asyncio.create_task(_first(client, _job(COMPILED, "c"), compiled)))
+        async with asyncio.timeout(PATIENCE_S):
+            await compiled.wait()
+            # Four processes of each endless one, and two of the compiled.
+            while sum(_runs(pid) for pid in self.inside()) < 10:
+                await asyncio.sleep(0.02)
+        found = [alive for pid in self.inside() if (alive := _alive(pid)) is not None]
+        assert len(found) > 15
+        return found
+
+    async def leave(self) -> list[object]:
+        """How the running programs ended for whoever asked."""
+        ends = await asyncio.gather(*self._running, return_exceptions=True)
+        await self._client.close()
+        return ends
+
+    def inside(self) -> list[int]:
+        """All processes of its slots, as the machine numbers them."""
+        found = set(descendants(self.pid))
+        for container in self.containers():
+            with contextlib.suppress(docker.errors.APIError):
+                first = int(container.attrs["State"]["Pid"])
+                if first:
+                    found |= {first, *descendants(first)}
+        return sorted(found)
+
+    def containers(self) -> list[Any]:
+        """Its containers, in whatever state."""
+        try:
+            with contextlib.closing(docker.DockerClient.from_env(timeout=60)) as client:
+                return list(
+                    client.containers.list(all=True, filters={"label": f"{LABEL}={self.pid}"}, ignore_removed=True)
+                )
+        except (docker.errors.DockerException, requests.exceptions.RequestException):
+            return []
+
+    def groups(self) -> list[Path]:
+        """Its control groups."""
+        return [group for group in cgroups.leftovers() if group.name.startswith(f"rewarden-{self.pid}-")]
+
+    def files(self) -> list[str]:
+        """What lies in its folder."""
+        return sorted(path.name for path in self.folder.iterdir())
+
+    def mounts(self) -> list[str]:
+        """Mounts of the machine that have to do with it."""
+        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+        return [line for line in lines if str(self.folder) in line or f"rewarden-{self.pid}-" in line]
+
+    def left(self) -> dict[str, object]:
+        """All of that."""
+        found = {
+            "containers": self.containers(),
+            "groups": self.groups(),
+            "files": self.files(),
+            "mounts": self.mounts(),
+        }
+        return {kind: things for kind, things in found.items() if things}
+
+    def end(self) -> None:
+        """For the test's end, whatever happened."""
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                stream.close()
+        probing.clean(self.folder)
+        with contextlib.suppress(OSError):
+            (self.folder / "sock").unlink()
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
+
+
+def _job(code: bytes, language: str = "python") -> Job:
+    return Job(program=Program(language=language, code=code, limits=LONG), cases=[Case()])
+
+
+async def _first(client: HostClient, job: Job, compiled: asyncio.Event | None = None) -> CaseResult | None:
+    async for event in client.run(job):
+        if isinstance(event, CompileResult) and compiled is not None:
+            compiled.set()
+        if isinstance(event, CaseResult):
+            return event
+    return None
+
+
+def _runs(pid: int) -> bool:
+    """Whether it is one of the programs' own processes: they stand in their working folder."""
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/{pid}/cwd") == "/tmp/box"
+    return False
+
+
+async def until(true: Callable[[], object], what: Callable[[], object]) -> None:
+    """Wait for something that the kernel or the engine does a moment later."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < deadline, what()
+        await asyncio.sleep(0.05)
+
+
+@pytest.fixture(params=LAUNCHERS)
+def hosted(request: pytest.FixtureRequest) -> Iterator[Hosted]:
+    """A host process of each kind that this machine can have."""
+    if problem := asyncio.run(problem_of(request.param)):
+        pytest.skip(problem)
+    made = Hosted(request.param)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+# --- a host that is told to stop -----------------------------------------------------------------------------------
+
+
+def terminate(hosted: Hosted) -> None:
+    hosted.process.terminate()
+
+
+def interrupt(hosted: Hosted) -> None:
+    hosted.process.send_signal(signal.SIGINT)
+
+
+def hang_up(hosted: Hosted) -> None:
+    assert hosted.process.stdin is not None
+    hosted.process.stdin.close()
+
+
+@pytest.mark.parametrize("stop", [terminate, interrupt, hang_up])
+async def test_a_host_that_is_told_to_stop_while_programs_run_leaves_nothing(
+    hosted: Hosted, stop: Callable[[Hosted], None]
+) -> None:
+    processes = await hosted.busy()
+    stop(hosted)
+    ends = await hosted.leave()
+    assert await asyncio.to_thread(hosted.process.wait, PATIENCE_S) == 0
+    assert all(isinstance(end, HostError) for end in ends), ends
+    assert [each for each in processes if each.there] == []
+    assert not hosted.folder.exists() or hosted.left() == {}
+
+
+async def test_a_host_that_is_told_to_stop_before_it_is_ready_leaves_nothing(hosted: Hosted) -> None:
+    hosted.process.terminate()
+    assert await asyncio.to_thread(hosted.process.wait, PATIENCE_S) == 0
+    await until(lambda: not hosted.containers(), hosted.containers)
+    assert not hosted.folder.exists() or hosted.left() == {}
+
+
+# --- a host that is killed -----------------------------------------------------------------------------------------
+
+
+async def test_nothing_runs_on_after_a_host_is_killed_and_clean_removes_what_lies_there(hosted: Hosted) -> None:
+    processes = await hosted.busy()
+    hosted.process.kill()
+    await hosted.leave()
+    await until(lambda: not any(each.there for each in processes), lambda: [each for each in processes if each.there])
+    await asyncio.to_thread(hosted.process.wait)
+    said = probing.clean(hosted.folder)
+    await until(lambda: not hosted.containers(), hosted.containers)
+    (hosted.folder / "sock").unlink()  # whoever named the address removes it, or the next host there does
+    assert hosted.left() == {}, said
+    assert any("folder" in line for line in said)
+    assert [
+        line for line in probing.clean(hosted.folder) if str(hosted.folder) in line or f"-{hosted.pid}-" in line
+    ] == []
+
+
+async def test_a_host_that_is_killed_while_its_slots_start_leaves_nothing_that_clean_does_not_find(
+    hosted: Hosted,
+) -> None:
+    # Slots are being made all the time: each run loses its own.
+    client = HostClient(hosted.address)
+    job = _job(b"import os\nos.kill(os.getppid(), 9)\nprint(1)\n")
+    running = [asyncio.create_task(_first(client, job)) for _ in range(6)]
+    await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    hosted.process.kill()
+    await asyncio.gather(*running, return_exceptions=True)
+    await client.close()
+    await asyncio.to_thread(hosted.process.wait)
+
+    def cleaned() -> bool:
+        probing.clean(hosted.folder)
+        (hosted.folder / "sock").unlink(missing_ok=True)
+        return hosted.left() == {}
+
+    await until(cleaned, hosted.left)
+
+
+# --- what clean leaves alone ---------------------------------------------------------------------------------------
+
+
+async def test_clean_takes_nothing_from_a_host_that_lives(hosted: Hosted) -> None:
+    processes = [each for each in await hosted.busy() if _runs(each.pid)]
+    before = (len(hosted.containers()), hosted.groups(), hosted.files())
+    said = probing.clean(hosted.folder)
+    assert [line for line in said if str(hosted.folder) in line or f"-{hosted.pid}-" in line] == []
+    assert (len(hosted.containers()), hosted.groups(), hosted.files()) == before
+    assert [each for each in processes if not each.there] == []
+    client = HostClient(hosted.address)
+    assert (await client.status())["ready"]
+    await client.close()
+    hosted.process.terminate()
+    await hosted.leave()
+
+
+def test_clean_removes_no_folder_that_is_not_a_dead_hosts_of_this_user(tmp_path: Path) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / OWNER).write_text(str(dead.pid))
+    strange = {
+        "rewarden-slots-none": None,
+        "rewarden-slots-words": "who knows",
+        "rewarden-slots-ours": str(os.getpid()),
+        "somebody-elses": str(dead.pid),
+    }
+    for name, owner in strange.items():
+        (tmp_path / name).mkdir()
+        if owner is not None:
+            (tmp_path / name / OWNER).write_text(owner)
+    (tmp_path / "rewarden-slots-link").symlink_to(kept)
+    (tmp_path / "rewarden-slots-file").write_text(str(dead.pid))
+    if os.geteuid() == 0:
+        (tmp_path / "rewarden-slots-theirs").mkdir()
+        (tmp_path / "rewarden-slots-theirs" / OWNER).write_text(str(dead.pid))
+        os.chown(tmp_path / "rewarden-slots-theirs", 12345, 12345)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    (tmp_path / "rewarden-slots-dead").mkdir()
+    (tmp_path / "rewarden-slots-dead" / OWNER).write_text(str(dead.pid))
+    said = [line for line in probing.clean(tmp_path) if str(tmp_path) in line]
+    assert said == [f"removed the folder {tmp_path / 'rewarden-slots-dead'}"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert (kept / OWNER).exists()
+
+
+async def test_clean_removes_a_container_that_never_started() -> None:
+    if problem := await problem_of("docker"):
+        pytest.skip(problem)
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    with contextlib.closing(docker.DockerClient.from_env(timeout=60)) as client:
+        made = client.containers.create(
+            "rewarden-sandbox-python:latest",
+            ["true"],
+            name=f"rewarden-{dead.pid}-test-1",
+            labels={LABEL: str(dead.pid)},
+        )
+        ours = client.containers.create(
+            "rewarden-sandbox-python:latest",
+            ["true"],
+            name=f"rewarden-{os.getpid()}-test-1",
+            labels={LABEL: str(os.getpid())},
+        )
+        try:
+            said = probing.clean(Path(tempfile.gettempdir()) / "nowhere")
+            assert f"removed the container {made.name}" in said
+            with pytest.raises(docker.errors.NotFound):
+                made.reload()
+            ours.reload()
+        finally:
+            for container in (made, ours):
+                with contextlib.suppress(docker.errors.NotFound):
+                    container.remove(force=True)
+
+
+# --- descriptors ---------------------------------------------------------------------------------------------------
+
+
+def descriptors() -> list[str]:
+    """What this process has open."""
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(f"/proc/self/fd/{name}").partition(":[")[0])
+    return sorted(found)
+
+
+async def _life(launcher: str, folder: Path) -> None:
+    """Runs that end, runs that are left, slots that are lost, starts that fail, and the end."""
+    host = Host(HostSettings(launcher=launcher, slots=2, warm=1, folder=str(folder)))  # type: ignore[arg-type]
+    await host.start()
+    try:
+        await host.status(probe=True)
+        client_left = asyncio.create_task(_all(host, _job(ENDLESS)))
+        assert await _all(host, _job(QUICK))
+        await asyncio.wait([client_left], timeout=0.5)
+        client_left.cancel()
+        await asyncio.gather(client_left, return_exceptions=True)
+        assert await _all(host, _job(b"print(1)"))
+    finally:
+        await host.close()
+    missing = Host(HostSettings(launcher=launcher, image_prefix="no-such-", rootfs=str(folder), folder=str(folder)))  # type: ignore[arg-type]
+    await missing.start()
+    assert (await missing.status())["ready"] is False
+    await missing.close()
+
+
+async def _all(host: Host, job: Job) -> list[CompileResult | CaseResult]:
+    async with contextlib.aclosing(host.run(job)) as events:
+        return [event async for event in events]
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+async def test_a_hosts_life_costs_its_process_no_descriptor_and_no_file(launcher: str, tmp_path: Path) -> None:
+    if problem := await problem_of(launcher):
+        pytest.skip(problem)
+    with tempfile.TemporaryDirectory(prefix="rwl-") as folder:
+        Path(folder).chmod(0o711)
+        await _life(launcher, Path(folder))  # whatever is opened once for all is open now
+        before = descriptors()
+        for _ in range(2):
+            await _life(launcher, Path(folder))
+        assert descriptors() == before
+        assert list(Path(folder).iterdir()) == []
