@@ -97,7 +97,9 @@ class Bench:
         spent = {name: value for name, value in self._spent.items() if name != "machine"}
         each = ", ".join(f"{name} {1e3 * value / max(1, count):.2f}" for name, value in spent.items())
         others = max(0.0, machine - sum(spent.values())) / self._took
-        print(f"      CPU ms each: {each}; cores that others used: {others:.2f}", flush=True)
+        alone = len(os.sched_getaffinity(0)) * count / max(1e-9, sum(spent.values()))
+        print(f"      CPU ms each: {each}", flush=True)
+        print(f"      cores that others used: {others:.2f}; at this cost all cores would do {alone:.0f}/s", flush=True)
 
     def ask(self, path: str, body: object) -> Any:
         """One request from this process."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -14,7 +15,7 @@ import grpc.aio
 from rewarden_sandboxes.codec import event_from_message, job_to_message
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, NoRoom
 from rewarden_sandboxes.job import Job, JobEvent
-from rewarden_sandboxes.service import ERROR_METADATA, MOST_BYTES
+from rewarden_sandboxes.service import MOST_BYTES
 from rewarden_sandboxes.tls import Tls
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
@@ -47,6 +48,8 @@ class HostClient:
             else grpc.aio.secure_channel(address, tls.of_server(), options=_OPTIONS)
         )
         self._stub = stubs.SandboxHostStub(self._channel)
+        self._numbers = itertools.count(1)
+        self._talk: Talk | None = None
 
     async def run(self, job: Job) -> AsyncGenerator[JobEvent, None]:
         """A job's events as they come. Closing the iterator early, or cancelling whoever waits, kills what runs.
@@ -60,24 +63,27 @@ class HostClient:
             raise BadJob("", f"the job cannot be sent: {error}") from None
         if message.ByteSize() > MOST_BYTES - _ENVELOPE:
             raise BadJob("", f"the job has more than {MOST_BYTES - _ENVELOPE} bytes")
-        call = self._stub.Run(message)
+        talk = self._talk
+        if talk is None or talk.over:
+            talk = self._talk = Talk(self._stub)
+        number = next(self._numbers)
+        answers = talk.expect(number)
+        whole = False
         try:
-            while (event := await call.read()) is not grpc.aio.EOF:
-                yield event_from_message(event)
-            await _check(call)
-        except grpc.aio.AioRpcError as error:
-            raise _named(error) from None
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            # A closed channel raises this in whoever waits on it, whom nobody cancelled.
-            raise HostLost("the connection to the sandbox host was closed") from None
+            talk.order(pb.Order(id=number, job=message))
+            while not whole:
+                answer = await answers.get()
+                if answer is None:
+                    raise HostLost(talk.why)
+                whole = answer.last
+                if answer.WhichOneof("item") == "refusal":
+                    raise _named(answer.refusal)
+                if answer.WhichOneof("item") == "event":
+                    yield event_from_message(answer.event)
         except ValueError as error:
             raise HostError(f"the host's answer cannot be read: {error}") from None
         finally:
-            if not call.done():
-                call.cancel()
+            talk.forget(number, cancel=not whole)
 
     async def status(self, probe: bool = False, timeout_s: float | None = None) -> dict[str, Any]:
         """What the host says of itself; `probe`: after running a program in a fresh room.
@@ -87,7 +93,9 @@ class HostClient:
         try:
             reply = await self._stub.Status(pb.StatusRequest(probe=probe), timeout=timeout_s)
         except grpc.aio.AioRpcError as error:
-            raise _named(error) from None
+            if error.code() is grpc.StatusCode.INTERNAL:
+                raise HostError(error.details() or "the host broke") from None
+            raise HostLost(_why(error)) from None
         told = json.loads(reply.status_json)
         if not isinstance(told, dict):
             raise HostError("the host's status cannot be read: it must be an object")
@@ -104,31 +112,72 @@ class HostClient:
         await self._channel.close()
 
 
-async def _check(call: Any) -> None:
-    """Raises the error that a call ended in. A stream that breaks off ends like one that is whole."""
-    code = await call.code()
-    if code is not grpc.StatusCode.OK:
-        trailing = await call.trailing_metadata()
-        raise grpc.aio.AioRpcError(code, grpc.aio.Metadata(), trailing, await call.details())
+class Talk:
+    """One call, over which jobs go out and their answers come in, until it breaks.
+
+    Whoever orders never writes: a task that is cancelled while it writes would end the call for all.
+    """
+
+    def __init__(self, stub: stubs.SandboxHostStub) -> None:
+        self.why = "the connection to the sandbox host was closed"
+        self.over = False
+        self._call = stub.Work()
+        self._expected: dict[int, asyncio.Queue[pb.Answer | None]] = {}
+        self._orders: asyncio.Queue[pb.Order] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        self._tasks = (loop.create_task(self._listen()), loop.create_task(self._write()))
+
+    def expect(self, number: int) -> asyncio.Queue[pb.Answer | None]:
+        """Where the answers to an order will come; None when the call breaks."""
+        answers = self._expected[number] = asyncio.Queue()
+        return answers
+
+    def order(self, order: pb.Order) -> None:
+        """Send an order."""
+        self._orders.put_nowait(order)
+
+    def forget(self, number: int, *, cancel: bool) -> None:
+        """No more answers are wanted; `cancel`: and the job is to end, if it has not."""
+        self._expected.pop(number, None)
+        if cancel and not self.over:
+            self.order(pb.Order(id=number, cancel=True))
+
+    async def _write(self) -> None:
+        # Who listens finds out why a call does not take any more.
+        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError, asyncio.CancelledError):
+            while True:
+                await self._call.write(await self._orders.get())
+
+    async def _listen(self) -> None:
+        try:
+            while (answer := await self._call.read()) is not grpc.aio.EOF:
+                expected = self._expected.get(answer.id)
+                if expected is not None:
+                    expected.put_nowait(answer)
+            self.why = f"the sandbox host cannot be reached, or went away: {await self._call.details() or 'it hung up'}"
+        except grpc.aio.AioRpcError as error:
+            self.why = _why(error)
+        except asyncio.CancelledError:
+            pass  # the channel was closed
+        finally:
+            self.over = True
+            self._tasks[1].cancel()
+            for expected in self._expected.values():
+                expected.put_nowait(None)
 
 
-def _named(error: grpc.aio.AioRpcError) -> HostError:
-    """The host's own error under its name; whatever gRPC says besides is a lost host."""
-    text = error.details() or error.code().name
-    for key, value in error.trailing_metadata() or ():
-        if key == ERROR_METADATA:
-            told = json.loads(value)
-            match told.get("kind"):
-                case "no_room":
-                    return NoRoom(text)
-                case "busy":
-                    return Busy(text)
-                case "bad_job":
-                    return BadJob(str(told.get("path", "")), text)
-                case _:
-                    return HostError(text)
-    if error.code() is grpc.StatusCode.UNKNOWN:
-        return HostError("a defect of the sandbox host; its log has more")  # the text may quote a program
-    if error.code() in (grpc.StatusCode.INTERNAL, grpc.StatusCode.RESOURCE_EXHAUSTED):
-        return HostError(text)  # it answers, but not as it should: to ask again would not help
-    return HostLost(f"the sandbox host cannot be reached, or went away: {text}")
+def _why(error: grpc.aio.AioRpcError) -> str:
+    return f"the sandbox host cannot be reached, or went away: {error.details() or error.code().name}"
+
+
+def _named(refusal: pb.Refusal) -> HostError:
+    """The host's own error under its name."""
+    match refusal.kind:
+        case "no_room":
+            return NoRoom(refusal.message)
+        case "busy":
+            return Busy(refusal.message)
+        case "bad_job":
+            return BadJob(refusal.path, refusal.message)
+        case _:
+            return HostError(refusal.message)

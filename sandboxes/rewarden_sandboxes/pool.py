@@ -13,7 +13,7 @@ from pathlib import Path
 from rewarden_sandboxes.errors import HostError, NoRoom
 from rewarden_sandboxes.launchers.launcher import Launcher, Lease
 from rewarden_sandboxes.settings import HostSettings
-from rewarden_sandboxes.slot import Slot
+from rewarden_sandboxes.slot import Slot, words_of
 
 _BACK_OFF_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 _HOPELESS = 3
@@ -135,13 +135,13 @@ class Pool:
         try:
             async with self._starts:
                 slot = await Slot.start(self._launcher, self._lease(), [], self._rooms)
-        except HostError as error:
-            self.problem = error.message
+        except Exception as error:  # noqa: BLE001 - a start that ends unheard would leave everybody waiting
+            self.problem = error.message if isinstance(error, HostError) else words_of(error)
             self._failures += 1
             wait = _BACK_OFF_S[min(self._failures, len(_BACK_OFF_S)) - 1]
             self._retry_at = time.monotonic() + wait
             if self.hopeless:
-                self._refuse(error.message)
+                self._refuse(self.problem)
             await asyncio.sleep(wait)
         finally:
             self._starting -= 1

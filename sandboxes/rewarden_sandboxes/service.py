@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import signal
 import socket
 import stat
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import grpc
 import grpc.aio
@@ -21,6 +23,7 @@ import grpc.aio
 from rewarden_sandboxes.checks import check_job
 from rewarden_sandboxes.codec import event_to_message, job_from_message
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, NoRoom
+from rewarden_sandboxes.job import CompileResult, Job, JobEvent
 from rewarden_sandboxes.tls import Tls, is_local
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
@@ -31,17 +34,10 @@ if TYPE_CHECKING:
 MOST_BYTES = 256 * 1024**2
 """A job's message, or one event's, in bytes."""
 
-ERROR_METADATA = "rewarden-sandbox-error-bin"
-"""The trailing metadata that tells our refusals from gRPC's own: JSON `{"kind", "path"?}`."""
-
-_STATUS = {
-    "no_room": grpc.StatusCode.UNAVAILABLE,
-    "busy": grpc.StatusCode.RESOURCE_EXHAUSTED,
-    "bad_job": grpc.StatusCode.INVALID_ARGUMENT,
-    "broken": grpc.StatusCode.INTERNAL,
-}
+_log = logging.getLogger(__name__)
 
 _LAST_WORDS_S = 2.0
+_ANSWERS = 64
 
 
 class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ignore]
@@ -50,17 +46,55 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    async def Run(self, request: pb.Job, context: grpc.aio.ServicerContext) -> AsyncIterator[pb.JobEvent]:
-        """A job's events. A caller that leaves kills what runs."""
+    async def Work(self, orders: AsyncIterator[pb.Order], context: grpc.aio.ServicerContext) -> None:
+        """Jobs, until the caller leaves, which kills what runs."""
+        tasks: dict[int, asyncio.Task[None]] = {}
+        answers: asyncio.Queue[pb.Answer] = asyncio.Queue(_ANSWERS)
+
+        async def write() -> None:
+            # Alone: a job that is cancelled while it writes would end the call for all.
+            while True:
+                await context.write(await answers.get())
+
+        writer = asyncio.get_running_loop().create_task(write())
         try:
-            job = job_from_message(request)
+            async for order in orders:
+                if order.WhichOneof("item") == "cancel":
+                    task = tasks.get(order.id)
+                    if task is not None:
+                        task.cancel()
+                elif order.id not in tasks:
+                    task = asyncio.get_running_loop().create_task(self._do(order, answers.put))
+                    tasks[order.id] = task
+                    task.add_done_callback(partial(_forget, tasks, order.id))
+        finally:
+            left = [writer, *tasks.values()]
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+
+    async def _do(self, order: pb.Order, answer: Callable[[pb.Answer], Awaitable[None]]) -> None:
+        """One job, to its last answer."""
+        try:
+            job = job_from_message(order.job)
             check_job(job)
+            told = False
             # Closed here and now, whatever ends this: the rooms of a caller who left must not live until collected.
             async with aclosing(self._host.run(job)) as events:
                 async for event in events:
-                    yield event_to_message(event)
+                    told = _is_last(event, job)
+                    await answer(pb.Answer(id=order.id, event=event_to_message(event), last=told))
+            if not told:
+                await answer(pb.Answer(id=order.id, last=True))
         except HostError as error:
-            await _abort(context, error)
+            await answer(pb.Answer(id=order.id, refusal=_refusal(error), last=True))
+        except asyncio.CancelledError:
+            raise
+        except Exception:  # noqa: BLE001 - a defect of ours, which ends this job and no other
+            # Its text may quote a program: the log alone has it.
+            _log.exception("a job broke the host")
+            broken = HostError("a defect of the sandbox host; its log has more")
+            await answer(pb.Answer(id=order.id, refusal=_refusal(broken), last=True))
 
     async def Status(self, request: pb.StatusRequest, context: grpc.aio.ServicerContext) -> pb.StatusReply:
         """How the host is."""
@@ -70,15 +104,31 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
             await _abort(context, error)
 
 
-async def _abort(context: grpc.aio.ServicerContext, error: HostError) -> NoReturn:
+def _forget(tasks: dict[int, asyncio.Task[None]], number: int, _: asyncio.Task[None]) -> None:
+    tasks.pop(number, None)
+
+
+def _is_last(event: JobEvent, job: Job) -> bool:
+    """Whether nothing comes after this event."""
+    if isinstance(event, CompileResult):
+        return event.report.status != "ok"
+    return event.index == len(job.cases) - 1
+
+
+def _refusal(error: HostError) -> pb.Refusal:
     kinds = {NoRoom: "no_room", Busy: "busy", BadJob: "bad_job"}
     kind = next((word for cls, word in kinds.items() if isinstance(error, cls)), "broken")
-    told: dict[str, Any] = {"kind": kind}
-    if isinstance(error, BadJob):
-        told["path"] = error.path
-    # A path may be any text that a caller sent: JSON's escapes keep it sound.
-    details = error.message.encode("utf-8", "replace").decode()[:4000]
-    await context.abort(_STATUS[kind], details, ((ERROR_METADATA, json.dumps(told).encode()),))
+    path = error.path if isinstance(error, BadJob) else ""
+    return pb.Refusal(kind=kind, message=_sound(error.message), path=_sound(path))
+
+
+def _sound(text: str) -> str:
+    """What protobuf can carry: a path may be any text that a caller sent."""
+    return text.encode("utf-8", "replace").decode()[:4000]
+
+
+async def _abort(context: grpc.aio.ServicerContext, error: HostError) -> NoReturn:
+    await context.abort(grpc.StatusCode.INTERNAL, _sound(error.message))
     raise AssertionError("abort always raises")
 
 

@@ -116,7 +116,7 @@ class Hosted:
 
     async def leave(self) -> list[object]:
         """How the running programs ended for whoever asked."""
-        ends = await asyncio.gather(*self._running, return_exceptions=True)
+        ends: list[object] = list(await asyncio.gather(*self._running, return_exceptions=True))
         await self._client.close()
         return ends
 

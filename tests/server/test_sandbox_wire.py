@@ -317,7 +317,8 @@ async def test_closing_the_iterator_closes_the_hosts(tmp_path: Path) -> None:
     host = ScriptedHost(forever)
     async with serving(host, tmp_path) as address:
         client = HostClient(address)
-        async with aclosing(client.run(Job(program=PROGRAM))) as told:
+        # Of two cases: with the last one's result a job is over.
+        async with aclosing(client.run(Job(program=PROGRAM, cases=[Case()] * 2))) as told:
             async for _ in told:
                 break
         await asyncio.wait_for(host.left.wait(), 30)
@@ -370,7 +371,7 @@ async def test_a_host_that_goes_away_in_the_middle_is_lost_and_not_at_its_end(tm
 
     async def until_begun(client: HostClient) -> None:
         with pytest.raises(HostLost):
-            await ask(client, Job(program=PROGRAM))
+            await ask(client, Job(program=PROGRAM, cases=[Case()] * 2))
 
     client = HostClient(f"unix:{tmp_path}/host.sock")
     async with serving(ScriptedHost(half), tmp_path):

@@ -5,6 +5,18 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Answer(_message.Message):
+    __slots__ = ["event", "id", "last", "refusal"]
+    EVENT_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    event: JobEvent
+    id: int
+    last: bool
+    refusal: Refusal
+    def __init__(self, id: _Optional[int] = ..., event: _Optional[_Union[JobEvent, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., last: bool = ...) -> None: ...
+
 class Case(_message.Message):
     __slots__ = ["args", "files", "limits", "partner_args", "partner_files", "partner_request", "partner_stdin", "request", "stdin"]
     class FilesEntry(_message.Message):
@@ -103,6 +115,16 @@ class Limits(_message.Message):
     wall_s: float
     def __init__(self, cpu_s: _Optional[float] = ..., wall_s: _Optional[float] = ..., memory_mb: _Optional[int] = ..., processes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., disk_mb: _Optional[int] = ..., open_files: _Optional[int] = ...) -> None: ...
 
+class Order(_message.Message):
+    __slots__ = ["cancel", "id", "job"]
+    CANCEL_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    cancel: bool
+    id: int
+    job: Job
+    def __init__(self, id: _Optional[int] = ..., job: _Optional[_Union[Job, _Mapping]] = ..., cancel: bool = ...) -> None: ...
+
 class Program(_message.Message):
     __slots__ = ["args", "code", "files", "language", "limits", "mode"]
     class FilesEntry(_message.Message):
@@ -125,6 +147,16 @@ class Program(_message.Message):
     limits: Limits
     mode: str
     def __init__(self, language: _Optional[str] = ..., code: _Optional[bytes] = ..., files: _Optional[_Mapping[str, bytes]] = ..., args: _Optional[_Iterable[str]] = ..., mode: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ...) -> None: ...
+
+class Refusal(_message.Message):
+    __slots__ = ["kind", "message", "path"]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    message: str
+    path: str
+    def __init__(self, kind: _Optional[str] = ..., message: _Optional[str] = ..., path: _Optional[str] = ...) -> None: ...
 
 class Report(_message.Message):
     __slots__ = ["cpu_time", "enforced", "exit_code", "files", "flags", "idle_time", "limit", "message", "peak_memory", "reply", "signal", "status", "stderr", "stdout", "truncated", "wall_time"]

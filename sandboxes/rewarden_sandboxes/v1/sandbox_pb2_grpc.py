@@ -14,10 +14,10 @@ class SandboxHostStub(object):
         Args:
             channel: A grpc.Channel.
         """
-        self.Run = channel.unary_stream(
-                '/rewarden_sandbox.v1.SandboxHost/Run',
-                request_serializer=rewarden__sandboxes_dot_v1_dot_sandbox__pb2.Job.SerializeToString,
-                response_deserializer=rewarden__sandboxes_dot_v1_dot_sandbox__pb2.JobEvent.FromString,
+        self.Work = channel.stream_stream(
+                '/rewarden_sandbox.v1.SandboxHost/Work',
+                request_serializer=rewarden__sandboxes_dot_v1_dot_sandbox__pb2.Order.SerializeToString,
+                response_deserializer=rewarden__sandboxes_dot_v1_dot_sandbox__pb2.Answer.FromString,
                 )
         self.Status = channel.unary_unary(
                 '/rewarden_sandbox.v1.SandboxHost/Status',
@@ -29,10 +29,10 @@ class SandboxHostStub(object):
 class SandboxHostServicer(object):
     """Missing associated documentation comment in .proto file."""
 
-    def Run(self, request, context):
-        """One job: a result for each case, in order, as it ends; before them one for the compilation where there is one.
-        Cancelling the call kills what runs. UNAVAILABLE: no room can be had now. INVALID_ARGUMENT: the job is malformed.
-        RESOURCE_EXHAUSTED: too much is waiting. Nothing is cached or coalesced.
+    def Work(self, request_iterator, context):
+        """Any number of jobs over one call, which costs less than half of a call for each. A job's answers are a result for
+        each case, in order, as it ends; before them one for the compilation where there is one; the last says so. Nothing
+        is cached or coalesced. When the call ends, everything that was ordered over it is killed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -48,10 +48,10 @@ class SandboxHostServicer(object):
 
 def add_SandboxHostServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'Run': grpc.unary_stream_rpc_method_handler(
-                    servicer.Run,
-                    request_deserializer=rewarden__sandboxes_dot_v1_dot_sandbox__pb2.Job.FromString,
-                    response_serializer=rewarden__sandboxes_dot_v1_dot_sandbox__pb2.JobEvent.SerializeToString,
+            'Work': grpc.stream_stream_rpc_method_handler(
+                    servicer.Work,
+                    request_deserializer=rewarden__sandboxes_dot_v1_dot_sandbox__pb2.Order.FromString,
+                    response_serializer=rewarden__sandboxes_dot_v1_dot_sandbox__pb2.Answer.SerializeToString,
             ),
             'Status': grpc.unary_unary_rpc_method_handler(
                     servicer.Status,
@@ -69,7 +69,7 @@ class SandboxHost(object):
     """Missing associated documentation comment in .proto file."""
 
     @staticmethod
-    def Run(request,
+    def Work(request_iterator,
             target,
             options=(),
             channel_credentials=None,
@@ -79,9 +79,9 @@ class SandboxHost(object):
             wait_for_ready=None,
             timeout=None,
             metadata=None):
-        return grpc.experimental.unary_stream(request, target, '/rewarden_sandbox.v1.SandboxHost/Run',
-            rewarden__sandboxes_dot_v1_dot_sandbox__pb2.Job.SerializeToString,
-            rewarden__sandboxes_dot_v1_dot_sandbox__pb2.JobEvent.FromString,
+        return grpc.experimental.stream_stream(request_iterator, target, '/rewarden_sandbox.v1.SandboxHost/Work',
+            rewarden__sandboxes_dot_v1_dot_sandbox__pb2.Order.SerializeToString,
+            rewarden__sandboxes_dot_v1_dot_sandbox__pb2.Answer.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
