@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # No test asserts on time: a busy machine must not fail one. CI searches the same examples every time, so that a red
@@ -15,3 +16,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("rewarden")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that fork this process come first: a fork beside threads that others started (gRPC's) may never return."""
+    items.sort(key=lambda item: item.get_closest_marker("forks") is None)

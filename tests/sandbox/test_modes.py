@@ -26,7 +26,7 @@ from rewarden_sandboxes.agent import bodies, border, faults, things
 from rewarden_sandboxes.agent.link import Link
 from rewarden_sandboxes.agent.modes import MODES
 
-pytestmark = pytest.mark.needs_server
+pytestmark = [pytest.mark.needs_server, pytest.mark.forks]
 
 CANDIDATE_CHANNEL, REPLY = 3, 4
 

@@ -28,7 +28,7 @@ def main(host: socket.socket) -> None:
     hello = json.loads(message)
     os.environ.clear()
     os.environ.update(hello["env"])  # the zygotes', and so every program's
-    zygotes = Zygotes(alone=not hello["rooms"])
+    zygotes = Zygotes(host, numbers, alone=not hello["rooms"])
 
     from rewarden_sandboxes.agent.filters import LIBC
     from rewarden_sandboxes.agent.supervisor import Gone, Supervisor

@@ -16,15 +16,17 @@ class Broken(Exception):
 class Zygotes:
     """Made before the supervisor holds anything that a fork could inherit. `alone`: rooms have no namespaces here."""
 
-    def __init__(self, *, alone: bool) -> None:
+    def __init__(self, host: socket.socket, counters: list[int], *, alone: bool) -> None:
         self.missing: dict[str, list[str]] = {}
         self._alone = alone
         self._channels: dict[str, socket.socket] = {}
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if os.fork() == 0:
             # Neither the host's socket nor the counters' descriptors, some of which can be written to.
-            os.closerange(3, far.fileno())
-            os.closerange(far.fileno() + 1, 256)
+            for end in (near, host):
+                end.close()
+            for number in counters:
+                os.close(number)
             zygote.main(far, os.getuid(), os.getgid(), "bare")
         far.close()
         self._await(near, "bare")
