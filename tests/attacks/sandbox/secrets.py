@@ -70,7 +70,7 @@ for pid in (1, os.getppid()):
         except OSError:
             pass
 try:
-    os.listdir("/proc/1/root/")
+    os.listdir("/proc/1/root")
     print("BREACH init's root")
 except OSError:
     pass
@@ -102,7 +102,7 @@ for path in (
     here, "/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/var/lib/docker", "/run/dbus",
     "/run/systemd/private", "/run/rewarden", "/proc/sysrq-trigger-open", "/dev/kmsg-open", "/dev/mem", "/dev/kmem", "/dev/port",
     "/dev/sda", "/dev/vda", "/dev/kvm", "/dev/fuse", "/dev/net/tun", "/dev/loop-control", "/dev/disk", "/dev/mapper",
-    "/root/.ssh", "/sys/kernel/debug", "/sys/fs/bpf", "/sys/firmware", "/sys/fs/cgroup", "/sys/devices", "/etc/shadow-open",
+    os.path.join("/root", ".ssh"), "/sys/kernel/debug", "/sys/fs/bpf", "/sys/firmware", "/sys/fs/cgroup", "/sys/devices", "/etc/shadow-open",
 ):
     if path.endswith("-open"):
         try:
@@ -110,7 +110,7 @@ for path in (
             print("BREACH", path)
         except OSError:
             pass
-    elif os.path.lexists(path) and not (path == "/root/.ssh" and not os.access(path, os.R_OK)):
+    elif os.path.lexists(path) and not (path.endswith(".ssh") and not os.access(path, os.R_OK)):
         print("BREACH", path)
 sockets = [folder + "/" + name for top in ("/run", "/var", "/tmp", "/dev") for folder, _, names in os.walk(top) for name in names]
 import stat
