@@ -68,11 +68,6 @@ class Slot:
         self._reader = reader
         self._writer = writer
 
-    @property
-    def image(self) -> str:
-        """The short name of its image."""
-        return self.lease.image
-
     @classmethod
     async def start(cls, launcher: Launcher, lease: Lease, tiers: list[str], rooms: bool = True) -> Slot:
         """A slot that is ready for its first job. Raises NoRoom."""

@@ -45,11 +45,6 @@ class Counters:
         """Whether it is known when the kernel killed for memory."""
         return "oom_v1" in self._files or "oom_v2" in self._files
 
-    @property
-    def sets_memory(self) -> bool:
-        """Whether each run's own memory limit can be set."""
-        return "limit" in self._files
-
     def cpu(self) -> float:
         """Seconds of CPU of the whole slot so far."""
         if "cpu_v1" in self._files:
@@ -221,8 +216,7 @@ class Clock:
         for number, room in looks.items():
             seen.update(room.tasks)
             self.rooms[number] = max(self.rooms.get(number, 0.0), sum(run for run, _ in room.tasks.values()))
-        for task, (run, wait) in seen.items():
+        for task, (_, wait) in seen.items():
             self._waited += max(0.0, wait - self._seen.get(task, (0.0, 0.0))[1])
-            del run
         self._gone += sum(run for task, (run, _) in self._seen.items() if task not in seen)
         self._seen = seen
