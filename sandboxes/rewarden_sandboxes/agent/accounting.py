@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 
 _INSIDE = {
     "cpu_v1": "/sys/fs/cgroup/cpuacct/cpuacct.usage",
@@ -103,8 +104,8 @@ class Look:
         self.tasks: dict[int, tuple[float, float]] = {}
 
 
-def look(inits: list[int]) -> dict[int, Look]:
-    """Look at the tasks of the rooms with these inits."""
+def look(rooms: Sequence[tuple[int, int]]) -> dict[int, Look]:
+    """Look at the tasks of rooms, each given by its program and its init, or 0; the answers go by program."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -114,13 +115,15 @@ def look(inits: list[int]) -> dict[int, Look]:
             except (OSError, IndexError):
                 continue
             parents[int(name)] = int(fields[1])
-    found = {number: Look() for number in inits}
+    found = {program: Look() for program, _ in rooms}
+    # A room's orphans are its init's children.
+    roots = {root: found[program] for program, init in rooms for root in (program, init) if root}
     for pid in parents:
         root, steps = pid, 0
-        while root not in found and root in parents and steps < 4096:
+        while root not in roots and root in parents and steps < 4096:
             root, steps = parents[root], steps + 1
-        if root in found:
-            _look_at(pid, found[root])
+        if root in roots:
+            _look_at(pid, roots[root])
     return found
 
 
@@ -185,16 +188,16 @@ class Clock:
         """Whether most of the time was neither used nor idle: the host had no CPU for it."""
         return self.wall - self.idle - self.cpu() > 0.5 * self.wall
 
-    def tick(self, inits: list[int]) -> float:
-        """Look; returns the CPU time so far."""
+    def tick(self, rooms: Sequence[tuple[int, int]]) -> float:
+        """Look at rooms as `look` takes them; returns the CPU time so far."""
         now = time.monotonic()
         passed = now - self._last
         cpu = self.cpu()
         used = cpu - self._last_cpu
-        if self._counted and used > 0.8 * passed and len(inits) == 1:  # with two rooms, whose was it?
+        if self._counted and used > 0.8 * passed and len(rooms) == 1:  # with two rooms, whose was it?
             self.resting = False
         else:
-            looks = look(inits)
+            looks = look(rooms)
             self._remember(looks)
             if not self._counted:
                 cpu = self.cpu()

@@ -63,8 +63,8 @@ class Report:
         return told
 
 
-def reports(run: Run, counters: Counters, *, alone: bool) -> list[Report]:
-    """The reports of a run whose rooms are dead and drained."""
+def reports(run: Run, counters: Counters, *, unharmed: bool) -> list[Report]:
+    """The reports of a run whose rooms are dead and drained. `unharmed`: whether the slot's own processes live."""
     ends = [room.last_words() for room in run.rooms]
     for room, end in zip(run.rooms, ends, strict=True):
         run.clock.rooms[room.pid] = max(run.clock.rooms.get(room.pid, 0.0), end.used)
@@ -74,12 +74,15 @@ def reports(run: Run, counters: Counters, *, alone: bool) -> list[Report]:
     found = []
     for room, end, cpu in zip(run.rooms, ends, shares, strict=True):
         report = Report(room, end, cpu, run, None if peak is None else max(0, peak - room.size))
-        _judge(report, room, end, run, out_of_memory=out_of_memory, alone=alone)
+        _judge(report, room, end, run, out_of_memory=out_of_memory)
         found.append(report)
+    if not unharmed:  # only where there are no namespaces; it must not pay
+        found[0].say("runtime_error")
+        found[0].flags.append("killed_sandbox")
     return found
 
 
-def _judge(report: Report, room: Room, end: End, run: Run, *, out_of_memory: bool, alone: bool) -> None:
+def _judge(report: Report, room: Room, end: End, run: Run, *, out_of_memory: bool) -> None:
     first = room is run.rooms[0]
     if room.cause == "starved":
         report.doubt = "starved"
@@ -96,7 +99,9 @@ def _judge(report: Report, room: Room, end: End, run: Run, *, out_of_memory: boo
         else:
             report.say("internal_error", message=end.trouble)
     elif end.status is None:
-        _judge_silence(report, room, run, out_of_memory=out_of_memory, alone=alone)
+        # With its partner, which is told why.
+        report.say("runtime_error", signal=int(signal.SIGKILL))
+        report.flags.append("killed_with_partner")
     elif os.WIFSIGNALED(end.status):
         number = os.WTERMSIG(end.status)
         report.say("runtime_error", signal=number)
@@ -110,15 +115,3 @@ def _judge(report: Report, room: Room, end: End, run: Run, *, out_of_memory: boo
             report.doubt = "cpu_s"
         elif run.clock.idle > room.limits["wall_s"]:
             report.doubt = "wall_s"
-
-
-def _judge_silence(report: Report, room: Room, run: Run, *, out_of_memory: bool, alone: bool) -> None:
-    """Init was killed before it could say anything: with its partner, for memory, or from inside."""
-    if out_of_memory or any(other is not room for other in run.rooms):
-        report.say("runtime_error", signal=int(signal.SIGKILL))
-        report.flags.append("killed_with_partner")
-    elif alone:  # there the program can reach init, and that must not pay
-        report.say("runtime_error", signal=int(signal.SIGKILL))
-        report.flags.append("killed_init")
-    else:
-        report.say("internal_error", message="the room ended without a word")

@@ -13,9 +13,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rewarden_sandboxes.agent import snapshot
 from rewarden_sandboxes.agent.accounting import Clock, Counters
 from rewarden_sandboxes.agent.frames import Body, view
-from rewarden_sandboxes.agent.room import STATUS
+from rewarden_sandboxes.agent.room import is_full
 from rewarden_sandboxes.agent.zygotes import Zygotes
 
 HARD = 1.5
@@ -26,6 +27,8 @@ MOST_WALL, MOST_WALL_MORE_S = 4, 10
 
 _FIRST_LOOK_S, _LATER_LOOK_S = 0.02, 0.05
 _PIPE = 1 << 16
+_EXITING = 4
+"""The kernel's flag of a process that is ending."""
 
 
 class Part:
@@ -54,7 +57,8 @@ class Part:
 
 
 class End:
-    """What a room's init said at its end. `status`: None when it said nothing."""
+    """How a room ended. `status`: the program's wait status, None when we killed it. `used`: CPU seconds of it and of
+    what it waited for. `trouble`: what hindered us; `full`: by what the program left, or brought."""
 
     __slots__ = ("full", "kept", "status", "trouble", "used")
 
@@ -69,15 +73,18 @@ class End:
 class Room:
     """A running room, and what came out of it so far. `cause`: why it must end, or why it was ended."""
 
-    def __init__(self, part: Part, pid: int, pipes: dict[str, int], status: socket.socket) -> None:
+    def __init__(self, part: Part, init: int, pid: int, pipes: dict[str, int], status: socket.socket) -> None:
         self.who = part.who
         self.limits = part.limits
+        self.init = init
         self.pid = pid
         self.pipes = pipes
         self.watch = os.pidfd_open(pid)
         self.cause: str | None = None
         self.ended = False
         self.size = 0
+        self._collect = part.collect
+        self._end = End()
         self._status = status
         self._output: dict[str, list[bytes]] = {name: [] for name in pipes}
         self._reply_size = 0
@@ -100,16 +107,31 @@ class Room:
         return b"".join(self._output.get(name, ()))
 
     def end(self) -> None:
-        """Kill init, and with it all that lives in the room, and reap it."""
+        """Kill all that lives in the room, and reap it."""
         if not self.ended:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-            self.reap()
+            kill(self.init or self.pid)
+            self._reap()
 
     def reap(self) -> None:
-        """Wait for init, which has ended or will at once."""
-        os.waitpid(self.pid, 0)
+        """The program has ended, and with it the room."""
+        status, init_died = self._reap()
+        self._end.status = status
+        if init_died:
+            self._end.trouble = "the room's init was killed, and the program with it"
+
+    def _reap(self) -> tuple[int, bool]:
+        """The program's wait status, and whether it was its init that died first."""
+        # The program first: the kernel holds init until all others of its namespace are reaped.
+        _, status, usage = os.wait4(self.pid, 0)
+        self._end.used = usage.ru_utime + usage.ru_stime
+        init_died = False
+        if self.init:
+            killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+            init_died = killed and _exiting(self.init)
+            kill(self.init)
+            os.waitpid(self.init, 0)
         self.ended = True
+        return status, init_died
 
     def drain(self) -> None:
         """Take what still lies in the pipes. All writers are dead, so this ends."""
@@ -118,8 +140,8 @@ class Room:
                 self.take(name, data)
 
     def last_words(self) -> End:
-        """What init said."""
-        end = End()
+        """How it ended, with the files that are to be kept, and what its process said before it was the program's."""
+        end = self._end
         while True:
             try:
                 message, numbers, _, _ = socket.recv_fds(self._status, 4096, 1)
@@ -127,13 +149,20 @@ class Room:
                 return end
             if not message:
                 return end
-            if message[:1] == b"S" and len(message) == STATUS.size:
-                _, end.status, user, system, _ = STATUS.unpack(message)
-                end.used = user + system
-                end.kept = numbers[0] if numbers else -1
+            if message[:1] == b"B":
+                if end.status is not None:
+                    self._keep(numbers[0])
+                os.close(numbers[0])
             else:
                 end.trouble = message[1:].decode("utf-8", "replace")
                 end.full = message[:1] == b"D"
+
+    def _keep(self, folder: int) -> None:
+        try:
+            self._end.kept = snapshot.take(folder, self._collect or [], self.limits["disk_mb"] << 20)
+        except OSError as error:
+            self._end.trouble = f"{type(error).__name__}: {error}"
+            self._end.full = is_full(error)
 
     def close(self) -> None:
         """Let go of its descriptors."""
@@ -238,7 +267,7 @@ class Run:
 
     def _look(self) -> None:
         """Whether a limit is reached."""
-        cpu = self.clock.tick([room.pid for room in self.rooms if not room.ended])
+        cpu = self.clock.tick([(room.pid, room.init) for room in self.rooms if not room.ended])
         first = self.rooms[0]
         wall_s = first.limits["wall_s"]
         budget = wall_s + sum(room.limits["cpu_s"] for room in self.rooms)
@@ -285,7 +314,14 @@ class Run:
             sent["s"] = theirs[-1]
             if part.kept >= 0:
                 sent["k"] = part.kept
-            pid = self._zygotes.room(part.program["tier"], "".join(sent), list(sent.values()))
+            init = self._zygotes.init()
+            try:
+                pid = self._zygotes.program(part.program["tier"], init, "".join(sent), list(sent.values()))
+            except BaseException:
+                if init:
+                    kill(init)
+                    os.waitpid(init, 0)
+                raise
         except BaseException:
             for number in mine:
                 os.close(number)
@@ -295,7 +331,7 @@ class Run:
                 os.close(number)
         own = socket.socket(fileno=mine[-1])
         own.setblocking(False)
-        return Room(part, pid, pipes, own)
+        return Room(part, init, pid, pipes, own)
 
     def _plan(self, part: Part, channel: bool, body: bytes) -> bytes:
         """What the room reads: see `room`."""
@@ -322,8 +358,7 @@ class Run:
             "data_limit": not self._counters.sees_oom,
             "channel": channel,
             "reply": program["mode"] != "script",
-            "collect": part.collect,
-            "collect_bytes": disk,
+            "collect": part.collect is not None,
         }
         head = json.dumps(header).encode()
         return b"".join([struct.pack(">I", len(head)), head, *blobs.parts])
@@ -350,6 +385,20 @@ def _memory(data: bytes) -> int:
         return os.open(f"/proc/self/fd/{number}", os.O_RDONLY | os.O_CLOEXEC)
     finally:
         os.close(number)
+
+
+def kill(pid: int) -> None:
+    """SIGKILL for a process of ours, which may have ended already."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _exiting(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return bool(int(file.read().rsplit(b")", 1)[1].split()[6]) & _EXITING)
+    except OSError:
+        return True
 
 
 def read(number: int) -> bytes | None:

@@ -12,10 +12,10 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
+from rewarden_sandboxes.agent import snapshot
 from rewarden_sandboxes.agent.accounting import Counters
 from rewarden_sandboxes.agent.frames import Body, FrameError, receive, send
 from rewarden_sandboxes.agent.reports import Report, reports
-from rewarden_sandboxes.agent.room import read_snapshot
 from rewarden_sandboxes.agent.run import HARD, Part, Run
 from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
 
@@ -109,7 +109,7 @@ class Supervisor:
         told: dict[str, Any] = {"ev": "case", "index": index}
         for part, report in zip(parts, found, strict=True):
             if report.kept >= 0:
-                index_of = read_snapshot(report.kept)
+                index_of = snapshot.index(report.kept)
                 report.files = {path: os.pread(report.kept, size, start) for path, _, start, size in index_of}
                 report.close()
             told[part.who] = report.wire(out)
@@ -154,7 +154,7 @@ class Supervisor:
         with Run(self._zygotes, self._counters, self._env, self._inodes, parts, body) as run:
             run.open(parts, join, body)
             run.watch(self._host, self._heed, self._rest, join)
-            return reports(run, self._counters, alone=self._alone)
+            return reports(run, self._counters, unharmed=not self._alone or self._zygotes.alive)
 
     # --- the host --------------------------------------------------------------------------------------------------
 

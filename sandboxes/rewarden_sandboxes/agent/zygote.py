@@ -1,8 +1,8 @@
 """A zygote: a warm interpreter that clones a room for each run, and never holds a byte of any request.
 
 It is handed descriptors and a letter for each; what is in them is read in the room only. So no run can find another's
-secrets in the memory that it was forked with. Zygotes come in tiers, by what they have imported; the bare one forks
-the others, because the supervisor, which reads requests, must never be anybody's ancestor.
+secrets in the memory that it was forked with. Zygotes come in tiers, by what they have imported; the keeper forks them,
+because the supervisor, which reads requests, must never be anybody's ancestor.
 """
 
 from __future__ import annotations
@@ -53,10 +53,14 @@ _EVERYDAY = (
 )
 
 
-def main(channel: socket.socket, uid: int, gid: int, tier: str) -> None:
-    """Serve until the supervisor is gone, whose environment is what every program finds. Never returns."""
+def import_everyday() -> None:
+    """Import what every tier has."""
     for name in _EVERYDAY:
         __import__(name)
+
+
+def main(channel: socket.socket, uid: int, gid: int, tier: str) -> None:
+    """Serve until the supervisor is gone, whose environment is what every program finds. Never returns."""
     missing = [name for name in TIERS[tier] if not _import(name)]
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     gc.collect()
@@ -77,20 +81,14 @@ def main(channel: socket.socket, uid: int, gid: int, tier: str) -> None:
 
 
 def _do(message: bytes, numbers: list[int], channel: socket.socket, uid: int, gid: int) -> None:
-    kind, mask = message[:1], message[1:].decode()
-    if kind in (b"R", b"A"):
-        pid = room.clone(room.ROOM if kind == b"R" else room.SIBLING, hooks=False)
-        if pid == 0:
-            channel.close()
-            room.init(room.Files(mask, numbers), uid, gid, run_python, alone=kind == b"A")
-        channel.send(b"P%d" % pid)
-    elif kind == b"T":
-        pid = room.clone(room.SIBLING, hooks=True)
-        if pid == 0:
-            channel.close()
-            gc.unfreeze()
-            main(socket.socket(fileno=numbers[0]), uid, gid, mask)
-        channel.send(b"P%d" % pid)
+    mask, _, init = message.decode().partition("/")
+    if init:
+        room.enter(int(init))
+    pid = room.clone(room.SIBLING)
+    if pid == 0:
+        channel.close()
+        room.live(room.Files(mask, numbers), uid, gid, run_python, alone=not init)
+    channel.send(b"P%d" % pid)
 
 
 def _import(name: str) -> bool:

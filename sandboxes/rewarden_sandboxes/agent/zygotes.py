@@ -1,4 +1,4 @@
-"""The supervisor's zygotes: the bare one, and those of other tiers when they are first wanted."""
+"""The supervisor's keeper and zygotes: the bare one, and those of other tiers when they are first wanted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import array
 import os
 import socket
 
-from rewarden_sandboxes.agent import zygote
+from rewarden_sandboxes.agent import keeper, zygote
 
 
 class Broken(Exception):
@@ -20,21 +20,27 @@ class Zygotes:
         self.missing: dict[str, list[str]] = {}
         self._alone = alone
         self._channels: dict[str, socket.socket] = {}
-        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        if os.fork() == 0:
+        self._keeper, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._keeper_pid = os.fork()
+        if self._keeper_pid == 0:
             # Neither the host's socket nor the counters' descriptors, some of which can be written to.
-            for end in (near, host):
+            for end in (self._keeper, host):
                 end.close()
             for number in counters:
                 os.close(number)
-            zygote.main(far, os.getuid(), os.getgid(), "bare")
+            keeper.main(far, alone=alone)
         far.close()
-        self._await(near, "bare")
+        self.warm("bare")
 
     @property
     def tiers(self) -> list[str]:
         """The tiers that are warm."""
         return sorted(self._channels)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the keeper lives: without namespaces, a program can kill it."""
+        return os.waitid(os.P_PID, self._keeper_pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def warm(self, tier: str) -> None:
         """Have a zygote of this tier. Raises Broken."""
@@ -43,31 +49,45 @@ class Zygotes:
         if tier not in zygote.TIERS:
             raise Broken(f"no tier {tier!r}")
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        # The bare one forks it, not the supervisor, which has read requests.
-        self._ask("bare", b"T" + tier.encode(), [far.fileno()])
+        _send(self._keeper, b"T" + tier.encode(), [far.fileno()])
         far.close()
-        self._await(near, tier)
-
-    def room(self, tier: str, mask: str, numbers: list[int]) -> int:
-        """The process number of a new room's init, our child. `mask`: a letter for each descriptor. Raises Broken."""
-        return self._ask(tier, (b"A" if self._alone else b"R") + mask.encode(), numbers)
-
-    def _await(self, channel: socket.socket, tier: str) -> None:
-        message = channel.recv(4096)
+        message = near.recv(4096)
         if not message.startswith(b"M"):
             raise Broken(f"the {tier} zygote died while it was warming")
-        self._channels[tier] = channel
+        self._channels[tier] = near
         missing = message[1:].decode().split()
         if missing:
             self.missing[tier] = missing
 
-    def _ask(self, tier: str, message: bytes, numbers: list[int]) -> int:
+    def init(self) -> int:
+        """The process number of a new room's init, our child; 0 where rooms have no namespaces. Raises Broken."""
+        if self._alone:
+            return 0
+        _send(self._keeper, b"I", [])
+        return _number(self._keeper)
+
+    def program(self, tier: str, init: int, mask: str, numbers: list[int]) -> int:
+        """The process number of a new program in the room of this init, our child. `mask`: a letter for each
+        descriptor. Raises Broken."""
         channel = self._channels[tier]
-        try:
-            channel.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", numbers))])
-            answer = channel.recv(4096)
-        except OSError as error:
-            raise Broken(f"a zygote is gone: {error}") from None
-        if not answer.startswith(b"P"):
-            raise Broken(answer[1:].decode("utf-8", "replace") or "a zygote is gone")
-        return int(answer[1:])
+        _send(channel, (f"{mask}/{init}" if init else mask).encode(), numbers)
+        return _number(channel)
+
+
+def _send(channel: socket.socket, message: bytes, numbers: list[int]) -> None:
+    try:
+        channel.sendmsg(
+            [message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", numbers))] if numbers else []
+        )
+    except OSError as error:
+        raise Broken(f"a zygote is gone: {error}") from None
+
+
+def _number(channel: socket.socket) -> int:
+    try:
+        answer = channel.recv(4096)
+    except OSError as error:
+        raise Broken(f"a zygote is gone: {error}") from None
+    if not answer.startswith(b"P"):
+        raise Broken(answer[1:].decode("utf-8", "replace") or "a zygote is gone")
+    return int(answer[1:])

@@ -233,7 +233,7 @@ for name in dir(resource):
                 print("BREACH", name, wanted)
             except (OSError, ValueError, OverflowError):
                 pass
-        for pid in (1, os.getppid()):
+        for pid in {1, os.getppid()} - {0}:  # 0 is oneself
             try:
                 resource.prlimit(pid, what, (1, hard))
                 print("BREACH of init", name)

@@ -61,19 +61,31 @@ while True:
         twin=_HANDLED,
     ),
     Attack(
-        title="stops its parent",
+        title="stops its init",
         code=CALL_ME
         + """
 import os, signal
-for pid in (os.getppid(), 1):
-    for number in (signal.SIGSTOP, signal.SIGTSTP, signal.SIGKILL):
-        try:
-            os.kill(pid, number)
-        except OSError:
-            pass
+for number in (signal.SIGSTOP, signal.SIGTSTP, signal.SIGKILL):
+    try:
+        os.kill(1, number)
+    except OSError:
+        pass
 print("HELD")
 """,
         held=True,
+        twin=_HANDLED,
+    ),
+    Attack(
+        title="stops its parent",  # which is outside, and has no number in the room: 0 is the program's own group
+        code=CALL_ME + "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\nprint('went on')\n",
+        ends=("time_limit",),
+        limit="wall_s",
+        twin=_HANDLED,
+    ),
+    Attack(
+        title="kills its parent",
+        code=CALL_ME + "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nprint('went on')\n",
+        ends=("runtime_error",),
         twin=_HANDLED,
     ),
     Attack(
@@ -123,7 +135,6 @@ for _ in range(20):
     for number in range(1, 65):
         try:
             os.kill(1, number)
-            os.kill(os.getppid(), number)
         except OSError:
             pass
 sys.exit(3)
@@ -149,23 +160,34 @@ sys.exit(3)
         code=CALL_ME
         + """
 import os, sys
-for pid in (1, os.getppid()):
-    for what in (
-        lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
-        lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0)),
-        lambda: os.sched_setaffinity(pid, {0}),
-        lambda: open(f"/proc/{pid}/oom_score_adj", "w").write("1000"),
-        lambda: open(f"/proc/{pid}/comm", "w").write("other"),
-        lambda: open(f"/proc/{pid}/coredump_filter", "w").write("0"),
-        lambda: open(f"/proc/{pid}/timerslack_ns", "w").write("1000000000"),
-    ):
-        try:
-            what()
-        except OSError:
-            pass
+for what in (
+    lambda: os.setpriority(os.PRIO_PROCESS, 1, 19),
+    lambda: os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0)),
+    lambda: os.sched_setaffinity(1, {0}),
+):
+    try:
+        what()
+    except OSError:
+        pass
 sys.exit(3)
 """,
         ends=("runtime_error",),
+        twin=_HANDLED,
+    ),
+    Attack(
+        title="changes what the kernel holds of init's memory",  # which all rooms' inits share with their maker
+        code=CALL_ME
+        + """
+for name, text in (("oom_score_adj", "1000"), ("coredump_filter", "0"), ("comm", "other"), ("timerslack_ns", "10")):
+    try:
+        with open("/proc/1/" + name, "w") as file:
+            file.write(text)
+        print("BREACH", name)
+    except OSError:
+        pass
+print("HELD")
+""",
+        held=True,
         twin=_HANDLED,
     ),
 ]

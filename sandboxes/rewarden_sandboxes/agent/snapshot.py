@@ -1,0 +1,102 @@
+"""What a compilation leaves, from one room to the next: the regular files of a working folder in one memory file.
+
+Its form: the files' bytes one behind the other, a JSON index of (path, mode, offset, length), `>Q` length of the index.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import struct
+from collections.abc import Iterator, Sequence
+
+_FILES = 4096
+_DEPTH = 16
+_FOLDERS = 256
+
+
+def take(folder: int, paths: Sequence[str], most: int) -> int:
+    """A memory file with the regular files below an open folder, or with those named. Raises OSError.
+
+    The room must be dead: what lies there was made by somebody hostile, who must not swap a file for a link while we
+    look. Links, devices and pipes are passed over, and no link is followed. `most`: bytes of all files together.
+    """
+    entries: list[tuple[str, int, int, int]] = []
+    body = os.memfd_create("kept", os.MFD_CLOEXEC)
+    size = 0
+    try:
+        for path, number in _regular(folder, paths):
+            try:
+                about = os.fstat(number)
+                length = about.st_size
+                if size + length > most or len(entries) >= _FILES:
+                    raise OSError(errno.EFBIG, f"the files to keep are more than {most} bytes or {_FILES} files")
+                offset = 0
+                while offset < length:
+                    offset += os.sendfile(body, number, offset, length - offset) or length
+                entries.append((path, about.st_mode & 0o777, size, length))
+                size += length
+            finally:
+                os.close(number)
+        index = json.dumps(entries).encode("utf-8", "surrogateescape")
+        os.write(body, index)
+        os.write(body, struct.pack(">Q", len(index)))
+    except BaseException:
+        os.close(body)
+        raise
+    return body
+
+
+def _regular(root: int, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    wanted = set(paths)
+    pending: list[tuple[str, int, int]] = [("", os.dup(root), 0)]
+    while pending:
+        prefix, folder, depth = pending.pop()
+        try:
+            for entry in sorted(os.listdir(folder)):
+                path = prefix + entry
+                try:
+                    path.encode()
+                    number = os.open(entry, flags, dir_fd=folder)
+                except (OSError, UnicodeEncodeError):
+                    continue
+                mode = os.fstat(number).st_mode
+                if stat.S_ISDIR(mode) and depth < _DEPTH and len(pending) < _FOLDERS:
+                    pending.append((path + "/", number, depth + 1))
+                elif stat.S_ISREG(mode) and (not wanted or path in wanted):
+                    yield path, number
+                else:
+                    os.close(number)
+        except FileNotFoundError:
+            continue  # the program took the folder away
+        finally:
+            os.close(folder)
+
+
+def index(number: int) -> list[tuple[str, int, int, int]]:
+    """The index of a memory file that `take` made: (path, mode, offset, length)."""
+    end = os.fstat(number).st_size
+    (length,) = struct.unpack(">Q", os.pread(number, 8, end - 8))
+    entries = json.loads(os.pread(number, length, end - 8 - length))
+    return [(path, mode, offset, size) for path, mode, offset, size in entries]
+
+
+def unpack(number: int) -> None:
+    """Write the files of a memory file that `take` made into the current folder. Raises OSError."""
+    for path, mode, offset, length in index(number):
+        folder = os.path.dirname(path)
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode | 0o600)
+        try:
+            end = offset + length
+            while offset < end:
+                sent = os.sendfile(made, number, offset, end - offset)
+                if not sent:
+                    raise OSError(errno.ENOSPC, "the kept files do not fit")
+                offset += sent
+        finally:
+            os.close(made)
