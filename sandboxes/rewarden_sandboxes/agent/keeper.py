@@ -16,8 +16,8 @@ import os
 import signal
 import socket
 
-from rewarden_sandboxes.agent import room, zygote
-from rewarden_sandboxes.agent.filters import LIBC
+from rewarden_sandboxes.agent import mappings, room, zygote
+from rewarden_sandboxes.agent.filters import LIBC, STANDING
 
 _SHARED_MEMORY, _SHARED_FILES = 0x100, 0x400
 _INIT = _SHARED_MEMORY | _SHARED_FILES | room.NEW_PID | room.SIBLING
@@ -40,28 +40,42 @@ def main(channel: socket.socket, *, alone: bool) -> None:
             _hide()
         except OSError as error:
             trouble = str(error)
+    unsafe = ""
+    try:
+        STANDING.take()
+    except OSError as error:
+        unsafe = str(error)
     zygote.import_everyday()
     gc.collect()
     gc.freeze()
+    mappings.own()
     inits = _Inits()
+
+    def answer(asker: socket.socket, message: bytes) -> None:
+        try:
+            if unsafe:
+                raise OSError(unsafe)
+            if message != b"I":
+                if room.clone(room.SIBLING) == 0:
+                    channel.close()
+                    gc.unfreeze()
+                    zygote.main(asker, uid, gid, message[1:].decode())
+            elif trouble:
+                raise OSError(trouble)
+            else:
+                asker.send(b"P%d" % inits.make())
+        except OSError as error:
+            asker.send(f"X{error}".encode())
+
     while True:
         message, control, _, _ = channel.recvmsg(64, socket.CMSG_SPACE(4))
         if not message:
             os._exit(0)
-        try:
-            if message == b"I":
-                if trouble:
-                    raise OSError(trouble)
-                channel.send(b"P%d" % inits.make())
-            else:
-                numbers = array.array("i", control[0][2])
-                if room.clone(room.SIBLING) == 0:
-                    channel.close()
-                    gc.unfreeze()
-                    zygote.main(socket.socket(fileno=numbers[0]), uid, gid, message[1:].decode())
-                os.close(numbers[0])
-        except OSError as error:
-            channel.send(f"X{error}".encode())
+        if control:
+            with socket.socket(fileno=array.array("i", control[0][2])[0]) as asker:
+                answer(asker, message)
+        else:
+            answer(channel, message)
 
 
 def _hide() -> None:

@@ -5,8 +5,8 @@ The program's process then takes mount and IPC namespaces of its own, builds the
 its own below the keeper's, and drops what it could do there. The supervisor is its parent: how it ended is told by the
 kernel, and by nothing that a program could forge. When init is killed, the kernel kills all that is left.
 
-The plan of a run lies in a memory file that only the room reads. Its form: `>I` length of the header, JSON header,
-bytes that the header points into.
+The plan of a run lies in a memory file that only the room reads: a header and the bytes that it points into, as
+`marshal` writes them, for the supervisor is the same interpreter.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ import contextlib
 import ctypes
 import errno
 import fcntl
-import json
+import marshal
 import os
 import resource
 import signal
 import socket
-import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -264,9 +263,8 @@ def _read_plan(number: int) -> tuple[dict[str, Any], bytes]:
     data = b""
     while len(data) < size:
         data += os.pread(number, size - len(data), len(data))
-    (length,) = struct.unpack_from(">I", data)
-    header: dict[str, Any] = json.loads(data[4 : 4 + length])
-    return header, data[4 + length :]
+    plan: tuple[dict[str, Any], bytes] = marshal.loads(data)
+    return plan
 
 
 def clone(flags: int) -> int:

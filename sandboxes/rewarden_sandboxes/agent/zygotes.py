@@ -53,7 +53,7 @@ class Zygotes:
         far.close()
         message = near.recv(4096)
         if not message.startswith(b"M"):
-            raise Broken(f"the {tier} zygote died while it was warming")
+            raise Broken(message[1:].decode("utf-8", "replace") or f"the {tier} zygote died while it was warming")
         self._channels[tier] = near
         missing = message[1:].decode().split()
         if missing:
