@@ -108,12 +108,13 @@ class InternalError(RequestError):
 
 
 class SampleError(RewardenError):
-    """One sample cannot be scored: `status`, `fault` and `reason` are those of its verdict."""
+    """One sample cannot be scored: `status`, `fault`, `reason` and `flags` are those of its verdict."""
 
     status: ClassVar[str] = "error"
     fault: ClassVar[str] = "infra"
     reason: ClassVar[str] = "failed"
     code = "sample"
+    flags: tuple[str, ...] = ()
 
 
 class InvalidSample(SampleError):

@@ -156,6 +156,12 @@ async def test_a_sandbox_that_fails_is_an_error_and_never_a_zero(script: EVENTS)
     assert (outcome.status, outcome.score, outcome.fault, outcome.reason) == ("error", None, "infra", "sandbox_failed")
 
 
+async def test_an_unscored_verdict_has_the_flags_of_its_run() -> None:
+    unsure = Report(status="internal_error", flags=("rerun", "time_limit_disagreement"))
+    outcome, _ = await judged(stdio(1), [case(0, unsure)])
+    assert (outcome.fault, outcome.flags) == ("infra", ("rerun", "time_limit_disagreement"))
+
+
 async def test_a_failure_of_ours_changes_nothing_that_is_decided() -> None:
     outcome, _ = await judged(stdio(2), [case(0, BROKEN), case(1, WRONG)])
     assert (outcome.score, outcome.reason, outcome.flags) == (0.0, "wrong_answer", ("internal_error",))

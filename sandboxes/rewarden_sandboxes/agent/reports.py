@@ -71,10 +71,14 @@ def reports(run: Run, counters: Counters, *, unharmed: bool) -> list[Report]:
     shares = run.shares(run.clock.finish(sum(end.used for end in ends)))
     peak = counters.peak()
     out_of_memory = run.out_of_memory
+    memory = sum(room.limits["memory_mb"] << 20 for room in run.rooms)
+    # A kernel that is slow to kill takes the program's own pages away and reads them again, without end.
+    starved_of_memory = peak is not None and peak >= memory
     found = []
     for room, end, cpu in zip(run.rooms, ends, shares, strict=True):
         report = Report(room, end, cpu, run, None if peak is None else max(0, peak - room.size))
-        _judge(report, room, end, run, out_of_memory=out_of_memory)
+        timed_out = room.cause in ("cpu_s", "wall_s")
+        _judge(report, room, end, run, out_of_memory=out_of_memory or (timed_out and starved_of_memory))
         found.append(report)
     if not unharmed:  # only where there are no namespaces; it must not pay
         found[0].say("runtime_error")
@@ -87,10 +91,10 @@ def _judge(report: Report, room: Room, end: End, run: Run, *, out_of_memory: boo
     if room.cause == "starved":
         report.doubt = "starved"
         report.say("internal_error", message="the host had no CPU for this run")
-    elif room.cause in ("cpu_s", "wall_s"):
-        report.over(room.cause)
     elif out_of_memory and first:
         report.say("memory_limit", limit="memory_mb")
+    elif room.cause in ("cpu_s", "wall_s"):
+        report.over(room.cause)
     elif room.cause == "output_bytes":
         report.say("output_limit", limit="output_bytes")
     elif end.trouble is not None:

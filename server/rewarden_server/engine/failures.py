@@ -20,7 +20,7 @@ def outcome_of(error: BaseException) -> Outcome:
     """
     if isinstance(error, SampleError):
         evidence = {key: value for key, value in error.details.items() if _plain(value)}
-        return _failed(error.status, error.reason, error.fault, error.message, evidence)
+        return _failed(error.status, error.reason, error.fault, error.message, evidence, error.flags)
     return _failed("error", "internal", "infra", f"internal error: {type(error).__name__}", {})
 
 
@@ -71,8 +71,10 @@ def idle(spec: VerifierSpec, idle_s: float) -> PluginError:
     )
 
 
-def _failed(status: Any, reason: str, fault: Any, message: str, evidence: dict[str, Any]) -> Outcome:
-    return Outcome(status=status, reason=reason, fault=fault, feedback=message, evidence=evidence)
+def _failed(
+    status: Any, reason: str, fault: Any, message: str, evidence: dict[str, Any], flags: tuple[str, ...] = ()
+) -> Outcome:
+    return Outcome(status=status, reason=reason, fault=fault, feedback=message, evidence=evidence, flags=flags)
 
 
 def _plain(value: Any) -> bool:

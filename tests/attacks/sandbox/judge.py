@@ -40,16 +40,9 @@ class Judge:
         return None if verdict.score == 1.0 else f"{verdict.reason}: {verdict.feedback}"
 
     def judge(self, samples: Sequence[Sample], params: Mapping[str, Any] | None = None) -> Sequence[Verdict]:
-        """The verdicts of one batch. What failed for a reason of ours that may pass is sent again once, as a trainer
-        does: a machine that is short of CPU is no hole."""
+        """The verdicts of one batch."""
         use = Use(name="code", params=params or {})
-        verdicts: list[Verdict] = list(self._ask(self.engine.verify(Batch(samples=samples, use=use))).verdicts)
-        again = [place for place, verdict in enumerate(verdicts) if verdict.status == "error" and verdict.retryable]
-        if again:
-            batch = Batch(samples=[samples[place] for place in again], use=use)
-            for place, verdict in zip(again, self._ask(self.engine.verify(batch)).verdicts, strict=True):
-                verdicts[place] = verdict
-        return verdicts
+        return list(self._ask(self.engine.verify(Batch(samples=samples, use=use))).verdicts)
 
     def one(self, response: str, reference: Mapping[str, Any], **params: Any) -> Verdict:
         """The verdict on one response."""

@@ -172,8 +172,8 @@ print("fine")
         title="a great list",
         language="javascript",
         code="const held = [];\nwhile (true) held.push(Buffer.alloc(1 << 20, 1));",
-        # At the limit the kernel may take the pages of node's own program away and read them again, without end.
-        ends=("memory_limit", "time_limit"),
+        ends=("memory_limit",),
+        limit="memory_mb",
         without_counters=("runtime_error",),
         limits=ROOMY,
         twin="console.log(Buffer.alloc(1 << 20, 1)[5] ? 'fine' : '')",

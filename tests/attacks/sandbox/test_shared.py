@@ -59,7 +59,10 @@ def test_what_is_paid_in_one_process(judged: Judge, way: str) -> None:
     codes = [HONEST, *hacks.values()]
     honest, *verdicts = judged.judge([Sample(response=fenced(code), reference=reference) for code in codes])
     assert honest.score == 1.0
-    assert {verdict.status for verdict in verdicts} == {"scored"}
+    unscored = {
+        name: (v.reason, v.feedback, v.flags) for name, v in zip(hacks, verdicts, strict=True) if v.status != "scored"
+    }
+    assert unscored == {}
     assert all("shared_process" in verdict.flags for verdict in (honest, *verdicts))
     assert {name for name, verdict in zip(hacks, verdicts, strict=True) if verdict.score} == PAID[way]
 

@@ -106,12 +106,13 @@ async def code(response: str | None, reference: CodeReference, params: CodeParam
     candidate = complete(found, reference, params.completion)
     run = SuiteRun(ctx, suite, suite.trials[: params.first], candidate.code, stops=params.stops)
     results = await run.run()
+    seen = dict.fromkeys(flag for result in results for flag in result.flags)
     problem = undecided_by(params.scoring, results)
     if problem is not None:
+        problem.flags = (*shared, *seen)
         raise problem
     score = score_of(params.scoring, results)
     word = overall(results)
-    seen = dict.fromkeys(flag for result in results for flag in result.flags)
     limits = dict.fromkeys(REASONS[result.verdict] for result in results if result.verdict in LIMITS)
     if any(result.verdict == "IE" for result in results):
         seen["internal_error"] = None

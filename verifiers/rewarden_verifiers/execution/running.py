@@ -115,7 +115,7 @@ class SuiteRun:
         report = event.program
         if report.status == "internal_error":
             raised = SandboxError(report.message or "the sandbox failed at a run")
-            self._put(Result(trial=trial, verdict="IE", report=report, error=raised))
+            self._put(Result(trial=trial, verdict="IE", report=report, flags=flags_of(report), error=raised))
         elif batch.way == "stdio":
             await self._printed(trial, report)
         elif batch.way == "call":
