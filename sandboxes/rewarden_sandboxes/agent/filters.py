@@ -95,7 +95,8 @@ _REFUSED: dict[str, tuple[object, object]] = {
 }
 
 _MAKE_ROOMS: dict[str, tuple[int, int]] = {"unshare": (272, 97), "setns": (308, 268), "mount": (165, 40)}
-"""What the making of a room needs, and no program may call. With it goes `clone` with any flag of a namespace."""
+"""What the making of a room needs, and no program may call. With it goes `clone` with any flag of a namespace,
+and with that which makes brothers."""
 
 _WATCHED = {
     "x86_64": {"clone": 56, "clone3": 435, "socket": 41, "socketpair": 53, "ioctl": 16, "prlimit64": 302},
@@ -106,6 +107,9 @@ _NEWEST = 463
 """The newest system call number whose meaning was looked at (Linux 6.13, mseal and the xattrat family)."""
 
 _NAMESPACES = 0x7E020000 | 0x80
+_PARENT = 0x8000
+"""CLONE_PARENT: the supervisor is a program's parent, and would have children of which it knows nothing. Nobody would
+reap them, and the kernel would hold the room's init for ever."""
 _FAMILIES = (1, 2, 10, 16)
 """Local, IPv4, IPv6 (loopback is all there is) and netlink, which run times ask for their interfaces. No AF_VSOCK: it
 reaches the hypervisor past every network namespace. No AF_ALG, AF_PACKET and the rest."""
@@ -153,7 +157,7 @@ def last(machine: str) -> bytes:
     code.put(_LD, 0, 0, 0)
     code.put(_JEQ, 0, 4, _WATCHED[machine]["clone"])
     code.argument(0)
-    code.put(_JSET, 0, 1, _NAMESPACES)
+    code.put(_JSET, 0, 1, _NAMESPACES | _PARENT)
     code.put(_RET, 0, 0, _EPERM)
     code.put(_RET, 0, 0, _ALLOW)
     return code.refuse(_MAKE_ROOMS.values())

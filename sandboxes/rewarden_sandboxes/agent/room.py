@@ -83,11 +83,11 @@ def live(files: Files, uid: int, gid: int, start: Start, *, alone: bool = False)
 
 def enter(init: int) -> None:
     """Have the next process that is cloned begin in the pid namespace of this init. Raises OSError."""
-    watch = os.pidfd_open(init)
+    namespace = os.open(f"/proc/{init}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _check(LIBC.setns(watch, NEW_PID), "setns")
+        _check(LIBC.setns(namespace, NEW_PID), "setns")
     finally:
-        os.close(watch)
+        os.close(namespace)
 
 
 def _tell(status: socket.socket, error: BaseException) -> None:

@@ -217,6 +217,22 @@ os.kill(os.getpid(), signal.SIGKILL)
         twin=_CHILDREN,
     ),
     Attack(
+        title="has brothers that nobody reaps",
+        code=CALL_ME
+        + """
+import ctypes, os, signal
+libc = ctypes.CDLL(None, use_errno=True)
+number = 56 if os.uname().machine == "x86_64" else 220
+for _ in range(5):
+    made = libc.syscall(number, 0x8000 | int(signal.SIGCHLD), 0, 0, 0, 0)  # CLONE_PARENT
+    if made == 0:
+        os._exit(0)
+    print("BREACH" if made > 0 else "HELD")
+""",
+        held=True,
+        twin=_CHILDREN,
+    ),
+    Attack(
         title="raises its own limits first",
         code=CALL_ME
         + """
