@@ -134,7 +134,7 @@ class Pool:
         slot: Slot | None = None
         try:
             async with self._starts:
-                slot = await Slot.start(self._launcher, self._lease(), [], self._rooms)
+                slot = await Slot.start(self._launcher, self._lease(), self._rooms)
         except Exception as error:  # noqa: BLE001 - a start that ends unheard would leave everybody waiting
             self.problem = error.message if isinstance(error, HostError) else words_of(error)
             self._failures += 1

@@ -69,7 +69,7 @@ class Slot:
         self._writer = writer
 
     @classmethod
-    async def start(cls, launcher: Launcher, lease: Lease, tiers: list[str], rooms: bool = True) -> Slot:
+    async def start(cls, launcher: Launcher, lease: Lease, rooms: bool = True) -> Slot:
         """A slot that is ready for its first job. Raises NoRoom."""
         folder = lease.folder
         listener: socket.socket | None = None
@@ -89,7 +89,7 @@ class Slot:
             path.unlink()
             with contextlib.suppress(OSError):
                 os.chmod(folder, stat.S_IRUSR | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
-            await _greet(channel, place, tiers, rooms)
+            await _greet(channel, place, rooms)
             reader, writer = await asyncio.open_connection(sock=channel, limit=4 * 1024**2)
             slot = cls(lease, place, reader, writer)
             header, _ = await asyncio.wait_for(slot._receive(), START_S)
@@ -260,7 +260,7 @@ async def _accept(listener: socket.socket, place: Place) -> socket.socket:
         await asyncio.gather(accepting, dying, return_exceptions=True)
 
 
-async def _greet(channel: socket.socket, place: Place, tiers: list[str], rooms: bool) -> None:
+async def _greet(channel: socket.socket, place: Place, rooms: bool) -> None:
     """The agent's sources, then hello with the counters' descriptors."""
     loop = asyncio.get_running_loop()
     text = agent_sources()
@@ -270,7 +270,6 @@ async def _greet(channel: socket.socket, place: Place, tiers: list[str], rooms: 
     try:
         hello = {
             "counters": list(counters),
-            "tiers": tiers,
             "env": ENVIRONMENT,
             "inodes": _INODES,
             "rooms": rooms,

@@ -125,6 +125,18 @@ def kill_slot(pid: int) -> None:
     os.kill(first, signal.SIGKILL)
 
 
+def init_of(pid: int) -> int:
+    """The first process of the room in which this one runs."""
+    room = os.readlink(f"/proc/{pid}/ns/pid")
+    for path in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if path.name.isdigit() and os.readlink(path / "ns/pid") == room:
+                numbers = (path / "status").read_text().partition("NSpid:")[2].partition("\n")[0].split()
+                if numbers[-1] == "1":
+                    return int(path.name)
+    raise AssertionError("the room has no init")
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=LAUNCHERS)
 async def host(request: pytest.FixtureRequest) -> AsyncIterator[Host]:
     async for each in started(request.param, slots=3, warm=2):
@@ -146,6 +158,18 @@ async def test_a_run_whose_slot_dies_is_run_again_in_another(host: Host, kill: C
     report = await running
     assert (report.status, report.stdout) == ("ok", b"let go\n")
     await until(lambda: not waiter.pids())
+    await until_ready(host)
+
+
+async def test_a_room_whose_init_is_killed_from_outside_is_our_failure(host: Host) -> None:
+    waiter = Waiter()
+    running = asyncio.create_task(run(host, waiter.code, limits=LONG))
+    os.kill(init_of(await waiter.running()), signal.SIGKILL)
+    report = await running
+    assert (report.status, report.message) == (
+        "internal_error",
+        "the room's init was killed, and the program with it",
+    )
     await until_ready(host)
 
 

@@ -40,8 +40,6 @@ class Supervisor:
         self._env = {str(key): str(value) for key, value in hello["env"].items()}
         self._zygotes = zygotes
         self._counters = Counters(given)
-        for tier in hello["tiers"]:
-            self._zygotes.warm(tier)
         self._tell(
             {
                 "ev": "ready",
