@@ -52,6 +52,11 @@ def set_up_logs(settings: LogSettings, stream: TextIO | None = None) -> None:
     root.setLevel(max(level, logging.WARNING) if level > logging.DEBUG else logging.INFO)
 
 
+if not structlog.is_configured():
+    # Where nobody sets up logs (the target `local`) they would go to standard output, among the results.
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+
+
 def get_logger(name: str) -> structlog.typing.FilteringBoundLogger:
     """The logger of a part of the server."""
     return cast("structlog.typing.FilteringBoundLogger", structlog.get_logger(part=name))

@@ -86,6 +86,13 @@ def test_the_whole_result_is_printed_as_json(address: str, capfd: pytest.Capture
     assert (result["status"], result["limit"]) == ("time_limit", "cpu_s")
 
 
+def test_what_is_logged_without_any_set_up_is_no_output() -> None:
+    words = "from rewarden_server.logs import get_logger; get_logger('part').warning('a word')"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    assert "a word" in done.stderr
+
+
 def test_files_and_limits_go_along(address: str, capfd: pytest.CaptureFixture[str]) -> None:
     Path("data.txt").write_text("x")
     assert main(["run", program(), "--file", "data.txt", "--file", "b/c=data.txt", "--limit", "cpu_s=2"]) == 0
