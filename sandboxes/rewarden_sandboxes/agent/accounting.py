@@ -104,17 +104,21 @@ class Look:
         self.tasks: dict[int, tuple[float, float]] = {}
 
 
+def stat(path: str) -> list[bytes]:
+    """The fields of a `stat` of a process or task, from its state on. Raises OSError, IndexError."""
+    with open(path, "rb") as file:
+        return file.read().rsplit(b")", 1)[1].split()
+
+
 def look(rooms: Sequence[tuple[int, int]]) -> dict[int, Look]:
     """Look at the tasks of rooms, each given by its program and its init, or 0; the answers go by program."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                with open("/proc/" + name + "/stat", "rb") as file:
-                    fields = file.read().rsplit(b")", 1)[1].split()
+                parents[int(name)] = int(stat("/proc/" + name + "/stat")[1])
             except (OSError, IndexError):
                 continue
-            parents[int(name)] = int(fields[1])
     found = {program: Look() for program, _ in rooms}
     # A room's orphans are its init's children.
     roots = {root: found[program] for program, init in rooms for root in (program, init) if root}
@@ -135,8 +139,7 @@ def _look_at(pid: int, into: Look) -> None:
     for task in tasks:
         base = f"/proc/{pid}/task/{task}/"
         try:
-            with open(base + "stat", "rb") as file:
-                fields = file.read().rsplit(b")", 1)[1].split()
+            fields = stat(base + "stat")
             try:
                 with open(base + "schedstat", "rb") as file:
                     run, wait, _ = file.read().split()

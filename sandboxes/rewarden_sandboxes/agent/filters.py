@@ -216,8 +216,8 @@ class _Filter:
         """For this process and all that it becomes or forks. Raises OSError."""
         if not self._program.length:
             raise OSError(errno.ENOSYS, "no system call filter for this architecture: " + MACHINE)
-        _check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
-        _check(LIBC.prctl(_PR_SET_SECCOMP, 2, self._place, 0, 0), "seccomp")
+        check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+        check(LIBC.prctl(_PR_SET_SECCOMP, 2, self._place, 0, 0), "seccomp")
 
 
 MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
@@ -235,11 +235,13 @@ def lock_down() -> None:
 
     With `no_new_privs` no program file can bring a capability back, so the bounding set, 41 calls more, may stay.
     """
-    _check(LIBC.capset(_CAP_HEADER, _CAP_NONE), "capset")
+    check(LIBC.capset(_CAP_HEADER, _CAP_NONE), "capset")
     _LAST.take()
 
 
-def _check(result: int, what: str) -> None:
-    if result != 0:
+def check(result: int, what: str) -> int:
+    """What a function of the C library returned. Raises OSError where that says that it failed."""
+    if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, what + ": " + os.strerror(code))
+    return result

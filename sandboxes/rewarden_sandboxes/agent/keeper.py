@@ -9,7 +9,6 @@ namespace below the keeper's and no capability in either, so that it can open no
 
 from __future__ import annotations
 
-import array
 import ctypes
 import gc
 import os
@@ -17,7 +16,7 @@ import signal
 import socket
 
 from rewarden_sandboxes.agent import mappings, room, zygote
-from rewarden_sandboxes.agent.filters import LIBC, STANDING
+from rewarden_sandboxes.agent.filters import LIBC, STANDING, check
 
 _SHARED_MEMORY, _SHARED_FILES = 0x100, 0x400
 _INIT = _SHARED_MEMORY | _SHARED_FILES | room.NEW_PID | room.SIBLING
@@ -68,11 +67,11 @@ def main(channel: socket.socket, *, alone: bool) -> None:
             asker.send(f"X{error}".encode())
 
     while True:
-        message, control, _, _ = channel.recvmsg(64, socket.CMSG_SPACE(4))
+        message, numbers, _, _ = socket.recv_fds(channel, 64, 1)
         if not message:
             os._exit(0)
-        if control:
-            with socket.socket(fileno=array.array("i", control[0][2])[0]) as asker:
+        if numbers:
+            with socket.socket(fileno=numbers[0]) as asker:
                 answer(asker, message)
         else:
             answer(channel, message)
@@ -101,7 +100,4 @@ class _Inits:
         """The process number of a new init, the supervisor's child. Raises OSError."""
         base = ctypes.addressof(self._stacks) & ~15
         self._made += 1
-        pid = int(LIBC.clone(self._pause, base + _STACK * (1 + self._made % _STACKS), _INIT, None))
-        if pid < 0:
-            raise OSError(ctypes.get_errno(), "clone: " + os.strerror(ctypes.get_errno()))
-        return pid
+        return check(LIBC.clone(self._pause, base + _STACK * (1 + self._made % _STACKS), _INIT, None), "clone")

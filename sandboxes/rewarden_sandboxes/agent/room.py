@@ -23,7 +23,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rewarden_sandboxes.agent.filters import LIBC, lock_down
+from rewarden_sandboxes.agent.filters import LIBC, MACHINE, check, lock_down
 from rewarden_sandboxes.agent.snapshot import unpack
 
 BOX = "/tmp/box"
@@ -85,7 +85,7 @@ def enter(init: int) -> None:
     """Have the next process that is cloned begin in the pid namespace of this init. Raises OSError."""
     namespace = os.open(f"/proc/{init}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _check(LIBC.setns(namespace, NEW_PID), "setns")
+        check(LIBC.setns(namespace, NEW_PID), "setns")
     finally:
         os.close(namespace)
 
@@ -107,7 +107,7 @@ def is_full(error: OSError) -> bool:
 
 def unshare(flags: int) -> None:
     """unshare(2). Raises OSError."""
-    _check(LIBC.unshare(flags), "unshare")
+    check(LIBC.unshare(flags), "unshare")
 
 
 def own_namespace(uid: int, gid: int) -> None:
@@ -138,14 +138,7 @@ def _mounts(header: dict[str, Any]) -> None:
 
 def mount(source: bytes | None, target: bytes, kind: bytes | None, flags: int, data: str | None = None) -> None:
     """mount(2). Raises OSError naming the target."""
-    if LIBC.mount(source, target, kind, flags, data.encode() if data else None) != 0:
-        _check(-1, "mount " + target.decode())
-
-
-def _check(result: int, what: str) -> None:
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, what + ": " + os.strerror(code))
+    check(LIBC.mount(source, target, kind, flags, data.encode() if data else None), "mount " + target.decode())
 
 
 def _write(path: str, text: str) -> None:
@@ -273,11 +266,8 @@ def clone(flags: int) -> int:
     told = _SET_TID | _CLEAR_TID if _TID else 0
     ctypes.pythonapi.PyOS_BeforeFork()
     pid = int(LIBC.syscall(_CLONE, flags | told, 0, 0, *_TID_LAST))
-    code = ctypes.get_errno()
     (ctypes.pythonapi.PyOS_AfterFork_Parent if pid else ctypes.pythonapi.PyOS_AfterFork_Child)()
-    if pid < 0:
-        raise OSError(code, "clone: " + os.strerror(code))
-    return pid
+    return check(pid, "clone")
 
 
 def _tid_place() -> int:
@@ -288,7 +278,7 @@ def _tid_place() -> int:
     return place.value if ctypes.c_int.from_address(place.value).value == os.getpid() else 0
 
 
-_ARM = os.uname().machine in ("aarch64", "arm64")
+_ARM = MACHINE == "aarch64"
 _CLONE = 220 if _ARM else 56
 _SET_TID, _CLEAR_TID = 0x1000000, 0x200000
 _GET_TID_ADDRESS = 40

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rewarden_sandboxes.agent import snapshot
-from rewarden_sandboxes.agent.accounting import Clock, Counters
+from rewarden_sandboxes.agent.accounting import Clock, Counters, stat
 from rewarden_sandboxes.agent.frames import Body, view
 from rewarden_sandboxes.agent.room import is_full
 from rewarden_sandboxes.agent.zygotes import Zygotes
@@ -86,6 +86,7 @@ class Room:
         self.size = 0
         self._collect = part.collect
         self._end = End()
+        self._killed = False
         self._status = status
         self._output: dict[str, list[bytes]] = {name: [] for name in pipes}
         self._reply_size = 0
@@ -110,29 +111,22 @@ class Room:
     def end(self) -> None:
         """Kill all that lives in the room, and reap it."""
         if not self.ended:
-            kill(self.init or self.pid)
-            self._reap()
+            self._killed = True
+            _kill(self.init or self.pid)
+            self.reap()
 
     def reap(self) -> None:
-        """The program has ended, and with it the room."""
-        status, init_died = self._reap()
-        self._end.status = status
-        if init_died:
-            self._end.trouble = "the room's init was killed, and the program with it"
-
-    def _reap(self) -> tuple[int, bool]:
-        """The program's wait status, and whether it was its init that died first."""
+        """Wait for the program, which has ended or will at once, and end the room with it."""
         # The program first: the kernel holds init until all others of its namespace are reaped.
         _, status, usage = os.wait4(self.pid, 0)
         self._end.used = usage.ru_utime + usage.ru_stime
-        init_died = False
-        if self.init:
-            killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-            init_died = killed and _exiting(self.init)
-            kill(self.init)
-            os.waitpid(self.init, 0)
+        if not self._killed:
+            self._end.status = status
+            shot = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+            if shot and self.init and _exiting(self.init):
+                self._end.trouble = "the room's init was killed, and the program with it"
+        _end_init(self.init)
         self.ended = True
-        return status, init_died
 
     def drain(self) -> None:
         """Take what still lies in the pipes. All writers are dead, so this ends."""
@@ -319,9 +313,7 @@ class Run:
             try:
                 pid = self._zygotes.program(part.program["tier"], init, "".join(sent), list(sent.values()))
             except BaseException:
-                if init:
-                    kill(init)
-                    os.waitpid(init, 0)
+                _end_init(init)
                 raise
         except BaseException:
             for number in mine:
@@ -389,16 +381,20 @@ def _memory(data: bytes) -> int:
     return number
 
 
-def kill(pid: int) -> None:
-    """SIGKILL for a process of ours, which may have ended already."""
-    with contextlib.suppress(ProcessLookupError):
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it may have ended already
         os.kill(pid, signal.SIGKILL)
+
+
+def _end_init(init: int) -> None:
+    if init:
+        _kill(init)
+        os.waitpid(init, 0)
 
 
 def _exiting(pid: int) -> bool:
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return bool(int(file.read().rsplit(b")", 1)[1].split()[6]) & _EXITING)
+        return bool(int(stat(f"/proc/{pid}/stat")[6]) & _EXITING)
     except OSError:
         return True
 

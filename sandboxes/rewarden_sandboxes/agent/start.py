@@ -11,9 +11,8 @@ import os
 import signal
 import socket
 
+from rewarden_sandboxes.agent.room import SET_DUMPABLE
 from rewarden_sandboxes.agent.zygotes import Zygotes
-
-_SET_DUMPABLE = 4
 
 
 def main(host: socket.socket) -> None:
@@ -36,7 +35,7 @@ def main(host: socket.socket) -> None:
     try:
         supervisor = Supervisor(host, hello, dict(zip(hello["counters"], numbers, strict=True)), zygotes)
         # No other process of this user may look into the one that reads requests.
-        LIBC.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+        LIBC.prctl(SET_DUMPABLE, 0, 0, 0, 0)
         supervisor.serve()
     except Gone:
         pass

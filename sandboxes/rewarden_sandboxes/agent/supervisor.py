@@ -19,8 +19,6 @@ from rewarden_sandboxes.agent.reports import Report, reports
 from rewarden_sandboxes.agent.run import HARD, Part, Run
 from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
 
-_SET_DUMPABLE = 4
-
 
 class Gone(Exception):
     """The host is gone."""

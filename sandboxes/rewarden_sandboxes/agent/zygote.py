@@ -7,7 +7,6 @@ because the supervisor, which reads requests, must never be anybody's ancestor.
 
 from __future__ import annotations
 
-import array
 import atexit
 import gc
 import importlib
@@ -68,7 +67,7 @@ def main(channel: socket.socket, uid: int, gid: int, tier: str) -> None:
     gc.disable()
     channel.send(("M" + " ".join(missing)).encode())
     while True:
-        message, numbers = _receive(channel)
+        message, numbers, _, _ = socket.recv_fds(channel, 64, 12)
         if not message:
             os._exit(0)
         try:
@@ -97,14 +96,6 @@ def _import(name: str) -> bool:
     except Exception:  # noqa: BLE001 - a broken package of the image: the tier does without, and says so
         return False
     return True
-
-
-def _receive(channel: socket.socket) -> tuple[bytes, list[int]]:
-    message, control, _, _ = channel.recvmsg(64, socket.CMSG_SPACE(4 * 12))
-    numbers = array.array("i")
-    for _, _, data in control:
-        numbers.frombytes(data[: len(data) - len(data) % 4])
-    return message, list(numbers)
 
 
 # --- in the locked room --------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import os
 import socket
 
@@ -76,9 +75,7 @@ class Zygotes:
 
 def _send(channel: socket.socket, message: bytes, numbers: list[int]) -> None:
     try:
-        channel.sendmsg(
-            [message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", numbers))] if numbers else []
-        )
+        socket.send_fds(channel, [message], numbers)
     except OSError as error:
         raise Broken(f"a zygote is gone: {error}") from None
 
