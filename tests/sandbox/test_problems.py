@@ -147,7 +147,7 @@ def test_the_host_runs_them_as_they_are(host: Ground, problem: Problem) -> None:
 # --- through the verifier
 
 
-@pytest.fixture(scope="module", params=LAUNCHERS[-1:])
+@pytest.fixture(scope="module", params=LAUNCHERS)
 def judged(request: pytest.FixtureRequest) -> Iterator[Judge]:
     """A judge with four slots."""
     with judge(request.param, slots=4) as made:
