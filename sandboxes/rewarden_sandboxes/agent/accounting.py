@@ -95,13 +95,17 @@ class Counters:
 
 
 class Look:
-    """What a look at /proc showed of one room: seconds run and waited for a CPU, and whether anything can run."""
+    """What a look at /proc showed of one room: seconds run and waited for a CPU, and whether anything can run.
 
-    __slots__ = ("runnable", "tasks")
+    `reaped`: page faults of children that ended and were waited for, by task: it grows with each.
+    """
+
+    __slots__ = ("reaped", "runnable", "tasks")
 
     def __init__(self) -> None:
         self.runnable = False
         self.tasks: dict[int, tuple[float, float]] = {}
+        self.reaped: dict[int, int] = {}
 
 
 def stat(path: str) -> list[bytes]:
@@ -151,14 +155,17 @@ def _look_at(pid: int, into: Look) -> None:
         if fields[0] == b"R":
             into.runnable = True
         into.tasks[int(task)] = times
+        into.reaped[int(task)] = int(fields[8])
 
 
 class Clock:
     """The times of a run: CPU of all its rooms, and idle time.
 
     Idle is what is neither running nor runnable. Between two looks it is what remains of the time when CPU time and
-    waiting for a CPU are taken off, and nothing while a task is runnable: so a busy host never makes a program look
-    idle, and a sleeper cannot hide by waking now and then.
+    waiting for a CPU are taken off: so a busy host never makes a program look idle. The wait of a task that is runnable
+    at a look is known only once it has run, so until then what remains is owed, and it lapses when tasks have come or
+    gone, whose waits nobody saw: so a sleeper cannot hide by being awake when it is looked at, nor a busy family of
+    short processes look idle.
     """
 
     def __init__(self, counters: Counters) -> None:
@@ -171,6 +178,8 @@ class Clock:
         self._seen: dict[int, tuple[float, float]] = {}
         self._gone = 0.0
         self._waited = 0.0
+        self._owed = 0.0
+        self._reaped: dict[int, int] = {}
         self.idle = 0.0
         self.resting = False
         self.rooms: dict[int, float] = {}
@@ -199,30 +208,45 @@ class Clock:
         used = cpu - self._last_cpu
         if self._counted and used > 0.8 * passed and len(rooms) == 1:  # with two rooms, whose was it?
             self.resting = False
+            self._owed = 0.0
         else:
             looks = look(rooms)
-            self._remember(looks)
+            same = self._remember(looks)
             if not self._counted:
                 cpu = self.cpu()
                 used = cpu - self._last_cpu
             waited, self._waited = self._waited, 0.0
-            runnable = any(room.runnable for room in looks.values())
-            idle = 0.0 if runnable else max(0.0, passed - used - waited)
-            self.idle += idle
-            self.resting = idle > 0.8 * passed
+            remains = passed - used - waited
+            if any(room.runnable for room in looks.values()):
+                self._owed = self._owed + remains if same else 0.0
+                self.resting = False
+            else:
+                self.idle += max(0.0, remains + self._owed if same else remains)
+                self._owed = 0.0
+                self.resting = remains > 0.8 * passed
         self._last, self._last_cpu = now, cpu
         return cpu
+
+    def unseen(self, usual: float) -> float:
+        """Seconds since the last look that may have been idle, beyond the `usual` gap between two looks."""
+        used = self.cpu() - self._last_cpu if self._counted else 0.0
+        return max(0.0, time.monotonic() - self._last - used - usual)
 
     def finish(self, rooms_cpu: float) -> float:
         """The CPU time at the end. `rooms_cpu`: what the rooms' inits say, for where nothing counts."""
         return self.cpu() if self._counted else max(self.cpu(), rooms_cpu)
 
-    def _remember(self, looks: dict[int, Look]) -> None:
+    def _remember(self, looks: dict[int, Look]) -> bool:
+        """Keep what was seen; returns whether the same tasks were there before and none of their children ended."""
         seen: dict[int, tuple[float, float]] = {}
+        reaped: dict[int, int] = {}
         for number, room in looks.items():
             seen.update(room.tasks)
+            reaped.update(room.reaped)
             self.rooms[number] = max(self.rooms.get(number, 0.0), sum(run for run, _ in room.tasks.values()))
         for task, (_, wait) in seen.items():
             self._waited += max(0.0, wait - self._seen.get(task, (0.0, 0.0))[1])
         self._gone += sum(run for task, (run, _) in self._seen.items() if task not in seen)
         self._seen = seen
+        same, self._reaped = reaped == self._reaped, reaped
+        return same

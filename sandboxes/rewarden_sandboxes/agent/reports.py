@@ -119,3 +119,5 @@ def _judge(report: Report, room: Room, end: End, run: Run, *, out_of_memory: boo
             report.doubt = "cpu_s"
         elif run.clock.idle > room.limits["wall_s"]:
             report.doubt = "wall_s"
+        elif run.clock.idle + run.unseen > room.limits["wall_s"]:  # the host had no CPU for the looks
+            report.doubt = "starved"

@@ -173,6 +173,7 @@ class Run:
         self, zygotes: Zygotes, counters: Counters, env: dict[str, str], inodes: int, parts: Sequence[Part], body: bytes
     ) -> None:
         self.rooms: list[Room] = []
+        self.unseen = 0.0
         self._zygotes = zygotes
         self._counters = counters
         self._env = env
@@ -232,6 +233,7 @@ class Run:
                 room, name = owner[number]
                 if not name:
                     room.reap()
+                    self.unseen = self.clock.unseen(_LATER_LOOK_S)
                     poll.unregister(number)
                     if join == "socket" and room.who == "partner":
                         # The tests have spoken; the candidate's room would only wait for more calls.
