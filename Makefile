@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml client/pyproject.toml constraints.txt
 	@test -x $(PYTHON) || $(BASE) -m venv $(VENV) || { \
 	  echo "python3 -m venv does not work here; on Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=24'
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e client -e .
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e client -e '.[all]'
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
 	@touch $@
 
