@@ -1,0 +1,124 @@
+"""`rewarden compare`: two scored files, or two verifiers on one file of rollouts."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import heapq
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import IO
+
+from rewarden.client import AsyncClient
+from rewarden.errors import RewardenError
+from rewarden_server.cli.rescore import read_routes
+from rewarden_server.comparison.comparison import Comparison
+from rewarden_server.comparison.pairing import Pair, pairs
+from rewarden_server.comparison.render import difference, table
+from rewarden_server.rescore.columns import read_columns_file
+from rewarden_server.rescore.options import RescoreOptions
+from rewarden_server.rescore.run import rescore
+
+HELP = "hold two scored files, or two verifiers, against each other"
+
+_EPILOG = """\
+examples:
+  rewarden compare before.jsonl after.jsonl
+  rewarden compare ours.jsonl theirs.jsonl --column-b reward --key id --threshold 0.5
+  rewarden compare math '{"name": "math", "params": {"extraction": "lax"}}' --on rollouts.jsonl -o differ.jsonl
+
+exit status: 0 compared; 1 compared, and something differs, with --check; 2 the two cannot be compared
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    add = parser.add_argument
+    add("a", metavar="A", help="a scored file or directory; with --on a verifier, a recipe's .yaml, or JSON")
+    add("b", metavar="B", help="the other one")
+    add("--on", type=Path, metavar="ROLLOUTS", help="judge these rollouts by the verifiers A and B, then compare")
+    add("--columns", type=Path, metavar="FILE", help="with --on: columns, as for rescore")
+    add("--key", metavar="COLUMN", help="match rows by this column's value instead of by order")
+    add("--column-a", metavar="NAME", help="what holds A's verdicts or numbers (default: verdict, score or reward)")
+    add("--column-b", metavar="NAME", help="the same for B")
+    add("--by", default="data_source", metavar="COLUMN", help="count by this column as well (default: data_source)")
+    add("--threshold", type=float, metavar="X", help="a score of X passes; default: as verdicts say, else full marks")
+    add("--show", type=int, default=10, metavar="N", help="responses that differ most to print (default: 10)")
+    add("-o", "--output", type=Path, metavar="FILE", help="write the rows of A that differ, with both verdicts")
+    add("--check", action="store_true", help="exit with 1 when anything differs")
+    add("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """See the epilog for the exit status."""
+    try:
+        with _files(args) as (a, b):
+            found, shown = _compared(args, a, b)
+    except (RewardenError, OSError) as error:
+        print(f"rewarden compare: {error}", file=sys.stderr)
+        return 2
+    if args.json:
+        print(json.dumps(found.to_json(), indent=1, ensure_ascii=False))
+    else:
+        print(table(found, args.a, args.b))
+        if shown:
+            print(f"\nthe {len(shown)} of {found.differing:,} that differ most")
+            print("\n".join(difference(pair) for pair in shown))
+    return int(args.check and found.differing > 0)
+
+
+def _compared(args: argparse.Namespace, a: Path, b: Path) -> tuple[Comparison, list[Pair]]:
+    found = Comparison(threshold=args.threshold, source_column=args.by)
+    most: list[tuple[float, int, Pair]] = []  # a heap of the widest gaps, the earliest of equal ones
+    writing = nullcontext(None) if args.output is None else args.output.open("w", encoding="utf-8")
+    with writing as out:
+        for number, pair in enumerate(pairs(a, b, key=args.key, columns=(args.column_a, args.column_b))):
+            if not found.add(pair):
+                continue
+            if out is not None:
+                _write(out, pair)
+            if args.show > 0:
+                entry = (_gap(pair), -number, pair)
+                (heapq.heappush if len(most) < args.show else heapq.heappushpop)(most, entry)
+    return found, [pair for _, _, pair in sorted(most, key=lambda entry: entry[:2], reverse=True)]
+
+
+def _gap(pair: Pair) -> float:
+    """How far apart the two are; farthest where only one of them knows."""
+    a, b = pair.left.score, pair.right.score
+    if a is None or b is None:
+        return float("inf") if (a is None) != (b is None) else 0.0
+    return abs(a - b)
+
+
+def _write(out: IO[str], pair: Pair) -> None:
+    compared = {"row": pair.row, "response": pair.place, "a": pair.left.verdict, "b": pair.right.verdict}
+    out.write(json.dumps({**pair.values, "compared": compared}, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def _files(args: argparse.Namespace) -> Iterator[tuple[Path, Path]]:
+    """The two scored files: those given, or what the two verifiers make of the rollouts."""
+    if args.on is None:
+        yield Path(args.a), Path(args.b)
+        return
+    columns = read_columns_file(args.columns) if args.columns is not None else {}
+    with tempfile.TemporaryDirectory(prefix="rewarden-compare-") as folder:
+        outputs = (Path(folder, "a.jsonl"), Path(folder, "b.jsonl"))
+        for text, output in zip((args.a, args.b), outputs, strict=True):
+            options = RescoreOptions(
+                input=args.on, output=output, routes=read_routes([text]), columns=columns, overwrite=True
+            )
+            asyncio.run(_judge(options))
+        yield outputs
+
+
+async def _judge(options: RescoreOptions) -> None:
+    async with AsyncClient("local") as client:
+        await rescore(options, client)
