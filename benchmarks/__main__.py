@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("math_pairs", "bounded", "transport", "large", "sandbox")
+NAMES = ("math_pairs", "bounded", "growth", "transport", "large", "sandbox")
 
 
 def main() -> int:

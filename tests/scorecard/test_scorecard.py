@@ -9,11 +9,14 @@ import pytest
 
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_server.scorecard import load_rows, score
+from rewarden_server.scorecard.cards import load_rows, score
+from rewarden_server.scorecard.kinds import kind_of
+from rewarden_server.scorecard.render import misses, page, plain
 from rewarden_verifiers.group.statistics import wilson
 from tests.programs import SANDBOXED, no_sandbox
 from tests.scorecard import manifest
 
+PAGE = Path(__file__).parents[2] / "docs/scorecard.md"
 FILES = sorted(manifest.FOLDER.glob("*.jsonl"))
 
 LEAST = {"math": 150, "choice": 60, "format": 60, "group_stats": 60, "consensus": 60, "code": 60}
@@ -45,6 +48,69 @@ async def test_the_labelled_rows_are_judged_right(path: Path) -> None:
     finally:
         await engine.close()
     assert [(row, label, verdict.status, verdict.score) for row, label, verdict, _ in card.misses] == []
+
+
+@pytest.mark.parametrize(
+    ("reference", "kind"),
+    [
+        (None, "none"),
+        (True, "truth value"),
+        (12, "integer"),
+        ("$-1,234$", "integer"),
+        ("12\\%", "integer"),
+        (0.5, "decimal"),
+        ("3/4", "fraction"),
+        ("\\frac{3}{4}", "fraction"),
+        ("\\frac{\\pi}{4}", "expression"),
+        ("x", "expression"),
+        ("(B)", "letter"),
+        ("(1, 2)", "tuple or interval"),
+        ("\\{1, 2\\}", "set"),
+        ("x^2 + y = 3", "equation or inequality"),
+        ("Paris", "text"),
+        (["Paris", "Lutetia"], "several: text"),
+        (["A", "12"], "list"),
+        ({"answer": "B"}, "letter"),
+        ({"tests": []}, "object"),
+    ],
+)
+def test_the_kind_of_an_answer_is_its_form(reference: object, kind: str) -> None:
+    assert kind_of(reference) == kind
+
+
+async def test_a_card_counts_by_kind_and_lists_what_is_wrong(tmp_path: Path) -> None:
+    rows = [
+        {"id": "a", "sample": {"response": "\\boxed{4}", "reference": "4"}, "label": True},
+        {"id": "b", "sample": {"response": "\\boxed{5}", "reference": "4"}, "label": True, "why": "a wrong label"},
+        {"id": "c", "sample": {"response": "\\boxed{4}", "reference": "4"}, "label": False, "kind": "odd"},
+        {"id": "d", "sample": {"response": "\\boxed{5}", "reference": "4"}, "label": 0.0},
+        {"id": "e", "sample": {"response": "\\boxed{5}", "reference": ""}, "label": False},
+    ]
+    path = tmp_path / "math.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    engine = Engine(settings=EngineSettings(workers=1))
+    await engine.start()
+    try:
+        card = await score(engine, "math", load_rows(path))
+    finally:
+        await engine.close()
+    assert (card.true_positive, card.false_negative, card.false_positive, card.score_right) == (1, 1, 1, 1)
+    assert (card.undecided, card.right, card.rows) == (1, 2, 5)
+    assert {kind: counts.rows for kind, counts in card.kinds.items()} == {"integer": 3, "odd": 1, "none": 1}
+    assert [row for row, *_ in card.misses] == ["b", "c", "e"]
+    assert "| label: pass | 1 | 1 |" in page([card])
+    assert "a wrong label" in misses([card])
+    assert plain(card)["kinds"]["odd"]["false_positive"] == 1
+
+
+def test_the_page_of_the_documentation_has_every_set_with_its_rows() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    missing = [path.stem for path in FILES if f"| [{path.stem}](#{path.stem}) | {labels(path)} |" not in text]
+    assert missing == []  # else: rewarden scorecard --page docs/scorecard.md
+
+
+def labels(path: Path) -> int:
+    return sum(len(row.labels) for row in load_rows(path))
 
 
 def test_the_interval_is_wilsons() -> None:

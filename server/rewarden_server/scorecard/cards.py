@@ -1,8 +1,9 @@
 """The scorecard: how often a verifier is right on labelled rollouts, with intervals, and which rows it gets wrong.
 
-A row is `{"id", "sample" | "samples", "params"?, "label", "why"?}`. A label is `true` or `false` (should the sample
-pass?), a number (the expected score), or, for `samples`, a list of them. An unscored verdict is never right, and is
-counted apart: a verifier must not look better for saying nothing.
+A row is `{"id", "sample" | "samples", "params"?, "label", "kind"?, "why"?}`. A label is `true` or `false` (should the
+sample pass?), a number (the expected score), or, for `samples`, a list of them. An unscored verdict is never right, and
+is counted apart: a verifier must not look better for saying nothing. `kind` is the kind of answer, by which rows are
+told apart; where a row does not say it, it is what its reference looks like.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from rewarden.types import BadSample, Batch, Sample, Use, Verdict
 from rewarden.wire.json import sample_from_json
 from rewarden_server.engine.engine import Engine
+from rewarden_server.scorecard.kinds import kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +29,14 @@ class Row:
     samples: tuple[Sample, ...]
     labels: tuple[bool | float, ...]
     params: Mapping[str, Any]
+    kind: str
     why: str
 
 
 @dataclass(slots=True)
-class Card:
-    """Counts of a verifier over its rows. Positive: should pass. `misses` are (row id, label, verdict, why)."""
+class Counts:
+    """Counts over labelled rows. Positive: should pass."""
 
-    verifier: str
     true_positive: int = 0
     false_positive: int = 0
     true_negative: int = 0
@@ -43,7 +45,6 @@ class Card:
     score_wrong: int = 0
     undecided: int = 0
     error: int = 0
-    misses: list[tuple[str, bool | float, Verdict, str]] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
@@ -56,8 +57,8 @@ class Card:
         """What was judged as labelled."""
         return self.true_positive + self.true_negative + self.score_right
 
-    def count(self, row: Row, label: bool | float, verdict: Verdict) -> None:
-        """Count one verdict."""
+    def count(self, label: bool | float, verdict: Verdict) -> bool:
+        """Count one verdict; returns whether it is as labelled."""
         if verdict.status == "undecided":
             self.undecided += 1
         elif verdict.status == "error":
@@ -70,15 +71,28 @@ class Card:
             else:
                 self.true_negative += not label
                 self.false_negative += label
-            if passed == label:
-                return
+            return passed == label
         else:
             right = verdict.score is not None and math.isclose(verdict.score, label, abs_tol=1e-6)
             self.score_right += right
             self.score_wrong += not right
-            if right:
-                return
-        self.misses.append((row.id, label, verdict, row.why))
+            return right
+        return False
+
+
+@dataclass(slots=True)
+class Card(Counts):
+    """A verifier's counts, in all and by kind of answer. `misses` are (row id, label, verdict, why)."""
+
+    verifier: str = ""
+    kinds: dict[str, Counts] = field(default_factory=dict)
+    misses: list[tuple[str, bool | float, Verdict, str]] = field(default_factory=list)
+
+    def judge(self, row: Row, label: bool | float, verdict: Verdict) -> None:
+        """Count one verdict of a row."""
+        self.kinds.setdefault(row.kind, Counts()).count(label, verdict)
+        if not self.count(label, verdict):
+            self.misses.append((row.id, label, verdict, row.why))
 
 
 def load_rows(path: Path) -> list[Row]:
@@ -105,15 +119,16 @@ def _row(row: Mapping[str, Any], default_id: str) -> Row:
             raise ValueError(sample.message)
         samples.append(sample)
     checked = tuple(label if isinstance(label, bool) else float(label) for label in labels)
-    return Row(str(row.get("id", default_id)), tuple(samples), checked, row.get("params", {}), row.get("why", ""))
+    kind = row["kind"] if "kind" in row else kind_of(samples[0].reference)
+    return Row(str(row.get("id", default_id)), tuple(samples), checked, row.get("params", {}), kind, row.get("why", ""))
 
 
 async def score(engine: Engine, verifier: str, rows: Sequence[Row]) -> Card:
     """Judge labelled rows and count. Each row is a batch of its own, so that groups stay apart."""
-    card = Card(verifier)
+    card = Card(verifier=verifier)
     for row in rows:
         batch = Batch(samples=row.samples, use=Use(name=verifier, params=row.params))
         result = await engine.verify(batch, source="scorecard")
         for label, verdict in zip(row.labels, result.verdicts, strict=True):
-            card.count(row, label, verdict)
+            card.judge(row, label, verdict)
     return card

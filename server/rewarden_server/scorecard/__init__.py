@@ -1,0 +1,1 @@
+"""How often verifiers are right on labelled rollouts."""
