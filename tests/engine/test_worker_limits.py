@@ -126,3 +126,23 @@ async def test_nothing_is_left_behind(make_engine: Make) -> None:
             os.close(descriptor)
             assert ended, f"worker {pid} still lives"
     assert len(set(os.listdir("/proc/self/fd")) - before) <= 1, "at most the directory's own descriptor"
+
+
+async def test_what_a_verifier_loads_is_no_items_time_or_memory(make_engine: Make) -> None:
+    """Else the first item of each worker would be scored at the bottom for what its verifier imports."""
+    engine = await make_engine(workers=1)
+    verdicts = await verdicts_of(engine, ["yes", "yes again", "loop", "yes at last"], "toy_heavy")
+    assert [verdict.score for verdict in verdicts] == [1.0, 1.0, 0.0, 1.0]
+    assert verdicts[2].reason == "too_expensive"
+
+
+async def test_parameters_travel_without_what_they_worked_out(engine: Engine) -> None:
+    verdicts = await verdicts_of(engine, ["yes", "no"], "toy_cached")
+    assert [verdict.score for verdict in verdicts] == [1.0, 0.0]
+
+
+async def test_what_cannot_be_sent_is_the_verifiers_error_and_hangs_nobody(engine: Engine) -> None:
+    (bad,) = await verdicts_of(engine, ["yes"], "toy_unsent", reference={"word": "yes"})
+    assert (bad.status, bad.fault) == ("error", "verifier")
+    assert "cannot be sent to a worker" in (bad.feedback or "")
+    assert [verdict.score for verdict in await verdicts_of(engine, ["yes"])] == [1.0]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from rewarden.errors import InvalidReference, PluginError, SampleError
 from rewarden.types import Outcome, Sample, Use
@@ -114,7 +116,64 @@ async def toy_loop(sample: Sample, params: LoopParams, ctx: Context) -> Outcome:
     return await ctx.verify(Use(name="toy_loop"))
 
 
+_LOADED: list[bytes] = []
+
+
+def load() -> None:
+    """Takes more CPU time and memory than an item may."""
+    _LOADED.append(bytes(400 << 20))
+    until = time.process_time() + 0.6
+    while time.process_time() < until:
+        pass
+
+
+@verifier(version="1", warm=load)
+def toy_heavy(response: str, reference: str) -> Outcome:
+    """Needs much to be loaded first; then some more memory of its own."""
+    assert _LOADED
+    return judge(response) if bytes(100 << 20) else wrong()
+
+
+@dataclass(frozen=True)
+class CachedParams:
+    """Work out a function of themselves, which cannot be sent to a worker."""
+
+    word: str = "yes"
+
+    def __post_init__(self) -> None:
+        assert self.finder("yes") is not None
+
+    @cached_property
+    def finder(self) -> Callable[[str], bool]:
+        return lambda text: self.word in text
+
+
+@verifier(version="1")
+def toy_cached(response: str, params: CachedParams) -> Outcome:
+    """Right where the word is found."""
+    return right() if params.finder(response) else wrong()
+
+
+@dataclass(frozen=True)
+class UnsentReference:
+    """Keeps a function, which cannot be sent to a worker."""
+
+    word: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "found", lambda text: self.word in text)
+
+
+@verifier(version="1")
+def toy_unsent(response: str, reference: UnsentReference) -> Outcome:
+    """Never reached."""
+    return right()
+
+
 ALL = (
+    toy_heavy,
+    toy_cached,
+    toy_unsent,
     toy_inline,
     toy_cpu,
     toy_pid,

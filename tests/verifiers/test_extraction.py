@@ -48,6 +48,12 @@ def test_what_is_no_box(response: str) -> None:
     assert texts(response, "boxed") is None
 
 
+def test_a_box_that_was_cut_is_not_stripped_to_look_whole() -> None:
+    """Else a second answer behind many blanks would be gone."""
+    (text,) = texts(f"\\boxed{{12{' ' * MAX_ANSWER}or 13}}", "boxed") or ()
+    assert len(text) > MAX_ANSWER
+
+
 def test_of_a_longer_box_one_character_more_is_given_than_is_looked_at() -> None:
     assert texts(f"\\boxed{{{'1' * MAX_ANSWER}}}", "boxed") is not None
     assert texts(f"\\boxed{{{'1' * (MAX_ANSWER + 9)}}}", "boxed") == ("1" * (MAX_ANSWER + 1),)

@@ -75,6 +75,35 @@ def test_messages_give_the_last_assistant_message() -> None:
     assert apply_view(message(content=None, tool_calls=[])) == Viewed("")
 
 
+CALLS = [
+    {"type": "function", "function": {"name": "search", "arguments": '{"q": 1, "q": 2}'}},
+    {"function": {"name": "now", "arguments": {}}},
+    {"name": "bare", "arguments": {"é": [1]}},
+]
+IN_TAGS = (
+    '\n<tool_call>\n{"name": "search", "arguments": {"q": 1, "q": 2}}\n</tool_call>'
+    '\n<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
+    '\n<tool_call>\n{"name": "bare", "arguments": {"é": [1]}}\n</tool_call>'
+)
+
+
+def test_what_a_message_calls_is_shown_where_it_is_asked_for() -> None:
+    """Nowhere else: a box in an argument is no answer."""
+    response = message(content="Wait.", tool_calls=CALLS)
+    assert apply_view(response) == Viewed("Wait.")
+    assert apply_view(response, View(calls=True)) == Viewed("Wait." + IN_TAGS)
+    alone = apply_view(message(content=None, tool_calls=CALLS[1:2]), View(calls=True))
+    assert alone == Viewed('\n<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>')
+    assert view_of("full", View(calls=True)) == View(part="full", calls=True)
+    assert view_of({"calls": False}, View(calls=True)) == View()
+
+
+@pytest.mark.parametrize("calls", ["search", 7, ["search"], [{"function": 7}]])
+def test_calls_of_another_form_are_the_callers_mistake(calls: Any) -> None:
+    with pytest.raises(InvalidSample, match="tool_calls"):
+        apply_view(message(content="", tool_calls=calls), View(calls=True))
+
+
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_a_thought_that_the_chat_server_set_apart_is_closed(field: str) -> None:
     response = message(content="42", **{field: "so"})

@@ -144,7 +144,7 @@ def verifier(
     equivalence: Callable[[Any], Any] | None = None,
     children: Callable[[Any], Sequence[Use]] | None = None,
     warm: Callable[[], None] | None = None,
-    view: Part = "final",
+    view: Part | View = "final",
     score_range: tuple[float, float] = (0.0, 1.0),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a function to be a verifier.
@@ -172,7 +172,7 @@ def verifier(
             equivalence=equivalence,
             children=children,
             warm=warm,
-            default_view=View(part=view),
+            default_view=view if isinstance(view, View) else View(part=view),
             score_range=score_range,
         )
         setattr(function, SPEC_ATTRIBUTE, spec)

@@ -135,7 +135,10 @@ def boxes(text: str) -> list[tuple[int, int, str]]:
 
 
 def _cluster(text: str, found: Sequence[tuple[int, int, str]], rule: str) -> Extracted | None:
-    """The last answers that stand together and were not taken back in between."""
+    """The last answers that stand together and were not taken back in between.
+
+    One that was cut is not stripped: it would look whole, and a second answer behind many blanks would be gone.
+    """
     if not found:
         return None
     first = len(found) - 1
@@ -145,7 +148,8 @@ def _cluster(text: str, found: Sequence[tuple[int, int, str]], rule: str) -> Ext
             break
         first -= 1
     cluster = found[first:]
-    return Extracted(tuple(answer[2].strip() for answer in cluster), rule, (cluster[0][0], cluster[-1][1]))
+    texts = tuple(answer[2] if len(answer[2]) > MAX_ANSWER else answer[2].strip() for answer in cluster)
+    return Extracted(texts, rule, (cluster[0][0], cluster[-1][1]))
 
 
 def _trimmed(text: str, start: int, end: int, rule: str, strip: str | None = None) -> Extracted | None:

@@ -11,6 +11,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -24,16 +25,56 @@ _SHARED = ("contract", "equivalence", "extraction", "outcome", "view")
 """Modules whose change may change any verdict."""
 
 
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([\w.]+))", re.MULTILINE
+)
+
+
 def _sources(module: str) -> list[Path]:
-    """The files that a verifier is made of: all Python files of the folder of its package, or its lone module.
+    """The files that a verifier is made of: all Python files of the folder of its package, or its lone module, and
+    what these import of the same distribution's top package, wherever that lies.
 
     Too sensitive rather than not enough: a neighbour's change moves the fingerprint as well.
     """
-    found = importlib.util.find_spec(module)
-    if found is None or found.origin is None or not found.origin.endswith(".py"):
+    origin = _origin(module)
+    if origin is None:
         return []
-    origin = Path(found.origin)
-    return sorted(origin.parent.glob("*.py")) if "." in module else [origin]
+    found = set(origin.parent.glob("*.py")) if "." in module else {origin}
+    waiting = list(found)
+    top = module.partition(".")[0]
+    while waiting:
+        for wanted in _imported(waiting.pop(), top):
+            imported = _origin(wanted)
+            if imported is not None and imported not in found:
+                found.add(imported)
+                waiting.append(imported)
+    return sorted(found)
+
+
+def _imported(path: Path, top: str) -> set[str]:
+    """The modules of `top` that a file imports; names within a module are told from modules when they are looked for.
+
+    Relative imports are of the folder, whose files are all there already.
+    """
+    found: set[str] = set()
+    for source, names, plain in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        module = source or plain
+        if module.partition(".")[0] == top:
+            found.add(module)
+            found.update(f"{module}.{name}" for name in re.findall(r"\w+", names) if name.islower())
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _origin(module: str) -> Path | None:
+    """The file of a module, or None for what is none."""
+    try:
+        found = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    if found is None or found.origin is None or not found.origin.endswith(".py"):
+        return None
+    return Path(found.origin)
 
 
 @lru_cache(maxsize=512)

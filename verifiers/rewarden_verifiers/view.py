@@ -12,6 +12,7 @@ back, so that `format` judges what the policy and the template wrote together.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ class View:
     """Parameters of the view, given to any verifier as `view` (a part's name, or an object of these fields).
 
     `starts_open`: the chat template itself opened the thought, so that the response holds only the closing tag.
+    `calls`: what a message calls (`tool_calls`, as OpenAI's protocol has them) stands behind its content, each call as
+    `<tool_call>{"name": …, "arguments": …}</tool_call>`.
     """
 
     part: Part = "final"
@@ -50,6 +53,7 @@ class View:
     close: str = "</think>"
     starts_open: bool = False
     special_tokens: tuple[str, ...] = SPECIAL_TOKENS
+    calls: bool = False
 
 
 DEFAULT_VIEW = View()
@@ -63,15 +67,18 @@ class Viewed:
     reason: str | None = None
 
 
-def view_of(params: Any) -> View:
-    """The `view` parameter as a `View`. Raises InvalidParams, naming the field."""
+def view_of(params: Any, default: View = DEFAULT_VIEW) -> View:
+    """The `view` parameter as a `View`; whether calls are shown is the default's matter where it is not said.
+
+    Raises InvalidParams, naming the field.
+    """
     if params is None:
-        return DEFAULT_VIEW
+        return default
     if isinstance(params, str):
         params = {"part": params}
     if not isinstance(params, Mapping):
         raise InvalidParams("view must be 'final', 'full', 'thinking' or an object", path="view")
-    known = {"part", "open", "close", "starts_open", "special_tokens"}
+    known = {"part", "open", "close", "starts_open", "special_tokens", "calls"}
     for name in params:
         if name not in known:
             raise InvalidParams(f"view has no field {name!r}; it has {', '.join(sorted(known))}", path=f"view.{name}")
@@ -80,13 +87,14 @@ def view_of(params: Any) -> View:
     for name in ("open", "close"):
         if name in params and not (isinstance(params[name], str) and params[name]):
             raise InvalidParams(f"view.{name} must be a non-empty string", path=f"view.{name}")
-    if not isinstance(params.get("starts_open", False), bool):
-        raise InvalidParams("view.starts_open must be true or false", path="view.starts_open")
+    for name in ("starts_open", "calls"):
+        if not isinstance(params.get(name, False), bool):
+            raise InvalidParams(f"view.{name} must be true or false", path=f"view.{name}")
     tokens = params.get("special_tokens", SPECIAL_TOKENS)
     listed = isinstance(tokens, Sequence) and not isinstance(tokens, str)
     if not listed or not all(isinstance(token, str) and token for token in tokens):
         raise InvalidParams("view.special_tokens must be a list of non-empty strings", path="view.special_tokens")
-    view = View(**{**params, "special_tokens": tuple(tokens)})
+    view = View(**{"calls": default.calls, **params, "special_tokens": tuple(tokens)})
     if view.open == view.close:
         raise InvalidParams("view.open and view.close must differ", path="view.close")
     return view
@@ -108,16 +116,37 @@ def transcript(text: Text, path: str = "prompt") -> str:
     return "\n\n".join(_content(_message(message, path).get("content"), path) for message in text)
 
 
-def _last(text: Text, path: str) -> tuple[str | None, str]:
-    """The last assistant message: its thought, where the chat server set it apart, and its content."""
+def _last(text: Text, path: str, calls: bool = False) -> tuple[str | None, str]:
+    """The last assistant message: its thought, where the chat server set it apart, and its content (and calls)."""
     if isinstance(text, str):
         return None, text
     for item in reversed(text):
         message = _message(item, path)
         if message.get("role") == "assistant":
             thought = message.get("reasoning_content") or message.get("reasoning")
-            return (thought if isinstance(thought, str) else None), _content(message.get("content"), path)
+            content = _content(message.get("content"), path)
+            if calls:
+                content += _calls(message.get("tool_calls"), path)
+            return (thought if isinstance(thought, str) else None), content
     raise InvalidSample(f"{path} has no message with role 'assistant'", path=path)
+
+
+def _calls(calls: Any, path: str) -> str:
+    """The calls of a message in tags. Arguments that came as text stay that text: what is wrong with it shows."""
+    if calls is None:
+        return ""
+    if not isinstance(calls, Sequence) or isinstance(calls, str):
+        raise InvalidSample(f"{path}: a message's tool_calls must be a list", path=path)
+    told: list[str] = []
+    for call in calls:
+        function = call.get("function", call) if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping):
+            raise InvalidSample(f"{path}: an entry of tool_calls must be an object with 'function'", path=path)
+        given = function.get("arguments", {})
+        arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        name = json.dumps(function.get("name"), ensure_ascii=False)
+        told.append(f'\n<tool_call>\n{{"name": {name}, "arguments": {arguments or "{}"}}}\n</tool_call>')
+    return "".join(told)
 
 
 def _message(item: Any, path: str) -> Mapping[str, Any]:
@@ -166,7 +195,7 @@ def _stripped(text: str, tokens: tuple[str, ...]) -> str:
 
 def apply_view(response: Text, view: View = DEFAULT_VIEW) -> Viewed:
     """The part of the response that `view` names. Raises InvalidSample for messages without an assistant."""
-    thought, text = (None, response) if isinstance(response, str) else _last(response, "response")
+    thought, text = (None, response) if isinstance(response, str) else _last(response, "response", view.calls)
     if view.special_tokens:
         text = _stripped(text, view.special_tokens)
         thought = None if thought is None else _stripped(thought, view.special_tokens)

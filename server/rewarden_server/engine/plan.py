@@ -70,7 +70,7 @@ class Planner:
         given = dict(use.params)
         if "view" in given and not spec.group and "response" not in spec.reads:
             raise InvalidParams(f"verifier {spec.name!r} sees no text itself: give view to what it uses", path="params")
-        view = view_of(given.pop("view")) if "view" in given else spec.default_view
+        view = view_of(given.pop("view"), spec.default_view) if "view" in given else spec.default_view
         params = parse_params(spec, given)
         self._check_children(spec, params, (spec.name,))
         children = [self.bind(child).ref.fingerprint for child in spec.children(params)] if spec.children else ()

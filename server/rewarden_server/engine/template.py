@@ -41,6 +41,8 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     settings: dict[str, Any] = json.loads(sys.argv[2])
     sys.path[:] = settings["path"]  # verifiers are found where the engine finds them
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # a worker has one core; and threads would not survive the fork
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's to handle
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps workers
     libc = ctypes.CDLL(None, use_errno=True)
@@ -70,7 +72,7 @@ def main() -> None:
                 os.nice(nice)
             code = 1
             try:
-                worker.serve(socket.socket(fileno=descriptors[0]), board, row, settings["memory_mb"])
+                worker.serve(socket.socket(fileno=descriptors[0]), board, row, settings["memory_mb"], settings["warm"])
                 code = 0
             except BaseException:  # noqa: BLE001 - the last words of a worker; its death is the engine's to judge
                 traceback.print_exc()

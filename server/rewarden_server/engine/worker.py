@@ -13,10 +13,11 @@ import pickle
 import resource
 import signal
 import socket
+import sys
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,22 +73,24 @@ class Clock:
 class Worker:
     """One worker process's state and loop."""
 
-    def __init__(self, connection: socket.socket, board: Board, row: int, memory_mb: int) -> None:
+    def __init__(self, connection: socket.socket, board: Board, row: int, memory_mb: int, warm: Sequence[str]) -> None:
         self._socket = connection
         self._board = board
         self._row = row
         self._bound: dict[int, Bound] = {}
         self._prepared: OrderedDict[tuple[int, bytes], Any] = OrderedDict()
         self._clock = Clock()
-        self._limit_memory(memory_mb)
+        self._memory = memory_mb * 1024**2
+        self._warm = set(warm)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        self._limit_memory()
 
-    @staticmethod
-    def _limit_memory(memory_mb: int) -> None:
+    def _limit_memory(self) -> None:
         with open("/proc/self/statm", encoding="ascii") as file:
             pages = int(file.read().split()[0])
-        limit = pages * resource.getpagesize() + memory_mb * 1024**2
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        # Only the soft limit, so that what is loaded later can be added.
+        limit = pages * resource.getpagesize() + self._memory
+        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
     def loop(self) -> None:
         """Serve until the engine closes the socket."""
@@ -107,8 +110,22 @@ class Worker:
                     self._socket.sendall(pack(dumps(reply)))
 
     def _bind(self, use_id: int, module: str, attribute: str, params: Any) -> None:
+        """Get ready for a use. What loading takes in time and memory is no item's: no clock runs, and the limit of
+        memory is set anew.
+        """
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+        known = len(sys.modules)
         spec = spec_of(getattr(importlib.import_module(module), attribute))
         assert spec is not None
+        if spec.warm is not None and spec.name not in self._warm:
+            spec.warm()
+            self._warm.add(spec.name)
+            known = 0
+        if len(sys.modules) > known:
+            self._limit_memory()
+        else:
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
         equivalence = spec.equivalence(params) if spec.equivalence is not None else None
         self._bound[use_id] = Bound(spec, params, equivalence)
 
@@ -178,6 +195,6 @@ class Worker:
         return "value", bound.equivalence.same(arguments["a"], arguments["b"])
 
 
-def serve(connection: socket.socket, board: Board, row: int, memory_mb: int) -> None:
-    """The whole life of a worker process."""
-    Worker(connection, board, row, memory_mb).loop()
+def serve(connection: socket.socket, board: Board, row: int, memory_mb: int, warm: Sequence[str]) -> None:
+    """The whole life of a worker process. warm: the verifiers that its template has warmed."""
+    Worker(connection, board, row, memory_mb, warm).loop()

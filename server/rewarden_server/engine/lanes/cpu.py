@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import os
 import pickle
@@ -21,8 +22,9 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from rewarden.errors import WorkerError
+from rewarden.errors import PluginError, WorkerError
 from rewarden.types import Outcome
 from rewarden.wire.json import loads, outcome_from_json
 from rewarden_server.engine import failures
@@ -314,19 +316,27 @@ class CpuLane:
     def _send(self, worker: _Worker, work: Work) -> None:
         item = self._next_item
         self._next_item += 1
-        worker.taken[item] = work
         work.started_at = time.monotonic()
         use = work.use
-        if use.id not in worker.uses:
-            if len(worker.uses) >= _USES:  # callers may invent parameters without end
-                worker.uses.clear()
-                worker.outgoing += pack(pickle.dumps(("forget",), 5))
-            worker.uses.add(use.id)
-            target = (use.spec.module, use.spec.function.__name__)
-            worker.outgoing += pack(pickle.dumps(("use", use.id, *target, use.params), 5))
         limit = self._settings.item_cpu_s if worker.slow else min(self._settings.slow_s, self._settings.item_cpu_s)
-        message = ("item", item, use.id, work.op, work.reference_key, work.arguments, limit)
-        worker.outgoing += pack(pickle.dumps(message, 5))
+        frames = bytearray()
+        try:
+            if use.id not in worker.uses:
+                if len(worker.uses) >= _USES:  # callers may invent parameters without end
+                    worker.uses.clear()
+                    frames += pack(pickle.dumps(("forget",), 5))
+                target = (use.spec.module, use.spec.function.__name__)
+                frames += pack(pickle.dumps(("use", use.id, *target, _bare(use.params)), 5))
+            arguments = {name: value for name, value in work.arguments.items() if name != "params"}
+            message = ("item", item, use.id, work.op, work.reference_key, arguments, limit)
+            frames += pack(pickle.dumps(message, 5))
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            what = f"verifier {use.spec.name!r}: what it reads cannot be sent to a worker: {error}"
+            self._on_done(work, Result(outcome=failures.outcome_of(PluginError(what))), 0)
+            return
+        worker.uses.add(use.id)
+        worker.taken[item] = work
+        worker.outgoing += frames
 
     def _write(self, worker: _Worker) -> None:
         connection = worker.connection
@@ -509,3 +519,15 @@ class CpuLane:
         if worker is not None:
             self._feed(worker)
         self._pump()
+
+
+def _bare(params: Any) -> Any:
+    """Parameters without what they have worked out of themselves (cached properties), which may hold what cannot be
+    sent, such as functions; a worker works it out for itself.
+    """
+    if not dataclasses.is_dataclass(params) or isinstance(params, type) or not hasattr(params, "__dict__"):
+        return params
+    bare = object.__new__(type(params))
+    for field in dataclasses.fields(params):
+        object.__setattr__(bare, field.name, getattr(params, field.name))
+    return bare
