@@ -8,6 +8,7 @@ needed=(
   bwrap:bubblewrap         # the other
   debootstrap:debootstrap  # their root file systems, where no image of Debian can be pulled
   gcc:gcc                  # attacks that are written in C
+  chromium:chromium        # the HTML report, opened as a person opens it
 )
 missing=()
 for pair in "${needed[@]}"; do

@@ -99,6 +99,47 @@ def test_a_file_is_scored_by_the_engine_in_this_process(desk: Desk, capsys: pyte
     assert shown.err == ""
 
 
+def test_several_inputs_are_kept_in_order_and_one_stands_alone() -> None:
+    made = command.read_options(arguments("a.jsonl", "b.parquet", "-o", "out", "--use", "math"))
+    assert made.paths == (Path("a.jsonl"), Path("b.parquet"))
+    assert options("--use", "math").input == Path("in.jsonl")
+
+
+def test_without_an_output_nothing_is_scored() -> None:
+    with pytest.raises(RescoreError, match="-o OUT"):
+        command.read_options(arguments("in.jsonl", "--use", "math", "--report", "r.html"))
+
+
+def test_a_file_that_is_scored_already_is_shown(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    verdict = {"status": "scored", "score": 1.0, "passed": True}
+    desk.write([{"text": "yes", "score": 1.0, "verdict": verdict}])
+    report = desk.folder / "report.html"
+    words = (str(desk.input), "--report", str(report), "--column", "response=text")
+    assert command.run(arguments(*words)) == 0
+    assert "report.html (" in capsys.readouterr().err
+    assert "Rewarden report" in report.read_text()
+    assert command.run(arguments(*words, "-q")) == 0  # a report may be made anew
+    report.write_text("mine")
+    assert command.run(arguments(*words)) == 2
+    assert "is no report" in capsys.readouterr().err
+    assert report.read_text() == "mine"
+    desk.write([{"text": "yes"}])
+    assert command.run(arguments(*words, "--force")) == 2
+    assert "no row has a verdict" in capsys.readouterr().err
+
+
+@pytest.mark.needs_server
+def test_a_run_makes_its_report_and_a_finished_one_makes_it_again(desk: Desk) -> None:
+    desk.write([{"completion": "\\boxed{2}", "answer": "2"}, {"completion": "\\boxed{3}", "answer": "2"}])
+    report = desk.folder / "report.html"
+    words = ("--use", "math", "--workers", "1", "-q", "--report", str(report))
+    assert run(desk, *words) == 0
+    first = report.read_bytes()
+    report.unlink()
+    assert run(desk, *words, "--resume") == 0
+    assert report.read_bytes() == first
+
+
 @pytest.mark.needs_server
 def test_exit_status_tells_how_it_ended(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     quick = ("--workers", "1", "-q", "--force")

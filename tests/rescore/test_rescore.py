@@ -124,7 +124,7 @@ async def test_a_bad_row_costs_only_itself(desk: Desk) -> None:
 
 async def test_an_input_of_nothing_but_faults_is_refused(desk: Desk) -> None:
     desk.write(["not json", "nor this"])
-    with pytest.raises(RescoreError, match=r"holds no JSON lines.*in\.jsonl:1"):
+    with pytest.raises(RescoreError, match=r"holds no rows that can be read.*in\.jsonl:1"):
         await desk.rescore()
 
 

@@ -20,6 +20,8 @@ from rewarden.errors import RequestError, SampleError
 from rewarden.types import Use
 from rewarden.wire.json import STATUSES, VERDICT_FIELDS
 from rewarden_server.config import ConfigError, load_config
+from rewarden_server.report.page import check_output, make_report
+from rewarden_server.report.rows import ReportOptions
 from rewarden_server.rescore.columns import read_columns_file
 from rewarden_server.rescore.judges import LOCAL
 from rewarden_server.rescore.options import VERDICT_FIELDS_KEPT, RescoreError, RescoreOptions, Route
@@ -27,14 +29,14 @@ from rewarden_server.rescore.progress import Console, Watcher
 from rewarden_server.rescore.run import rescore
 from rewarden_server.rescore.summary import Summary
 
-HELP = "score files of rollouts again: JSON lines in, the same rows with verdicts out"
+HELP = "score files of rollouts again: JSON lines or Parquet in, the same rows with verdicts out"
 
 FINISHED, FAILED, REFUSED, NOTHING_SCORED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _EPILOG = """\
 exit status:
   0    finished; what went unscored or was set aside is in the summary
-  1    broken off (disk, server); --resume goes on
+  1    broken off (disk, server), --resume goes on; or no report could be made
   2    refused before any work: arguments, columns, an output that is there, a run that differs
   3    finished, but not a single response was scored
   130  interrupted; --resume goes on
@@ -44,6 +46,8 @@ examples:
   rewarden rescore runs/ --use 'gsm8k/*=math' --use 'mmlu=choice' -o scored/
   rewarden rescore dump.jsonl.gz --use recipe.yaml --column response=output --column reference=gts -o scored.jsonl.zst
   rewarden rescore scored.jsonl --use math --only error,undecided -o scored-2.jsonl
+  rewarden rescore train-*.parquet --use math -o scored.parquet --report report.html
+  rewarden rescore scored.jsonl --report report.html
 """
 
 
@@ -52,8 +56,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     add = parser.add_argument
-    add("input", type=Path, metavar="IN", help="JSON lines (plain, gzip, zstd), or a directory of such files")
-    add("-o", "--output", type=Path, required=True, metavar="OUT", help="a file (packed if *.gz, *.zst) or a directory")
+    add(
+        "input",
+        type=Path,
+        nargs="+",
+        metavar="IN",
+        help="JSON lines (plain, gzip, zstd), Parquet, or directories of such files",
+    )
+    add("-o", "--output", type=Path, metavar="OUT", help="a file (packed if *.gz, *.zst; *.parquet) or a directory")
+    add(
+        "--report",
+        type=Path,
+        metavar="HTML",
+        help="write a page that shows what came out; without --use and -o: of IN, which is then scored already",
+    )
     add(
         "--use",
         action="append",
@@ -85,6 +101,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--unscored", default="null", metavar="null|skip|NUMBER", help="the score of what has none (default: null)")
     add("--overwrite", action="store_true", help="replace columns of the input that are named like ours")
     add("--summary-json", action="store_true", help="print the summary as JSON instead of a table")
+    add("--report-rows", type=_positive, metavar="N", help="most responses that the report holds (default: 20000)")
+    add("--report-chars", type=_positive, metavar="N", help="most characters it holds of a response (default: 4000)")
     add("-q", "--quiet", action="store_true", help="no plan, no progress")
 
     group = parser.add_argument_group("going on")
@@ -112,6 +130,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """The exit status, as `--help` lists them."""
     try:
+        if args.report is not None:
+            check_output(args.report, force=args.force)
+        if _only_reports(args):
+            return _write_report(args, args.input)
         options = read_options(args)
         watcher = Watcher() if args.quiet else Console()
         summary = asyncio.run(_run(args, options, watcher))
@@ -123,23 +145,45 @@ def run(args: argparse.Namespace) -> int:
         return _say(f"{error}{_hint(args)}", FAILED)
     except (KeyboardInterrupt, asyncio.CancelledError):
         return _say(f"interrupted{_hint(args)}", INTERRUPTED)
-    if summary is None:
-        return _say(f"{args.output} is finished already", FINISHED)
-    return _report(args, options, summary)
+    status = (
+        _say(f"{args.output} is finished already", FINISHED) if summary is None else _report(args, options, summary)
+    )
+    if args.report is not None:
+        try:
+            _write_report(args, [args.output])
+        except (RescoreError, OSError) as error:
+            return _say(f"the output is there, but no report: {error}", status or FAILED)
+    return status
+
+
+def _only_reports(args: argparse.Namespace) -> bool:
+    """Whether the input is scored already, and is only to be shown."""
+    return args.report is not None and args.output is None and not args.use
+
+
+def _write_report(args: argparse.Namespace, scored: Sequence[Path]) -> int:
+    limits = {"rows": args.report_rows, "chars": args.report_chars, "line_mb": args.max_line_mb}
+    options = ReportOptions(
+        input=scored,
+        output=args.report,
+        columns=_read_columns(args),
+        score_column=args.score_column,
+        verdict_column=args.verdict_column,
+        **{name: value for name, value in limits.items() if value is not None},
+    )
+    size = make_report(options)
+    if not args.quiet:
+        print(f"report     {args.report} ({size / 1e6:,.1f} MB)", file=sys.stderr)
+    return FINISHED
 
 
 def read_options(args: argparse.Namespace) -> RescoreOptions:
     """What the arguments ask for. Raises RescoreError, naming the flag."""
     if args.resume and args.force:
         raise RescoreError("--resume goes on and --force begins anew: give one of them")
-    columns = read_columns_file(args.columns) if args.columns is not None else {}
-    for text in args.column:
-        field, equals, column = text.partition("=")
-        if not equals:
-            raise RescoreError(f"--column takes FIELD=COLUMN, not {text!r}")
-        columns[field.strip()] = column.strip()
-    if args.group is not None:
-        columns["group"] = args.group
+    if args.output is None:
+        raise RescoreError("say where the scored rows go: -o OUT (--report alone shows rows that are scored already)")
+    columns = _read_columns(args)
     if not args.use and "use" not in columns:
         raise RescoreError("say what judges: --use NAME, --use recipe.yaml, or --column use=COLUMN")
     limits = {
@@ -149,7 +193,7 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
         "group_rows": args.max_group,
     }
     return RescoreOptions(
-        input=args.input,
+        input=args.input[0] if len(args.input) == 1 else args.input,
         output=args.output,
         routes=read_routes(args.use, args.params),
         columns=columns,
@@ -164,6 +208,18 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
         force=args.force,
         **{name: value for name, value in limits.items() if value is not None},
     )
+
+
+def _read_columns(args: argparse.Namespace) -> dict[str, str]:
+    columns = read_columns_file(args.columns) if args.columns is not None else {}
+    for text in args.column:
+        field, equals, column = text.partition("=")
+        if not equals:
+            raise RescoreError(f"--column takes FIELD=COLUMN, not {text!r}")
+        columns[field.strip()] = column.strip()
+    if args.group is not None:
+        columns["group"] = args.group
+    return columns
 
 
 def read_routes(uses: Sequence[str], params: str | None = None) -> tuple[Route, ...]:
@@ -234,7 +290,7 @@ def _say(text: str, status: int) -> int:
 
 
 def _hint(args: argparse.Namespace) -> str:
-    kept = args.output.with_name(args.output.name + ".rescore").exists()
+    kept = args.output is not None and args.output.with_name(args.output.name + ".rescore").exists()
     return "; what is done is kept: run the same command with --resume" if kept else ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -59,17 +59,17 @@ class Route:
 class RescoreOptions:
     """One rescore. Sizes in the unit of the name, times in seconds.
 
-    input: a file of JSON lines (plain, gzip, zstd) or a directory of them. output: a file, or for a directory the
-    directory that mirrors it. columns: field to column, as given; what is not given is guessed. routes: tried in
-    order. sort: bring the members of a group together on disk first. only: statuses of earlier verdicts that are
-    scored again. unscored: what stands as the score of an unscored response: None (null), "skip" (the row is left out)
-    or a number. overwrite: columns of the input named like ours may be replaced. force: an output or an unfinished
-    run that stands there may be replaced. checkpoint_s: between durable checkpoints. sort_mb: memory for sorting.
-    window_rows, window_mb: rows that may be between the oldest unfinished one and the newest. group_rows: the most rows
-    of one group.
+    input: a file of JSON lines (plain, gzip, zstd) or Parquet, a directory of them, or several of either. output: a
+    file, or for more than one input file a directory that mirrors them. columns: field to column, as given; what is
+    not given is guessed. routes: tried in order. sort: bring the members of a group together on disk first. only:
+    statuses of earlier verdicts that are scored again. unscored: what stands as the score of an unscored response:
+    None (null), "skip" (the row is left out) or a number. overwrite: columns of the input named like ours may be
+    replaced. force: an output or an unfinished run that stands there may be replaced. checkpoint_s: between durable
+    checkpoints. sort_mb: memory for sorting. window_rows, window_mb: rows that may be between the oldest unfinished
+    one and the newest. group_rows: the most rows of one group.
     """
 
-    input: Path
+    input: Path | Sequence[Path]
     output: Path
     routes: tuple[Route, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -88,6 +88,11 @@ class RescoreOptions:
     window_rows: int = 16_384
     window_mb: int = 128
     group_rows: int = 100_000
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """What was given as input."""
+        return (self.input,) if isinstance(self.input, Path) else tuple(self.input)
 
     def identity(self) -> dict[str, Any]:
         """What decides over the output's bytes, JSON-ready: a resumed run must agree with it."""

@@ -1,4 +1,4 @@
-"""Files of JSON lines to lines: plain, gzip or zstd (told by their first bytes), one file or a directory of them.
+"""Files to lines: JSON lines, plain, gzip or zstd, and Parquet (their first bytes tell); one, several, directories.
 
 Memory stays constant: no file is read whole, and a line over the limit is passed over, not held.
 """
@@ -9,18 +9,21 @@ import contextlib
 import gzip
 import hashlib
 import io
+import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import zstandard
 
+from rewarden_server.rescore.arrow import load_pyarrow
 from rewarden_server.rescore.options import RescoreError
+from rewarden_server.rescore.parquet import MAGIC, SUFFIXES, parquet_rows, partition_of
 
-_NAME = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst|\.zstd)?$")
+_NAME = re.compile(r"\.((jsonl|ndjson)(\.gz|\.zst|\.zstd)?|parquet|parq|pq)$")
 _OURS = re.compile(r"\.rejected\.jsonl$")
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _HEAD = 64 * 1024
@@ -36,7 +39,7 @@ WORK_SUFFIX = ".rescore"
 class Place(NamedTuple):
     """Where to go on reading: the file, the unpacked byte and the number of lines before it, and rows so far.
 
-    `packed` is how many bytes of the file on disk were read, for progress.
+    Of Parquet, `offset` counts rows. `packed` is how many bytes of the file on disk were read, for progress.
     """
 
     file: int = 0
@@ -51,7 +54,7 @@ START = Place()
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line that is not blank. `number` counts from 1 within its file, `row` from 0 over the whole input.
+    """A line that is not blank, or a row of Parquet. `number` counts from 1 in its file, `row` from 0 over the input.
 
     `fault` is why the line cannot be read, where it cannot; `data` is then what is known of it.
     """
@@ -65,7 +68,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files of an input, in natural order of their names (`2.jsonl` before `10.jsonl`)."""
+    """The files of an input. `root` is the one file, or the folder that holds them all."""
 
     root: Path
     files: tuple[Path, ...]
@@ -92,10 +95,32 @@ class Inputs:
         return found
 
 
-def find_inputs(path: Path) -> Inputs:
-    """The input's files. Raises RescoreError when there is none."""
+def is_parquet(path: Path) -> bool:
+    """Whether a file is named or begins as Parquet is."""
+    if path.suffix in SUFFIXES:
+        return True
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def find_inputs(paths: Path | Sequence[Path]) -> Inputs:
+    """The input's files: as given, those of a directory in natural order (`2.jsonl` before `10.jsonl`).
+
+    Raises RescoreError when there is none, or one is Parquet and pyarrow is missing.
+    """
+    each = [paths] if isinstance(paths, Path) else list(paths)
+    files = list(dict.fromkeys(file for path in each for file in _files(path)))
+    if any(map(is_parquet, files)):
+        load_pyarrow()
+    if len(each) == 1:
+        return Inputs(each[0], tuple(files))
+    root = Path(os.path.commonpath([path.absolute() for path in files]))
+    return Inputs(root if len(files) > 1 else root.parent, tuple(path.absolute() for path in files))
+
+
+def _files(path: Path) -> list[Path]:
     if path.is_file():
-        return Inputs(path, (path,))
+        return [path]
     if not path.is_dir():
         raise RescoreError(f"there is no file or directory {str(path)!r}")
     found = []
@@ -107,8 +132,8 @@ def find_inputs(path: Path) -> Inputs:
             continue
         found.append(file)
     if not found:
-        raise RescoreError(f"{str(path)!r} holds no *.jsonl or *.ndjson (also .gz, .zst) files")
-    return Inputs(path, tuple(sorted(found, key=lambda file: _natural(file.relative_to(path).as_posix()))))
+        raise RescoreError(f"{str(path)!r} holds no *.jsonl, *.ndjson (also .gz, .zst) or *.parquet files")
+    return sorted(found, key=lambda file: _natural(file.relative_to(path).as_posix()))
 
 
 def _natural(name: str) -> list[Any]:
@@ -118,12 +143,18 @@ def _natural(name: str) -> list[Any]:
 def read_lines(inputs: Inputs, start: Place = START, limit: int = 64 * 1024**2) -> Iterator[tuple[Line, Place]]:
     """The lines from a place on, each with the place after it. Lines of more than `limit` bytes are faults.
 
-    A compressed file that breaks off is a fault too, after the last whole line; the next file follows.
+    A compressed file that breaks off is a fault too, after the last whole line; the next file follows. So is a row
+    group of Parquet that is damaged; the next group follows.
     """
     rows = start.rows
     for index in range(start.file, len(inputs.files)):
         here = start if index == start.file else Place(index, rows=rows)
-        for line, place in _file_lines(inputs.files[index], here, limit):
+        path = inputs.files[index]
+        if is_parquet(path):
+            found = _parquet_lines(path, inputs.names[index], here, limit)
+        else:
+            found = _file_lines(path, here, limit)
+        for line, place in found:
             rows = place.rows
             yield line, place
 
@@ -153,6 +184,14 @@ def _file_lines(path: Path, here: Place, limit: int) -> Iterator[tuple[Line, Pla
         except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
             fault = f"the compressed file breaks off or is damaged after line {lines}: {error}"
             yield Line(index, lines + 1, rows, b"", fault), Place(index + 1, rows=rows + 1)
+
+
+def _parquet_lines(path: Path, name: str, here: Place, limit: int) -> Iterator[tuple[Line, Place]]:
+    size, rows = path.stat().st_size, here.rows
+    for found in parquet_rows(path, here.offset, limit, partition_of(name)):
+        place = Place(here.file, found.after, found.after, rows + 1, int(size * found.share))
+        yield Line(here.file, found.row + 1, rows, found.data, found.fault), place
+        rows += 1
 
 
 def _unpacked(raw: BinaryIO) -> BinaryIO:

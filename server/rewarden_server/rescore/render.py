@@ -93,14 +93,18 @@ class Renderer:
         """
         if self.unscored == "skip" and all(judged.value["status"] != "scored" for judged in verdicts):
             return None
+        return self.columns(_without(data, self.names(many)) if replaces else data, verdicts, many) + b"\n"
+
+    def columns(self, data: bytes, verdicts: Sequence[Judged], many: bool) -> bytes:
+        """A JSON object with our columns behind its own."""
         names = self.names(many)
         score: Any = [self._score(judged.value) for judged in verdicts]
         texts = [self._text(judged) for judged in verdicts]
         text = b"[" + b",".join(texts) + b"]" if many else texts[0]
-        head = (_without(data, names) if replaces else data)[:-1].rstrip()
+        head = data[:-1].rstrip()
         comma = b"" if head.endswith(b"{") else b","
         score_key, verdict_key = _keys(names)
-        return b"%b%b%b:%b,%b:%b}\n" % (head, comma, score_key, dumps(score if many else score[0]), verdict_key, text)
+        return b"%b%b%b:%b,%b:%b}" % (head, comma, score_key, dumps(score if many else score[0]), verdict_key, text)
 
     def _text(self, judged: Judged) -> bytes:
         if judged.value.keys() <= self.fields:

@@ -19,6 +19,7 @@ from rewarden_server.rescore.groups import AsItStands, Order, Sorted, check_cont
 from rewarden_server.rescore.journal import Journal, Recovered, Verdicts, hold, read_header
 from rewarden_server.rescore.judges import Judge, find_judges
 from rewarden_server.rescore.options import RescoreError, RescoreOptions
+from rewarden_server.rescore.parquet_output import ParquetPacker, is_parquet_target
 from rewarden_server.rescore.progress import Watcher
 from rewarden_server.rescore.read import WORK_SUFFIX, Inputs, Place, find_inputs, read_lines
 from rewarden_server.rescore.render import Renderer
@@ -43,8 +44,12 @@ async def rescore(options: RescoreOptions, client: AsyncClient, watcher: Watcher
     the disk. After either of the last two, and after cancellation, the run can be resumed.
     """
     watcher = watcher or Watcher()
-    inputs = find_inputs(options.input)
+    inputs = find_inputs(options.paths)
     targets = _targets(options, inputs)
+    packer = ParquetPacker(options, inputs, one=len(targets) == 1)
+    for index, target in enumerate(targets):
+        if is_parquet_target(target):
+            packer.check(index)
     rows = peek(inputs, options)
     columns = choose(options.columns, rows)
     _check_rows(options, columns, rows)
@@ -68,7 +73,7 @@ async def rescore(options: RescoreOptions, client: AsyncClient, watcher: Watcher
     watcher.plan(_plan(options, inputs, columns, judges, rows, whole))
     work.mkdir(parents=True, exist_ok=True)
     lock = hold(work)
-    run = _Run(options, client, watcher, inputs, columns, judges, whole, Outputs(work, targets))
+    run = _Run(options, client, watcher, inputs, columns, judges, whole, Outputs(work, targets, packer))
     try:
         return await run.go(work, header)
     finally:
@@ -133,6 +138,7 @@ class _Run:
             client=self.client,
             expect=self._expect(state),
             journal=journal,
+            outputs=self.outputs,
             stage=stage,
             rejected=rejected,
             attempts=attempts,
@@ -229,7 +235,7 @@ def peek(inputs: Inputs, options: RescoreOptions) -> list[dict[str, Any]]:
             if here >= each and not missing:
                 break
     if not found and first_fault:
-        raise RescoreError(f"the input holds no JSON lines; the first fault is {first_fault}")
+        raise RescoreError(f"the input holds no rows that can be read; the first fault is {first_fault}")
     return found
 
 
@@ -252,17 +258,25 @@ def _check_rows(options: RescoreOptions, columns: Columns, rows: Sequence[Mappin
 
 def _targets(options: RescoreOptions, inputs: Inputs) -> tuple[Path, ...]:
     """The output's files. Raises RescoreError when they would lie in the input."""
-    output = options.output
-    one = options.input.is_file() or ".jsonl" in output.suffixes or ".ndjson" in output.suffixes
-    if output.resolve() == options.input.resolve():
+    output, place = options.output, options.output.resolve()
+    folders = [path for path in options.paths if path.is_dir()]
+    single = len(options.paths) == 1 and not folders
+    one = single or is_parquet_target(output) or ".jsonl" in output.suffixes or ".ndjson" in output.suffixes
+    if place in {path.resolve() for path in options.paths}:
         raise RescoreError("the output is the input; name another file, and move it when the run has ended")
-    if options.input.is_dir() and output.resolve().is_relative_to(options.input.resolve()):
+    if any(place.is_relative_to(folder.resolve()) for folder in folders):
         raise RescoreError("the output lies inside the input directory, and would be read the next time; put it beside")
     if one and output.is_dir():
         raise RescoreError(f"the output {str(output)!r} is a directory; name a file")
     if not one and output.is_file():
-        raise RescoreError(f"the output {str(output)!r} is a file; for a directory name a directory, or a .jsonl file")
-    return (output,) if one else tuple(output / name for name in inputs.names)
+        raise RescoreError(
+            f"the output {str(output)!r} is a file; for several files name a directory, or a *.jsonl or *.parquet file"
+        )
+    targets = (output,) if one else tuple(output / name for name in inputs.names)
+    taken = {target.resolve() for target in targets} & {path.resolve() for path in inputs.files}
+    if taken:
+        raise RescoreError(f"the output would replace the input {str(taken.pop())!r}; name another directory")
+    return targets
 
 
 def _beside(output: Path, suffix: str) -> Path:
@@ -358,7 +372,8 @@ def _plan(
     """What will be done, to be read before it is done."""
     count = len(inputs.files)
     size = sum(inputs.sizes())
-    lines = [f"input    {options.input} ({count} file{'s' if count > 1 else ''}, {size / 1e6:,.1f} MB)"]
+    named = ", ".join(map(str, options.paths[:3])) + (", …" if len(options.paths) > 3 else "")
+    lines = [f"input    {named} ({count} file{'s' if count > 1 else ''}, {size / 1e6:,.1f} MB)"]
     lines += [f"{'columns' if index == 0 else '':<8} {line}" for index, line in enumerate(columns.describe())]
     lines += [f"{'use' if index == 0 else '':<8} {judge.describe()}" for index, judge in enumerate(judges)]
     if whole:

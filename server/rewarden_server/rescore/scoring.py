@@ -17,9 +17,10 @@ from rewarden_server.rescore.attempts import Attempts
 from rewarden_server.rescore.groups import Cookie, Order
 from rewarden_server.rescore.journal import Journal, Verdicts
 from rewarden_server.rescore.options import RescoreOptions
+from rewarden_server.rescore.parquet_output import place_of
 from rewarden_server.rescore.progress import Watcher
 from rewarden_server.rescore.render import Judged, Renderer
-from rewarden_server.rescore.stage import Stage, Tail
+from rewarden_server.rescore.stage import Outputs, Stage, Tail
 from rewarden_server.rescore.tally import Tally
 from rewarden_server.rescore.units import Row, Unit, UnitMaker
 
@@ -45,6 +46,7 @@ class Scoring:
         client: AsyncClient,
         expect: Mapping[str, str],
         journal: Journal,
+        outputs: Outputs,
         stage: Stage,
         rejected: Tail,
         attempts: Attempts,
@@ -60,6 +62,7 @@ class Scoring:
         self._client = client
         self._expect = expect
         self._journal = journal
+        self._outputs = outputs
         self._stage = stage
         self._rejected = rejected
         self._attempts = attempts
@@ -223,11 +226,15 @@ class Scoring:
             counts.add(value)
             if group is not None and value["status"] == "scored" and value.get("passed") is not None:
                 self._attempts.count(name, self.tally.places[name], group, value["passed"])
+        by_place = self._outputs.by_place(line.file)
+        data = place_of(line.file, line.number - 1) if by_place else line.data
         if row.copied:
             counts.copied += 1
-            self._stage.write(line.file, line.row, line.data + b"\n")
+            if by_place and verdicts:
+                data = self._renderer.columns(data, verdicts, row.many)
+            self._stage.write(line.file, line.row, data + b"\n")
             return
-        made = self._renderer.line(line.data, verdicts, row.many, replaces=row.replaces)
+        made = self._renderer.line(data, verdicts, row.many, replaces=row.replaces and not by_place)
         if made is None:
             counts.left_out += 1
         else:

@@ -1,7 +1,7 @@
 """The output while it is made: rows in the run's folder, cut back to the last checkpoint on resume, renamed at the end.
 
-Rows are staged plain; an output named `.gz` or `.zst` is packed at the end, so that its bytes do not depend on where
-a run was broken off.
+Rows are staged plain; an output named `.gz`, `.zst` or `.parquet` is packed at the end, so that its bytes do not
+depend on where a run was broken off.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Protocol
 import zstandard
 
 from rewarden_server.rescore.options import RescoreError
+from rewarden_server.rescore.parquet_output import ParquetPacker, is_parquet_target
 from rewarden_server.rescore.sort import ExternalSort
 
 _BUFFER = 1024**2
@@ -78,13 +79,18 @@ class Stage(Protocol):
 class Outputs:
     """The finished files: for each input file one, or one for all. Staged as `rows-N` in the run's folder."""
 
-    def __init__(self, folder: Path, targets: tuple[Path, ...]) -> None:
+    def __init__(self, folder: Path, targets: tuple[Path, ...], packer: ParquetPacker) -> None:
         self._folder = folder
+        self._packer = packer
         self.targets = targets
 
     def target_of(self, file: int) -> int:
         """Which output the rows of an input file go to."""
         return 0 if len(self.targets) == 1 else file
+
+    def by_place(self, file: int) -> bool:
+        """Whether the rows of an input file are staged by their place, without their own columns."""
+        return is_parquet_target(self.targets[self.target_of(file)])
 
     def staged(self, target: int) -> Path:
         """Where an output waits."""
@@ -97,13 +103,32 @@ class Outputs:
             if not staged.exists():
                 continue  # an earlier run has published it
             target.parent.mkdir(parents=True, exist_ok=True)
-            packed = _packed(staged, target.suffix)
+            packed = self._packed(staged, target, index)
             packed.replace(target)
             staged.unlink(missing_ok=True)
         for folder in {target.parent for target in self.targets}:
             descriptor = os.open(folder, os.O_RDONLY)
             os.fsync(descriptor)
             os.close(descriptor)
+
+    def _packed(self, staged: Path, target: Path, index: int) -> Path:
+        suffix = target.suffix
+        packed = staged.with_name(staged.name + suffix)
+        if is_parquet_target(target):
+            self._packer.pack(staged, packed, index)
+            return packed
+        if suffix not in (".gz", ".zst", ".zstd"):
+            return staged
+        with staged.open("rb") as source, packed.open("wb") as file:
+            if suffix == ".gz":
+                # Without name and time, the same rows make the same bytes.
+                with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packer:
+                    shutil.copyfileobj(source, packer, _BUFFER)
+            else:
+                zstandard.ZstdCompressor().copy_stream(source, file, size=staged.stat().st_size)
+            file.flush()
+            os.fsync(file.fileno())
+        return packed
 
 
 class PlainStage:
@@ -197,19 +222,3 @@ class SortedStage:
     def close(self) -> None:
         """See `Stage`."""
         self._tail.close()
-
-
-def _packed(staged: Path, suffix: str) -> Path:
-    if suffix not in (".gz", ".zst", ".zstd"):
-        return staged
-    packed = staged.with_name(staged.name + suffix)
-    with staged.open("rb") as source, packed.open("wb") as target:
-        if suffix == ".gz":
-            # Without name and time, the same rows make the same bytes.
-            with gzip.GzipFile(filename="", mode="wb", fileobj=target, mtime=0) as packer:
-                shutil.copyfileobj(source, packer, _BUFFER)
-        else:
-            zstandard.ZstdCompressor().copy_stream(source, target, size=staged.stat().st_size)
-        target.flush()
-        os.fsync(target.fileno())
-    return packed

@@ -18,7 +18,7 @@ _NONE = "(none)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What came out. `seconds` are those of all sittings of the run together."""
+    """What came out. `seconds` are those of all sittings of the run together; 0 where nothing was judged."""
 
     tally: Tally
     pass_at: Sequence[Sequence[PassAt]]
@@ -84,9 +84,10 @@ class Summary:
             lines.append(f"copied     {total.copied} rows passed through as they were")
         if total.left_out:
             lines.append(f"left out   {total.left_out} unscored rows (--unscored skip)")
-        rate = _ratio(total.rows - total.copied, self.seconds)
-        speed = f", {rate:,.0f} rows/s" if rate else ""
-        lines.append(f"took       {self.seconds:.1f} s{speed}")
+        if self.seconds:
+            rate = _ratio(total.rows - total.copied, self.seconds)
+            speed = f", {rate:,.0f} rows/s" if rate else ""
+            lines.append(f"took       {self.seconds:.1f} s{speed}")
         return "\n".join(lines)
 
 

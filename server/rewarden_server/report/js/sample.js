@@ -1,0 +1,87 @@
+// One response: what was asked, what was answered, and what the verdict says of it.
+
+function messageBlock(role, pieces, fallback) {
+  return el('div', { class: 'message' }, role || fallback ? el('div', { class: 'role' }, role || fallback) : null, el('pre', { class: 'text' }, excerptNodes(pieces)));
+}
+
+function promptBlock(messages) {
+  if (!messages.length) return el('p', { class: 'muted' }, 'The rows hold no prompt.');
+  const last = messages[messages.length - 1], earlier = messages.slice(0, -1);
+  return [
+    earlier.length ? el('details', { class: 'earlier' }, el('summary', {}, plural(earlier.length, 'earlier message')), earlier.map(([role, pieces]) => messageBlock(role, pieces))) : null,
+    messageBlock(last[0], last[1]),
+  ];
+}
+
+function responseBlock(messages) {
+  return messages.length ? messages.map(([role, pieces]) => messageBlock(messages.length > 1 ? role : '', pieces)) : el('p', { class: 'muted' }, 'No response in this row.');
+}
+
+function verdictLine(data, row) {
+  const reason = data.reason(row), fault = data.rows.fault[row];
+  return el('div', { class: 'verdict' },
+    stateBadge(data.state[row]),
+    el('span', { class: 'score', title: 'score' }, scoreText(data.rows.score[row])),
+    reason ? el('span', { class: 'chip' }, reason) : null,
+    fault && data.state[row] !== PASSED ? el('span', { class: 'chip soft' }, `fault: ${fault}`) : null,
+    data.flags(row).map(flag => el('span', { class: 'chip flag' }, el('span', { 'aria-hidden': 'true' }, '⚑ '), flag)));
+}
+
+class SamplePanel {
+  constructor(data, go) {
+    this.data = data;
+    this.go = go;
+    this.element = el('section', { class: 'panel detail', tabindex: -1, 'aria-label': 'The response that was chosen' });
+  }
+
+  show(row, place) {
+    if (row === this.row && place.total === this.total && place.at === this.at) return;
+    Object.assign(this, { row, total: place.total, at: place.at });
+    if (row === null) {
+      replace(this.element, el('p', { class: 'blank muted' }, 'No response is chosen.'));
+      return;
+    }
+    const data = this.data, [name, version, fingerprint] = data.tables.verifier[data.rows.verifier[row]];
+    const reference = data.reference(row);
+    replace(this.element,
+      el('div', { class: 'bar-top' },
+        button('← List', () => this.go({ open: false }), { class: 'back' }),
+        el('h2', {}, data.rows.id[row]),
+        el('div', { class: 'steps' },
+          el('span', { class: 'muted' }, place.at >= 0 ? `${number(place.at + 1)} of ${number(place.total)}` : 'not in the list'),
+          button('↑', () => place.walk(-1), { 'aria-label': 'Previous response', title: 'Previous (k)' }),
+          button('↓', () => place.walk(1), { 'aria-label': 'Next response', title: 'Next (j)' }))),
+      verdictLine(data, row),
+      el('p', { class: 'from muted' }, data.source(row), name ? ` · judged by ${name} ${version}` : null, fingerprint ? el('code', {}, ` ${fingerprint}`) : null),
+      this.siblings(row),
+      el('div', { class: 'pair' },
+        el('div', {}, el('h3', {}, 'Extracted'), el('pre', { class: 'text' }, data.rows.extracted[row] ?? el('span', { class: 'muted' }, 'nothing'))),
+        el('div', {}, el('h3', {}, 'Reference'), el('pre', { class: 'text' }, reference ? excerptNodes(reference) : el('span', { class: 'muted' }, 'none')))),
+      el('h3', {}, 'Prompt'), promptBlock(data.prompt(row)),
+      el('div', { class: 'heading' }, el('h3', {}, 'Response'), this.jump(row)), responseBlock(data.rows.response[row]),
+      data.rows.details[row].length ? [el('h3', {}, 'What the verdict says'),
+        el('dl', { class: 'details' }, data.rows.details[row].map(([key, value]) => [el('dt', {}, key), el('dd', {}, value)]))] : null);
+    this.element.scrollTop = 0;
+  }
+
+  // To the judged answer, which in a long response is far down.
+  jump(row) {
+    if (!this.data.rows.response[row].some(([, pieces]) => pieces.some(Array.isArray))) return null;
+    return button('go to the answer', () => this.element.querySelector('mark').scrollIntoView({ block: 'center' }), { class: 'link' });
+  }
+
+  siblings(row) {
+    const data = this.data, group = data.rows.group[row];
+    if (group < 0) return null;
+    const { members, passed, judged } = data.groups[group];
+    if (members.length < 2) return null;
+    const near = Math.max(0, Math.min(members.indexOf(row) - 12, members.length - 24));
+    return el('nav', { class: 'siblings', 'aria-label': 'Siblings' },
+      el('span', { class: 'muted' }, `Group ${data.groupName(group)} · ${judged ? `${passed} of ${judged} passed` : plural(members.length, 'response')}`),
+      el('span', { class: 'dots' }, members.slice(near, near + 24).map((one, at) => {
+        const { key, glyph, label } = STATES[data.state[one]];
+        return button(glyph, () => this.go({ row: one }), { class: `dot ${key}`, 'aria-current': one === row && 'true', 'aria-label': `Sibling ${near + at + 1}: ${label}, score ${scoreText(data.rows.score[one])}`, title: `${data.rows.id[one]}: ${label}, ${scoreText(data.rows.score[one])}` });
+      })),
+      button('Side by side', () => this.go({ view: 'groups', group, open: true }, true), { class: 'link' }));
+  }
+}

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rewarden_server.report.page import make_report
+from rewarden_server.report.rows import ReportOptions
+
+JUDGE = {"name": "math", "version": "1", "fingerprint": "f" * 8}
+
+
+def scored(score: float | None = 1.0, status: str = "scored", **more: Any) -> dict[str, Any]:
+    """A verdict, in its JSON form."""
+    passed = None if score is None else score == 1.0
+    reason = None if score == 1.0 else "wrong"
+    fault = None if score == 1.0 else "policy"
+    known = {"status": status, "score": score, "passed": passed, "reason": reason, "fault": fault, "verifier": JUDGE}
+    return {**known, **more}
+
+
+def row(response: Any = "So \\boxed{4}", score: float | None = 1.0, **more: Any) -> dict[str, Any]:
+    """A row as `rescore` leaves it."""
+    verdict = more.pop("verdict", None) or scored(score, extracted="4", evidence={"rule": "boxed"})
+    return {"prompt": "2+2?", "response": response, "reference": "4", **more, "score": score, "verdict": verdict}
+
+
+class Desk:
+    """A folder with scored rows, and reports of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.input = folder / "scored.jsonl"
+        self.output = folder / "report.html"
+
+    def options(self, rows: Iterable[Mapping[str, Any]], /, **options: Any) -> ReportOptions:
+        self.input.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+        return ReportOptions(**{"input": self.input, "output": self.output, **options})
+
+    def report(self, rows: Iterable[Mapping[str, Any]], /, **options: Any) -> str:
+        make_report(self.options(rows, **options))
+        return self.output.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
