@@ -5,7 +5,23 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("math_pairs", "bounded", "growth", "transport", "large", "sandbox")
+NAMES = (
+    "math_pairs",
+    "text",
+    "number",
+    "structures",
+    "instructions",
+    "boxes",
+    "similarity",
+    "molecules",
+    "puzzles",
+    "report_page",
+    "bounded",
+    "growth",
+    "transport",
+    "large",
+    "sandbox",
+)
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ from rewarden_sandboxes.settings import HostSettings
 
 LAUNCHERS = ("docker", "bwrap")
 
-SANDBOXED = {"code", "code_all", "code_fraction", "code_format"}
+SANDBOXED = {"code", "code_all", "code_fraction", "code_format", "puzzle"}
 """Verifiers and recipes whose cases run programs."""
 
 

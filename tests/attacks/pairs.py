@@ -9,7 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """An attack that must end at the bottom of the range, and a twin, same in all but the response, that scores."""
+    """An attack that must end at the bottom of the range, and a twin, same in all but the response, that scores.
+
+    least: what the twin earns at least, where no honest response earns full marks (graded likeness); else it passes.
+    """
 
     title: str
     use: str
@@ -18,6 +21,7 @@ class Pair:
     reference: Any = None
     params: Mapping[str, Any] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
+    least: float | None = None
 
     def __str__(self) -> str:
         return f"{self.use}: {self.title}"

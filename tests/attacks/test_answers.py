@@ -7,8 +7,10 @@ What the policy writes is scored, at the bottom if need be (promise 2); only wha
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +19,25 @@ from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_verifiers.registry import Registry
-from tests.attacks.pairs import PAIRS, Pair, boxed
+from tests.attacks import pairs
+from tests.attacks.pairs import Pair, boxed
+from tests.programs import no_sandbox
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
+
+FOLDER = Path(__file__).parent
+TABLES = [importlib.import_module(f"tests.attacks.{path.stem}") for path in sorted(FOLDER.glob("pairs_*.py"))]
+INTEGRALS = {"simple_integration", "intermediate_integration"}
+
+
+def runs(pair: Pair) -> bool:
+    """Whether programs are run for it."""
+    return isinstance(pair.reference, dict) and pair.reference.get("dataset") in INTEGRALS
+
+
+PAIRS: list[Pair] = [
+    pair for table in (pairs, *TABLES) for pair in table.PAIRS if no_sandbox() is None or not runs(pair)
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +192,11 @@ def test_the_attack_earns_nothing(verdicts: list[Verdict], place: int, pair: Pai
 @pytest.mark.parametrize(("place", "pair"), list(enumerate(PAIRS)), ids=[str(pair) for pair in PAIRS])
 def test_its_honest_twin_scores(verdicts: list[Verdict], place: int, pair: Pair) -> None:
     verdict = verdicts[2 * place + 1]
+    if pair.least is not None:
+        assert verdict.status == "scored"
+        assert verdict.score is not None
+        assert verdict.score >= pair.least, told(verdict)
+        return
     assert (verdict.status, verdict.score, verdict.passed) == ("scored", verdict.range[1], True), told(verdict)
 
 

@@ -13,13 +13,14 @@ from rewarden_server.scorecard.cards import load_rows, score
 from rewarden_server.scorecard.kinds import kind_of
 from rewarden_server.scorecard.render import misses, page, plain
 from rewarden_verifiers.group.statistics import wilson
+from rewarden_verifiers.registry import BUILT_IN
 from tests.programs import SANDBOXED, no_sandbox
 from tests.scorecard import manifest
 
 PAGE = Path(__file__).parents[2] / "docs/scorecard.md"
 FILES = sorted(manifest.FOLDER.glob("*.jsonl"))
 
-LEAST = {"math": 150, "choice": 60, "format": 60, "group_stats": 60, "consensus": 60, "code": 60}
+LEAST = {name: 60 for name in BUILT_IN if name not in ("output", "puzzle_rules")} | {"math": 150}
 """Rows that a labelled set has at least."""
 
 

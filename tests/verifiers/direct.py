@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rewarden.errors import SampleError
+from rewarden.errors import SampleError, SandboxError
 from rewarden.types import BadSample, Outcome, Sample, Use
 from rewarden.wire.json import outcome_to_json
 from rewarden_server.engine import failures
@@ -14,6 +14,7 @@ from rewarden_server.engine.plan import Planner
 from rewarden_server.engine.scope import run_inline
 from rewarden_server.engine.work import BoundUse
 from rewarden_verifiers.contract import AsyncEquivalence, Member, call_orchestrator
+from rewarden_verifiers.programs import Sandbox
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.view import apply_view
 
@@ -41,6 +42,10 @@ class DirectContext:
         if not self._planner.bind(use).spec.group:
             return [await self.verify(use, sample=member.sample) for member in members]
         return await group_outcomes(self._planner, use, [member.sample for member in members])
+
+    @property
+    def sandbox(self) -> Sandbox:
+        raise SandboxError("there is no sandbox here: cases that run programs go over the transports")
 
     def equivalence(self, use: Use) -> AsyncEquivalence | None:
         bound = self._planner.bind(use)
@@ -71,7 +76,10 @@ async def outcome_of(planner: Planner, use: Use, sample: Sample, context: Direct
         if bound.spec.orchestrates:
             given = {"sample": sample, "ctx": context}
             reads = tuple(name for name in bound.spec.reads if name not in given)
-            arguments = planner.collect(bound, reads, sample, None).arguments
+            plan = planner.collect(bound, reads, sample, None)
+            if plan.viewless is not None:
+                return failures.viewless(plan.viewless, bound.spec)
+            arguments = dict(plan.arguments)
             arguments |= {name: given[name] for name in bound.spec.reads if name in given}
             found: Outcome = await call_orchestrator(bound.spec, arguments)
             return found

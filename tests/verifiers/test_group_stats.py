@@ -18,20 +18,20 @@ from tests.verifiers.direct import group_outcomes
 
 
 @verifier(version="1", graded=True, score_range=(-1.0, 3.0))
-def number(response: str) -> Outcome:
+def plain_number(response: str) -> Outcome:
     """The response is the score, from -1 to 3; it has no notion of passing."""
     return scored(float(response), range=(-1.0, 3.0))
 
 
 REGISTRY = Registry()
-spec = spec_of(number)
+spec = spec_of(plain_number)
 assert spec is not None
 REGISTRY.add(spec)
 PLANNER = Planner(REGISTRY)
 
 
 async def judged(responses: Sequence[str], **params: Any) -> Sequence[Outcome]:
-    use = Use(name="group_stats", params={"use": "number", **params})
+    use = Use(name="group_stats", params={"use": "plain_number", **params})
     return await group_outcomes(PLANNER, use, [Sample(response=text, group="g") for text in responses])
 
 
@@ -84,7 +84,7 @@ async def test_equal_scores_have_nothing_to_standardise() -> None:
 @pytest.mark.parametrize("params", [{"ks": [0]}, {"ddof": 2}, {"score": "median"}, {"exclude_std_at_most": -1}])
 def test_wrong_parameters_are_told(params: dict[str, Any]) -> None:
     with pytest.raises(InvalidParams):
-        PLANNER.bind(Use(name="group_stats", params={"use": "number", **params}))
+        PLANNER.bind(Use(name="group_stats", params={"use": "plain_number", **params}))
 
 
 def test_the_use_must_be_given() -> None:

@@ -21,13 +21,32 @@ from rewarden.types import Use
 from rewarden_verifiers.contract import VerifierSpec, spec_of
 
 BUILT_IN: Mapping[str, str] = {
+    "answer": "rewarden_verifiers.answer.answer:answer",
     "math": "rewarden_verifiers.answer.math.verifier:math",
     "choice": "rewarden_verifiers.answer.choice:choice",
+    "number": "rewarden_verifiers.answer.number.verifier:number",
+    "label": "rewarden_verifiers.answer.label.verifier:label",
+    "text": "rewarden_verifiers.answer.text.verifier:text",
+    "time": "rewarden_verifiers.answer.time.verifier:time",
     "format": "rewarden_verifiers.structure.format:format",
-    "group_stats": "rewarden_verifiers.group.group_stats:group_stats",
-    "consensus": "rewarden_verifiers.group.consensus:consensus",
+    "json": "rewarden_verifiers.structure.json.verifier:json",
+    "length": "rewarden_verifiers.structure.length:length",
+    "repetition": "rewarden_verifiers.structure.repetition:repetition",
+    "language": "rewarden_verifiers.structure.language:language",
+    "instructions": "rewarden_verifiers.structure.instructions.verifier:instructions",
     "code": "rewarden_verifiers.execution.code:code",
     "output": "rewarden_verifiers.execution.output:output",
+    "box": "rewarden_verifiers.vision.box:box",
+    "point": "rewarden_verifiers.vision.point:point",
+    "temporal": "rewarden_verifiers.vision.temporal:temporal",
+    "tool_calls": "rewarden_verifiers.tools.tool_calls.verifier:tool_calls",
+    "similarity": "rewarden_verifiers.generation.similarity:similarity",
+    "retrieval": "rewarden_verifiers.retrieval.retrieval:retrieval",
+    "puzzle": "rewarden_verifiers.puzzles.puzzle:puzzle",
+    "puzzle_rules": "rewarden_verifiers.puzzles.rules:puzzle_rules",
+    "molecule": "rewarden_verifiers.science.molecule:molecule",
+    "group_stats": "rewarden_verifiers.group.group_stats:group_stats",
+    "consensus": "rewarden_verifiers.group.consensus:consensus",
 }
 
 VERIFIER_GROUP = "rewarden.verifiers"

@@ -1,0 +1,129 @@
+"""`answer`: who judges, and by what that is decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rewarden.errors import InvalidParams
+from rewarden.types import Outcome, Sample, Use
+from rewarden_server.engine.plan import Planner
+from rewarden_verifiers.answer.branches import branch_named, branch_of
+from rewarden_verifiers.registry import Registry
+from tests.verifiers.direct import outcome_of
+
+PLANNER = Planner(Registry())
+
+
+async def judged(response: str, reference: Any, params: dict[str, Any] | None = None, **fields: Any) -> Outcome:
+    sample = Sample(response=response, reference=reference, **fields)
+    return await outcome_of(PLANNER, Use(name="answer", params=params or {}), sample)
+
+
+@pytest.mark.parametrize(
+    ("reference", "branch"),
+    [
+        ("A", "choice"),
+        ("(B)", "choice"),
+        ("12", "math"),
+        ("-3.5", "math"),
+        ("1,234", "math"),
+        ("12%", "math"),
+        ("$5", "math"),
+        ("10:30", "math"),
+        (r"\frac12", "math"),
+        ("x+1", "math"),
+        ("2x", "math"),
+        ("x", "math"),
+        ("n(n+1)/2", "math"),
+        ("(1, 2)", "math"),
+        ("[0,1)", "math"),
+        ("Paris", "text"),
+        ("New York", "text"),
+        ("A cat", "text"),
+        ("a b", "text"),
+        ("C++", "text"),
+        ("3 apples", "text"),
+        ("yes", "text"),
+        ("", "text"),
+        ("2024-05-06", "time"),
+        ("2024-05-06T10:00Z", "time"),
+        ("5 March 2024", "time"),
+        ("May 2020", "time"),
+        ("P3D", "time"),
+        ("True", "label"),
+        ("disproved", "label"),
+        (True, "label"),
+        (3, "number"),
+        (3.5, "number"),
+        ([1, 2, 3, 4], "number"),
+        ({"low": 1, "high": 2}, "number"),
+        ({"a": 0.5, "b": 0.5}, "number"),
+        (["Paris", "Lutetia"], "text"),
+        (["1", "2"], "math"),
+        (["1", "Paris"], "text"),
+        ([], "text"),
+        ({"bbox": [1, 2, 3, 4]}, "box"),
+        ([{"bbox_2d": [1, 2, 3, 4], "label": "cat"}], "box"),
+        ({"answer": "B", "options": ["x", "y"]}, "choice"),
+        ({"answer": "Paris"}, "text"),
+    ],
+)
+def test_the_branch_of_a_reference_is_told_by_its_form(reference: Any, branch: str) -> None:
+    assert branch_of(reference) == branch
+
+
+@pytest.mark.parametrize(
+    ("name", "branch"),
+    [("math", "math"), ("MCQ", "choice"), ("multiple-choice", "choice"), ("Free form", "text"), ("riddle", None)],
+)
+def test_names_that_data_sets_use(name: str, branch: str | None) -> None:
+    assert branch_named(name) == branch
+
+
+async def test_what_is_said_nearest_to_the_answer_decides() -> None:
+    params = {"type": "text", "types": {"gsm*": "math"}}
+    typed = {"type": "number", "value": 12}
+    everything = {"metadata": {"answer_type": "mcq"}, "data_source": "gsm8k"}
+    assert (await judged(r"\boxed{12}", typed, params, **everything)).evidence["by"] == "reference"
+    assert (await judged("B", "B", params, **everything)).evidence["by"] == "metadata"
+    assert (await judged(r"\boxed{12}", "12", params, data_source="gsm8k")).evidence["by"] == "data_source"
+    assert (await judged(r"\boxed{12}", "12", params, data_source="nq")).evidence["by"] == "params"
+    assert (await judged(r"\boxed{12}", "12")).evidence["by"] == "form"
+
+
+async def test_all_branches_see_what_the_router_sees() -> None:
+    thought = r"<think>\boxed{12}</think> \boxed{13}"
+    assert (await judged(thought, "12")).score == 0.0
+    assert (await judged(thought, "12", {"view": "thinking"})).score == 1.0
+
+
+async def test_the_outcome_is_the_branchs_own() -> None:
+    use = Use(name="math", params={"view": {"part": "full"}})
+    sample = Sample(response=r"\boxed{12} or \boxed{13}", reference="12")
+    alone = await outcome_of(PLANNER, use, sample)
+    routed = await judged(sample.response, "12")  # type: ignore[arg-type]
+    assert (routed.reason, routed.flags, routed.extracted) == (alone.reason, alone.flags, alone.extracted)
+
+
+async def test_a_fallback_that_cannot_tell_leaves_the_verdict_as_it_was() -> None:
+    params = {"fallback": {"name": "math"}, "fallback_on": "wrong", "type": "text"}
+    outcome = await judged("<answer>Lyon</answer>", "Paris", params)
+    assert (outcome.status, outcome.score) == ("scored", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"type": "riddle"}, "no kind of answer 'riddle'"),
+        ({"types": {"*": "riddle"}}, "no kind of answer 'riddle'"),
+        ({"params": {"riddle": {}}}, "no branch 'riddle'"),
+        ({"params": {"math": {"view": "full"}}}, "params.math.view"),
+        ({"params": {"math": {"extractoin": "lax"}}}, "extractoin"),
+        ({"fallback": {"nmae": "math"}}, "params.fallback"),
+    ],
+)
+def test_mistakes_are_named(params: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParams, match=message):
+        PLANNER.bind(Use(name="answer", params=params))

@@ -1,0 +1,112 @@
+"""`answer`: the router over the verifiers of answers, for data that mixes their kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from rewarden.errors import InvalidReference, InvalidSample
+from rewarden.types import Outcome, Sample, Use
+from rewarden_verifiers.answer.branches import BRANCHES, Branch, branch_named, branch_of
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.uses import UseLike, parse_use
+
+_TYPED = {"type", "value"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerParams:
+    """Options of `answer`.
+
+    type: the kind of every answer; `auto`: as each reference says or looks.
+    types: kinds by data source: patterns as for files (`*`, `?`, `[a-z]`) to kinds, the first that matches.
+    type_key: the key of a sample's `metadata` that holds its kind.
+    params: the parameters of the branches: `{"math": {"extraction": "lax"}, "number": {"rel_tol": 0.01}}`.
+    fallback: who is asked in place of a branch, such as a judge.
+    fallback_on: when: `undecided` (the rule cannot tell), or `wrong` (also when the rule says that it is wrong, for
+        rules that know too few spellings; whatever the fallback lets pass is then paid).
+    """
+
+    type: str = "auto"
+    types: Mapping[str, str] = field(default_factory=dict)
+    type_key: str = "answer_type"
+    params: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    fallback: UseLike | None = None
+    fallback_on: Literal["undecided", "wrong"] = "undecided"
+
+    def __post_init__(self) -> None:
+        for name in (self.type, *self.types.values()):
+            if name != "auto" and branch_named(name) is None:
+                raise ValueError(f"type: there is no kind of answer {name!r}; there are auto, {', '.join(BRANCHES)}")
+        for name, given in self.params.items():
+            if name not in BRANCHES:
+                raise ValueError(f"params: there is no branch {name!r}; there are {', '.join(BRANCHES)}")
+            if "view" in given:
+                raise ValueError(f"params.{name}.view: give the view to `answer` itself; its branches see what it sees")
+
+
+def _children(params: AnswerParams) -> list[Use]:
+    """Those that can be asked: all branches, unless the parameters themselves leave but some."""
+    named = {branch_named(name) for name in (params.type, *params.types.values())}
+    open_ended = params.type == "auto"
+    uses = [_use(name, params) for name in BRANCHES if open_ended or name in named]
+    return uses if params.fallback is None else [*uses, parse_use(params.fallback, "params.fallback")]
+
+
+def _use(name: str, params: AnswerParams) -> Use:
+    return Use(name=name, params={**params.params.get(name, {}), "view": {"part": "full"}})
+
+
+@verifier(version="1", graded=True, children=_children)
+async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Context) -> Outcome:
+    """The answer is right, by the verifier that its kind asks for: math, choice, number, label, text, time or box.
+
+    Who judges is decided by the first of: the reference's own type (`{"type": "number", "value": 3.5}`), the sample's
+    metadata (`answer_type`), the data source (`types`), the parameter `type`, and last the form of the reference: a
+    number, vector or range is a `number`; true or false a `label`; one letter, or an object with options, a `choice`;
+    a date or duration a `time`; digits and formulas are `math`; all else is `text`. The evidence says which branch
+    decided and by what (`branch`, `by`), and the outcome is that verifier's own, with its reasons and flags. Names that
+    datasets use for kinds (`mcq`, `numeric`, `boolean`, `bbox`, `free_form` …) are understood.
+
+    The response never decides who judges it: a policy could otherwise choose the verifier that is easiest to please.
+    A type that nobody knows is an error of the reference's fault, and no guess.
+    """
+    branch, reference, by = _route(sample, params)
+    outcome = await ctx.verify(_use(branch, params), response=response, reference=reference, reference_key=None)
+    asked = outcome.status == "undecided" or (
+        params.fallback_on == "wrong" and outcome.status == "scored" and outcome.passed is False
+    )
+    if params.fallback is not None and asked:
+        use = parse_use(params.fallback, "params.fallback")
+        second = await ctx.verify(use, response=response, reference=reference, reference_key=None)
+        if second.status == "scored" or outcome.status != "scored":
+            evidence = {**second.evidence, "branch": use.name or "recipe", "by": "fallback", "before": outcome.reason}
+            return replace(second, evidence=evidence)
+    return replace(outcome, evidence={**outcome.evidence, "branch": branch, "by": by})
+
+
+def _route(sample: Sample, params: AnswerParams) -> tuple[Branch, Any, str]:
+    """The branch, the reference without its type, and what decided."""
+    reference = sample.reference
+    if reference is None:
+        raise InvalidReference("verifier 'answer' needs a reference", path="reference")
+    if isinstance(reference, Mapping) and set(reference) == _TYPED:
+        return _known(reference["type"], "reference.type"), reference["value"], "reference"
+    if sample.metadata is not None and params.type_key in sample.metadata:
+        return _known(sample.metadata[params.type_key], f"metadata.{params.type_key}"), reference, "metadata"
+    source = sample.data_source or ""
+    for pattern, name in params.types.items():
+        if fnmatchcase(source, pattern) and (branch := branch_named(name)) is not None:
+            return branch, reference, "data_source"
+    branch = branch_named(params.type)
+    return (branch, reference, "params") if branch is not None else (branch_of(reference), reference, "form")
+
+
+def _known(name: Any, path: str) -> Branch:
+    branch = branch_named(name) if isinstance(name, str) else None
+    if branch is not None:
+        return branch
+    message = f"{path}: there is no kind of answer {name!r}; there are {', '.join(BRANCHES)}"
+    raise (InvalidReference if path.startswith("reference") else InvalidSample)(message, path=path)

@@ -1,0 +1,91 @@
+"""Which verifier an expected answer asks for: its stated type, or what it looks like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+Branch = Literal["math", "choice", "number", "label", "text", "time", "box"]
+BRANCHES: tuple[str, ...] = get_args(Branch)
+
+_ALIASES: Mapping[str, Branch] = {
+    **{name: name for name in get_args(Branch)},
+    **dict.fromkeys(("latex", "expression", "formula", "symbolic"), "math"),
+    **dict.fromkeys(("mcq", "multiple_choice", "option", "letter"), "choice"),
+    **dict.fromkeys(("numeric", "numerical", "float", "integer", "int", "count", "quantity", "distribution"), "number"),
+    **dict.fromkeys(("boolean", "bool", "class", "classification", "multi_label"), "label"),
+    **dict.fromkeys(("string", "free_form", "freeform", "open", "short_answer", "qa"), "text"),
+    **dict.fromkeys(("date", "datetime", "duration", "timestamp"), "time"),
+    **dict.fromkeys(("bbox", "boxes", "grounding", "detection"), "box"),
+}
+_BOX_KEYS = {"box", "bbox", "bbox_2d", "boxes"}
+_NUMBER_KEYS = {"low", "high"}
+
+_LETTER = re.compile(r"\(?([A-J])\)?\.?")
+_DATE = re.compile(
+    r"\d{4}-\d{2}(?:-\d{2})?(?:[T ]\d{2}:\d{2}.{0,20})?"
+    r"|P(?=[\dT])[\dYMWDTHS.]{1,40}"
+    r"|(?:\d{1,2}(?:st|nd|rd|th)? )?(?:January|February|March|April|May|June|July|August|September|October|November|"
+    r"December)(?: \d{1,2}(?:st|nd|rd|th)?)?,? \d{4}"
+)
+_TRUTH = frozenset(("true", "false", "proved", "disproved"))
+_TEX = re.compile(r"\\[A-Za-z(\[{]|[$^_]|\d\s{0,2}[-+*/=<>]\s{0,2}[\d(A-Za-z]")
+_FORMULA = re.compile(r"[-+\u2212±]?[\s\d.,:;()\[\]{}+*/=<>^|!%°π∞√−–-]{1,400}")
+# "x", "2x + 1", "n(n+1)": letters that stand alone among signs and digits; but not "C++", nor "a b".
+_LONE_LETTERS = re.compile(r"(?:[\d\s.,()+*/=<>^−–-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z]))+")
+_OPERATED = re.compile(r"\d|^[A-Za-z]$|[A-Za-z)]\s?[-+*/=<>^]\s?[A-Za-z(]")
+
+
+def branch_named(name: str) -> Branch | None:
+    """The branch that a type's name means, in any of the names that datasets use; None for an unknown one."""
+    return _ALIASES.get(name.strip().lower().replace("-", "_").replace(" ", "_"))
+
+
+def branch_of(reference: Any) -> Branch:
+    """The branch for a reference that says no type, by its form alone; `text` where nothing else fits.
+
+    Numbers, vectors and ranges are `number`, truth values `label`, one letter or a thing with options `choice`, dates
+    and durations `time`, digits and formulas `math`. A bare list of four numbers is a vector: a box must be named, or
+    stand under a key such as `bbox`.
+    """
+    if isinstance(reference, bool):
+        return "label"
+    if isinstance(reference, (int, float)):
+        return "number"
+    if isinstance(reference, str):
+        return _of_text(reference.strip())
+    if isinstance(reference, Mapping):
+        if "options" in reference:
+            return "choice"
+        if _BOX_KEYS & set(reference):
+            return "box"
+        if _NUMBER_KEYS & set(reference) or (reference and all(_is_number(value) for value in reference.values())):
+            return "number"
+        return "text"
+    if isinstance(reference, Sequence) and reference:
+        if all(_is_number(item) for item in reference):
+            return "number"
+        kinds = {branch_of(item) for item in reference if isinstance(item, (str, Mapping))}
+        return kinds.pop() if len(kinds) == 1 else "text"
+    return "text"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _of_text(text: str) -> Branch:
+    if _LETTER.fullmatch(text):
+        return "choice"
+    if text.lower() in _TRUTH:
+        return "label"
+    if _DATE.fullmatch(text):
+        return "time"
+    if len(text) <= 400 and (
+        _TEX.search(text)
+        or (_FORMULA.fullmatch(text) and any(letter.isdigit() for letter in text))
+        or (_LONE_LETTERS.fullmatch(text) and _OPERATED.search(text))
+    ):
+        return "math" if text else "text"
+    return "text"

@@ -1,0 +1,1 @@
+"""`label`: classes, sets of them, places in a hierarchy and verdicts."""

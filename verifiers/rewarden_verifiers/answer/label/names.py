@@ -1,0 +1,267 @@
+"""Names of labels, and reading them in an answer.
+
+Reading is cautious: a label counts where it is the whole answer, an entry of a list, or where a remark follows that
+names no other label. What stands between labels decides whether they are a list ("a, b and c") or a hedge ("a or b").
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden_verifiers.answer.text.normalise import Normaliser
+
+MAX_LABELS = 10_000
+MAX_ENTRIES = 1000
+"""Entries of an answer that are read."""
+_MAX_ENTRY = 500
+_MAX_MENTION = 300
+_JOINED = 4
+"""Entries that may be one label whose name holds commas."""
+
+_NORMAL = Normaliser(articles=(), punctuation=False)
+_LEFT = " \t\r\n\"'`*_()[]{}$:\uff1a"
+_RIGHT = _LEFT + ".;,!?\u3002\uff0c\uff1b"
+# "not_entailed" and "not-entailed" are "not entailed"; the sign of "-1" is none of that.
+_TIE = re.compile(r"(?<=[^\W\d_])[-_](?=[^\W\d_])")
+_WORD = re.compile(r"\w+|[^\w\s]")
+_MAX_TEXT = 5000
+"""Characters of an answer in which one label is looked for; with more to say it is none."""
+_ENTRY = re.compile(r"[,;\n|\u3001\uff0c\uff1b]")
+_AND = re.compile(r"\s(?:and|&|und|et|y)\s|\s?[和及]\s?", re.IGNORECASE)
+_OR = re.compile(r"\s(?:or|and/or)\s|\s?或\s?", re.IGNORECASE)
+_OR_FIRST = re.compile(r"\s{0,8}or\s", re.IGNORECASE)
+_JOINT_FIRST = re.compile(r"(?:and|or)\s", re.IGNORECASE)
+_BULLET = re.compile(r"\s{0,8}(?:[-*+\u2022]\s{1,8}|\(?\d{1,4}[.):]\s{1,8}|[a-z]\)\s{1,8})")
+_NUMBERED = re.compile(r"(?<!\S)\(?\d{1,4}[.):]\s{1,8}")
+_PREFIX = re.compile(
+    r"(?:(?:the|this|that|it|its|my|our|is|are|was|would|should|be|as|a|an|most likely|"
+    r"(?:(?:final|correct|right|best|predicted|true)\s)?"
+    r"(?:answers?|labels?|class(?:es)?|categor(?:y|ies)|tags?|topics?|verdict|judge?ment|decision|prediction)|"
+    r"sentiment|emotion|intent|type|statement|claim|theorem|text|image|classified|belongs to|code)[\s:]{1,4}){1,12}",
+    re.IGNORECASE,
+)
+_REMARK = re.compile(
+    r"[,.:](?!\d)|[;\n(\u2013\u2014\u3002\uff0c]|\s-\s|\s(?:because|since|as|for|given|due)\s", re.IGNORECASE
+)
+_CONTRAST = re.compile(
+    r"\W{0,3}(?:(?:and )?not|rather than|instead of|unlike|as opposed to|because|since|as|given|due)\b", re.IGNORECASE
+)
+_DOUBT = re.compile(
+    r"\b(?:not|never|neither|nor|no|if|whether|unless|unlikely|cannot|could|might|may|maybe|perhaps|either)\b|n['\u2019]t\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What an answer names: labels in order (None: an entry that is no label), entries that are none, and whether
+    labels are offered as alternatives or contradict each other.
+    """
+
+    entries: tuple[str | None, ...] = ()
+    unknown: tuple[str, ...] = ()
+    either: bool = False
+    contradictory: bool = False
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels named, each once."""
+        return tuple(dict.fromkeys(entry for entry in self.entries if entry is not None))
+
+
+class Names:
+    """The names of a label set, or any text where there is none (`closed` is false).
+
+    spelled: for each label its spellings. exact: the spelling is the name, letter by letter. separator: what stands
+    between the parts of a path; blanks beside it say nothing. Raises ValueError for a
+    spelling that two labels share.
+    """
+
+    def __init__(self, spelled: Mapping[str, Sequence[str]], exact: bool, separator: str | None = None) -> None:
+        self._separator = separator
+        self.closed = bool(spelled)
+        self.exact = exact
+        self.names = tuple(spelled)
+        self._places: dict[str, str] = {}
+        for name, spellings in spelled.items():
+            for spelling in spellings:
+                form = self.normal(spelling)
+                if not form:
+                    raise ValueError(f"labels: a spelling of {name!r} is blank")
+                if self._places.setdefault(form, name) != name:
+                    raise ValueError(f"labels: {spelling!r} is {self._places[form]!r} and {name!r}")
+        self._words = {tuple(_WORD.findall(form)): name for form, name in self._places.items()}
+        self._longest = max((form.count(",") for form in self._places), default=0) + 1
+
+    def normal(self, text: str) -> str:
+        """The form in which spellings are compared."""
+        if self.exact:
+            return text.strip()
+        form = _NORMAL(text)
+        if self._separator is not None and self._separator in form:
+            form = self._separator.join(part.strip() for part in form.split(self._separator))
+        return _TIE.sub(" ", form.lstrip(_LEFT).rstrip(_RIGHT) or form)
+
+    def find(self, text: str) -> str | None:
+        """The label whose spelling this text is; any text's own form where there is no set."""
+        form = self.normal(text)
+        return self._places.get(form) if self.closed else form or None
+
+    def read(self, text: str, *, several: bool, mention: bool = False) -> Read:
+        """The labels that an answer names. Linear; never raises."""
+        if self.exact and not several:
+            found = self.find(text)
+            return Read((found,)) if found is not None else Read((None,), (text[:_MAX_ENTRY],))
+        whole = self._one(text)
+        if whole is not None and (self.closed or not several):
+            return whole
+        if not several:
+            return self._remarked(text, mention)
+        return self._list(text)
+
+    def _one(self, text: str) -> Read | None:
+        """A text that is one label: by its name, after "the label is", or with its code."""
+        if len(text) > _MAX_ENTRY:
+            return None
+        found = self.find(text)
+        if found is not None and (self.closed or _OR.search(text) is None):
+            return Read((found,))
+        if self.exact or not self.closed:
+            return None
+        bare = self._unprefixed(text)
+        found = self.find(bare)
+        return Read((found,)) if found is not None else self._paired(bare)
+
+    def _unprefixed(self, text: str) -> str:
+        """A text without "the label is"; as it is where one of these words is itself a label ("true false")."""
+        bare = text.lstrip(_LEFT)
+        prefix = _PREFIX.match(bare)
+        if prefix is None or any(word in self._places for word in _WORD.findall(prefix.group().lower())):
+            return bare
+        return bare[prefix.end() :]
+
+    def _paired(self, text: str) -> Read | None:
+        """A code with a name ("3: sports", "sports (3)"): both must say the same."""
+        for mark in ("(", ":", ". ", " - "):
+            first, _, second = text.partition(mark)
+            if second and not (mark == ":" and second[0].isdigit()):  # "1:1" is something else
+                one, other = self.find(first), self.find(second)
+                if one is not None and other is not None:
+                    return Read((one,)) if one == other else Read((one, other), contradictory=True)
+        return None
+
+    def _remarked(self, text: str, mention: bool) -> Read:
+        """One label before a remark, or mentioned in a sentence; several are a hedge."""
+        unknown = (text[:_MAX_ENTRY],)
+        if len(text) > _MAX_TEXT:
+            return Read((None,), unknown)
+        if not self.closed:
+            if _OR.search(text) is not None:
+                return Read(tuple(self.normal(part) for part in _OR.split(text)[:MAX_ENTRIES]), either=True)
+            return Read((None,), unknown)
+        head = text.lstrip(_LEFT)
+        cut = _REMARK.search(head[:_MAX_ENTRY])
+        if cut is not None:
+            found = self._one(head[: cut.start()])
+            if found is not None:
+                rest = head[cut.start() :]
+                if found.contradictory or _CONTRAST.match(rest):
+                    return found
+                others = [label for label in self._mentioned(rest) if label not in found.labels]
+                return Read((*found.entries, *others), either=True) if others else found
+        named = self._mentioned(text)
+        if len(named) > 1:
+            return Read(tuple(named), either=True)
+        if mention and named and len(text) <= _MAX_MENTION and not _DOUBT.search(text):
+            return Read(tuple(named))
+        return Read((None,), unknown)
+
+    def _mentioned(self, text: str) -> list[str]:
+        """The labels whose spellings stand in a text, on borders of words; the longest spelling at each place."""
+        words = _WORD.findall(_TIE.sub(" ", _NORMAL(text)))
+        found: dict[str, None] = {}
+        place = 0
+        while place < len(words):
+            for length in range(min(8, len(words) - place), 0, -1):
+                name = self._words.get(tuple(words[place : place + length]))
+                if name is not None:
+                    found[name] = None
+                    place += length - 1
+                    break
+            place += 1
+        return list(found)
+
+    def _list(self, text: str) -> Read:
+        """A list of labels: JSON, or entries between commas, semicolons, line ends, "and"."""
+        parsed = _json_list(text)
+        if parsed is not None:
+            entries = tuple(self.find(part) for part in parsed)
+            return Read(entries, tuple(part for part, label in zip(parsed, entries, strict=True) if label is None))
+        bare = text.strip() if self.exact else text.strip().strip("[]{}()")
+        if not self.exact and self._one(bare) is None:
+            bare = self._unprefixed(bare)
+        if _NUMBERED.match(bare):
+            bare = _NUMBERED.sub("\n", bare)
+        parts = [part for part in _ENTRY.split(bare, MAX_ENTRIES) if part.strip()]
+        made: list[Read] = []
+        place = 0
+        while place < len(parts):
+            for count in range(min(self._longest, _JOINED, len(parts) - place), 0, -1):
+                found = self._one(_unlisted(",".join(parts[place : place + count])))
+                if found is not None:
+                    made.append(found)
+                    break
+            else:
+                count = 1
+                made += self._joined(parts[place])
+            if _OR_FIRST.match(parts[place]) is not None:
+                made.append(Read(either=True))
+            place += count
+        return Read(
+            tuple(entry for read in made for entry in read.entries),
+            tuple(text for read in made for text in read.unknown),
+            any(read.either for read in made),
+            any(read.contradictory for read in made),
+        )
+
+    def _joined(self, entry: str) -> list[Read]:
+        """The labels of an entry that is none itself: "b and c", "b or c", "b/c"."""
+        entry = _unlisted(entry)
+        pieces = _OR.split(entry)
+        slashed = entry.split("/")
+        if self.closed and len(slashed) > 1 and all(self.find(piece) is not None for piece in slashed):
+            pieces = slashed
+        made = [Read(either=True)] if len(pieces) > 1 else []
+        for piece in pieces:
+            for name in _AND.split(piece):
+                if name.strip():
+                    made.append(self._one(name) or Read((None,), (name.strip()[:_MAX_ENTRY],)))
+        return made
+
+
+def _unlisted(entry: str) -> str:
+    entry = entry.strip()
+    bullet = _BULLET.match(entry)
+    entry = entry if bullet is None else entry[bullet.end() :]
+    joint = _JOINT_FIRST.match(entry)
+    return entry if joint is None else entry[joint.end() :]
+
+
+def _json_list(text: str) -> list[str] | None:
+    """The entries of an answer that is a JSON list of texts, numbers and truth values."""
+    text = text.strip()
+    if not text.startswith("[") or len(text) > 20_000:
+        return None
+    try:
+        made: Any = json.loads(text, parse_constant=str)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(made, list) or len(made) > MAX_ENTRIES:
+        return None
+    if not all(isinstance(item, (str, int, float)) for item in made):
+        return None
+    return [item if isinstance(item, str) else json.dumps(item) for item in made]

@@ -1,0 +1,234 @@
+"""The parameters of `label`, and what is worked out of them once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, Literal
+
+from rewarden_verifiers.extraction import Extracted, Rule, rules_of
+
+from .hierarchy import Hierarchy
+from .names import MAX_ENTRIES, MAX_LABELS, Names
+
+Mode = Literal["single", "multi", "vector"]
+Metric = Literal["exact", "depth", "precision", "recall", "f1", "fbeta", "jaccard"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """A label of the set: its name, other names, a numeric code, and how much it weighs.
+
+    definition: what it means, for people; it is not looked at.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    code: int | str | None = None
+    definition: str | None = None
+    weight: float = 1.0
+
+
+VERDICTS = (
+    Label(name="true", aliases=(
+        "yes", "correct", "right", "valid", "proved", "proven", "provable", "holds", "supported", "entailed",
+        "not false", "not incorrect", "not wrong", "not disproved", "是", "对", "正确",
+    )),
+    Label(name="false", aliases=(
+        "no", "incorrect", "wrong", "invalid", "disproved", "disproven", "disprovable", "refuted", "contradicted",
+        "not true", "not correct", "not right", "not valid", "not supported", "not entailed", "does not hold",
+        "unsupported", "否", "错", "错误", "不正确",
+    )),
+)  # fmt: skip
+"""The label set of verdicts. "Not proved" is none of them: what is not proved need not be false."""
+
+_SHORT_LINE = 200
+_LINES = 20_000
+"""Characters at the end of a response in which lines of labels are looked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelParams:
+    """Options of `label`.
+
+    labels: the label set: names, or objects with `name`, `aliases`, `code`, `definition` (not looked at) and `weight`;
+        `verdicts` for true and false in their many names (yes, proved, incorrect …). Without a set any text is a label;
+        a reference that is true or false then brings the verdicts along.
+    mode: `single`: one label; `multi`: a set; `vector`: a list of labels in order, one for each question.
+    metric: what is earned: `exact`: 1 for the same label or set (subset accuracy), else 0; `precision`, `recall`, `f1`,
+        `fbeta`, `jaccard` over the sets of labels; `depth`: the shared part of the path from the root. Without one it
+        is `exact`, `f1` for `multi`, and for labels in a hierarchy `f1`.
+    beta: for `fbeta`: how many times as much recall weighs as precision.
+    aggregate: for `vector`: the `mean` of its labels, or 1 where `all` are right.
+    match: `normalised`: case, markup, quotes and what goes before ("The label is …") say nothing, and a remark may
+        follow; `exact`: the answer is the name of a label as it is written, and nothing else; `mention`: also a
+        sentence that mentions one label and neither denies nor doubts.
+    extraction: where the answer stands: `lax` (box, answer tag, "####", phrase, and last a line that is nothing but
+        labels), `strict` (box or answer tag), `whole` (the response is the label), or an ordered list of rules, among
+        them `label_line`.
+    separator: labels are paths, and this stands between their parts ("/" for "animal/dog"); a label stands for all the
+        labels above it too, which then count like it.
+    parents: the same by a map from each label to the one above it.
+    weights: how much a label weighs where not 1: in `multi` in each count, in `single` a right label earns its weight
+        divided by the largest.
+    uncertain: labels that mean "I do not know"; as references they are labels like others.
+    uncertain_score: what an uncertain answer earns.
+    empty: names of the empty set, for `multi`.
+    most: for `multi`: labels that may be named; without it twice those of the reference for `recall`, which would
+        otherwise pay for naming them all, and any number for other metrics.
+    """
+
+    labels: Literal["verdicts"] | tuple[str | Label, ...] = ()
+    mode: Mode = "single"
+    metric: Metric | None = None
+    beta: float = 1.0
+    aggregate: Literal["mean", "all"] = "mean"
+    match: Literal["normalised", "exact", "mention"] = "normalised"
+    extraction: str | tuple[str | dict[str, str], ...] = "lax"
+    separator: str | None = None
+    parents: dict[str, str] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
+    uncertain: tuple[str, ...] = ()
+    uncertain_score: float = 0.0
+    empty: tuple[str, ...] = ("none", "no label", "no labels", "nothing", "[]", "{}")
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.uncertain_score <= 1.0:
+            raise ValueError("uncertain_score must lie between 0 and 1")
+        if not 0.0 < self.beta <= 1000.0:
+            raise ValueError("beta must be more than 0 and at most 1000")
+        if self.separator is not None and (not self.separator.strip() or self.parents):
+            raise ValueError("separator must not be blank, and goes without parents")
+        if self.metric == "depth" and ((self.separator is None and not self.parents) or self.mode == "multi"):
+            raise ValueError("the metric depth is for single labels in a hierarchy: give separator or parents")
+        if self.most is not None and (self.most < 1 or self.mode != "multi"):
+            raise ValueError("most must be at least 1, and goes with mode 'multi'")
+        self.reader  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
+
+    @property
+    def hierarchical(self) -> bool:
+        """Whether labels stand in a hierarchy."""
+        return self.separator is not None or bool(self.parents)
+
+    @cached_property
+    def reader(self) -> Reader:
+        """What is worked out once for all samples with these parameters."""
+        return Reader(self)
+
+
+class Reader:
+    """Parameters, worked out: rules of extraction, names of labels, the hierarchy and weights."""
+
+    def __init__(self, params: LabelParams) -> None:
+        self.params = params
+        self.rules = _rules(params.extraction)
+        labels = _listed(params)
+        if len(labels) == 1 or len(labels) > MAX_LABELS:
+            raise ValueError(f"labels must be none, or between 2 and {MAX_LABELS}")
+        exact = params.match == "exact"
+        self.names = _names(labels, exact, params.separator)
+        self.verdicts = self.names if labels else _names(list(VERDICTS), exact, None)
+        weights = {label.name: label.weight for label in labels if label.weight != 1.0} | params.weights
+        if any(not (math.isfinite(weight) and 0 < weight <= 1e9) for weight in weights.values()):
+            raise ValueError("weights must be more than 0, and at most 1e9")
+        self.uncertain = frozenset(self._named(params.uncertain, "uncertain"))
+        self.weights = dict(zip(self._named(tuple(weights), "weights"), weights.values(), strict=True))
+        sure = [name for name in self.names.names if name not in self.uncertain]
+        self.largest = max(map(self.weight, sure)) if sure else max((1.0, *self.weights.values()))
+        below = self._named(tuple(params.parents), "parents")
+        above = self._named(tuple(params.parents.values()), "parents")
+        self.hierarchy = Hierarchy(params.separator, dict(zip(below, above, strict=True)), self.names.names)
+        self.metric: Metric = params.metric or ("f1" if params.mode == "multi" or params.hierarchical else "exact")
+
+    def _named(self, given: tuple[str, ...], parameter: str) -> list[str]:
+        """The canonical names of labels that a parameter mentions."""
+        made = []
+        for text in given:
+            name = self.names.find(text)
+            if name is None:
+                raise ValueError(f"{parameter}: {text!r} is none of the labels")
+            made.append(name)
+        return made
+
+    def weight(self, label: str) -> float:
+        """How much a label weighs."""
+        return self.weights.get(label, 1.0)
+
+    def extract(self, response: str, names: Names) -> Extracted | None:
+        """The answer of a response, by the first rule that fires."""
+        for rule in self.rules:
+            found = rule(response) if rule is not None else label_line(response, names, self.params)
+            if found is not None:
+                return found
+        return None
+
+
+def _listed(params: LabelParams) -> list[Label]:
+    """The label set, with the labels above it and those that say "I do not know"."""
+    given = VERDICTS if params.labels == "verdicts" else params.labels
+    labels = [Label(name=item) if isinstance(item, str) else item for item in given]
+    names = [label.name for label in labels]
+    spelled = {spelling for label in labels for spelling in (label.name, *label.aliases)}
+    above = [*params.parents, *params.parents.values()]
+    if params.separator is not None:
+        for name in names:
+            parts = name.split(params.separator)
+            above += [params.separator.join(parts[:depth]) for depth in range(1, len(parts))]
+    further = [*above, *params.uncertain] if labels or above else []
+    return labels + [Label(name=name) for name in dict.fromkeys(further) if name not in spelled]
+
+
+def _names(labels: list[Label], exact: bool, separator: str | None) -> Names:
+    spelled: dict[str, tuple[str, ...]] = {}
+    for label in labels:
+        if label.name in spelled:
+            raise ValueError(f"the label {label.name!r} is there twice")
+        codes = () if label.code is None else (str(label.code),)
+        spelled[label.name] = (label.name, *label.aliases, *codes)
+    return Names(spelled, exact, separator)
+
+
+def _rules(extraction: str | tuple[str | dict[str, str], ...]) -> tuple[Rule | None, ...]:
+    """The rules of extraction; None stands for `label_line`, which needs the labels. Raises InvalidParams."""
+    if extraction == "lax":
+        return (*rules_of("explicit"), None)
+    if isinstance(extraction, str):
+        return (None,) if extraction == "label_line" else rules_of(extraction)
+    return tuple(None if item == "label_line" else rules_of([item])[0] for item in extraction)
+
+
+def label_line(text: str, names: Names, params: LabelParams) -> Extracted | None:
+    """The last line of a response where it is nothing but labels, with the lines above it that are too, where several
+    are asked. Any line where no set is known and it is the only one.
+    """
+    end = len(text.rstrip())
+    start = end
+    for line in reversed(text[max(0, end - _LINES) : end].split("\n")[-MAX_ENTRIES:]):
+        if not line.strip() or len(line) > _SHORT_LINE or not _is_labels(line, names, params):
+            break
+        start = start - len(line) - (start < end)
+        if params.mode == "single":
+            break
+    start += len(text[start:end]) - len(text[start:end].lstrip())
+    if start == end or (not names.closed and text[:start].strip()):
+        return None
+    return Extracted((text[start:end],), "label_line", (start, end))
+
+
+def _is_labels(line: str, names: Names, params: LabelParams) -> bool:
+    if not names.closed or is_empty(line, names, params):
+        return True
+    read = names.read(line, several=True)
+    return bool(read.labels) and not read.unknown
+
+
+def is_empty(text: str, names: Names, params: LabelParams) -> bool:
+    """Whether an answer names the empty set. A label that is called so is a label."""
+    if params.mode != "multi":
+        return False
+    form = names.normal(text)
+    return any(form == names.normal(name) for name in params.empty) and (not names.closed or names.find(text) is None)

@@ -1,0 +1,1 @@
+"""Numbers, quantities, ranges, vectors and distributions: `number`."""

@@ -1,0 +1,68 @@
+"""Where a numeric answer stands: the shared rules, and `last_quantity`, the last number of a response with its unit.
+
+The shared rule `last_number` gives the digits alone: it would take 5 for 10^5, and lose the unit.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from rewarden_verifiers.extraction import Extracted, Rule, rules_of
+
+_REACH = 2000
+_AFTER = 80
+_MOST_JOINED = 64
+_NUMBER = re.compile(r"[0-9][0-9.,]*[0-9]|[0-9]")
+_END = re.compile(r"\n|[.!?;](?=\s|$)|,\s(?=[A-Za-z])")
+# What joins two numbers into one answer, or into a hedge.
+_JOIN = re.compile(
+    r"[\s$*\\\u00a0]{0,4}(?:or|and|to|through|[-–+/,×xX*·^]|\\times|\\cdot|\*\*|[eE][-+]?|\}\s?\{|\.\.\.?|±|\\pm|\\,)"
+    r"[\s$*({\-\\\u00a0]{0,6}"
+)
+_BEFORE = re.compile(r"(?i)(?:\\[dt]?frac\s?\{|between |from |either |at least |at most |[-+\u2212$€£¥₹(\[]|\\\$)\s?$")
+
+
+def last_quantity(text: str) -> Extracted | None:
+    """The last number of a response with what belongs to it: sign, exponent, fraction, unit, and the numbers that "or"
+    and "to" join to it.
+    """
+    offset = max(0, len(text) - _REACH)
+    found = list(_NUMBER.finditer(text, offset))
+    if not found:
+        return None
+    first = len(found) - 1
+    while first > 0 and len(found) - first < _MOST_JOINED:
+        gap = text[found[first - 1].end() : found[first].start()]
+        if len(gap) > 24 or _JOIN.fullmatch(gap) is None:
+            break
+        first -= 1
+    start, end = found[first].start(), found[-1].end()
+    for _ in range(3):
+        before = _BEFORE.search(text, max(0, start - 12), start)
+        if before is None:
+            break
+        start = before.start()
+    if start and text[start] == "-" and (text[start - 1].isalnum() or text[start - 1] in ")]"):
+        start += 1
+    stop = _END.search(text, end, end + _AFTER)
+    end = stop.start() if stop is not None else min(len(text), end + _AFTER)
+    body = text[start:end].rstrip()
+    return Extracted((body,), "last_quantity", (start, start + len(body)))
+
+
+@lru_cache(maxsize=256)
+def _preset(name: str) -> tuple[Rule, ...]:
+    if name == "last_quantity":
+        return (last_quantity,)
+    return (*rules_of("explicit"), last_quantity) if name == "lax" else rules_of(name)
+
+
+def number_rules(extraction: Any) -> tuple[Rule, ...]:
+    """The parameter `extraction` as rules. Raises InvalidParams, naming what is wrong."""
+    if isinstance(extraction, str):
+        return _preset(extraction)
+    if not extraction:
+        return rules_of(extraction)
+    return tuple(last_quantity if item == "last_quantity" else rules_of([item])[0] for item in extraction)

@@ -1,0 +1,1 @@
+"""`text`: short answers in words, compared with one reference or several."""

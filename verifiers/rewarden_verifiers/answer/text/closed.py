@@ -1,0 +1,19 @@
+"""Closed answers, yes and no foremost: a word within another text says nothing about them."""
+
+from __future__ import annotations
+
+import re
+
+OPPOSITES = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
+CLOSED = frozenset((*OPPOSITES, "noanswer"))
+"""Normalised answers that are right or wrong and never partly right (after HotpotQA)."""
+
+# "No, because the sample is too small", but neither "no idea" nor "No one".
+_REMARK = re.compile(r"[,;:!.\n\u3001\u3002\uff0c(\u2013\u2014]|\s-\s|\s(?:because|since|as)\s", re.IGNORECASE)
+
+
+def clause(text: str) -> tuple[str, str]:
+    """The first clause of an answer, and what follows it."""
+    text = text.strip()
+    match = _REMARK.search(text)
+    return (text, "") if match is None else (text[: match.start()], text[match.end() :])

@@ -1,0 +1,45 @@
+"""When two short answers are the same, without a reference."""
+
+from __future__ import annotations
+
+from .closed import CLOSED
+from .params import TextParams
+from .reference import MAX_FUZZY
+from .similarity import numbers, ratio
+from .size import oversized
+
+
+class TextEquivalence:
+    """Sameness of answers by `mode`: the same characters for `exact`, nearly the same for `fuzzy`, and canonical forms
+    that are equal for all others, whose partial matches are no sameness ("Paris" in "Paris, Texas").
+    """
+
+    def __init__(self, params: TextParams) -> None:
+        self._params = params
+        self._reader = params.reader
+
+    def extract(self, text: str) -> str | None:
+        """The answer; None where there is none, where several differ, and for a refusal: silence is no majority."""
+        found = self._reader.extract(text)
+        if found is None or oversized(found) or self._reader.refuses(self._reader.plain(found.text)):
+            return None
+        return found.text if len({self.key(other) for other in found.texts}) == 1 else None
+
+    def key(self, answer: str) -> str | None:
+        """The canonical form."""
+        return answer.strip() if self._params.mode == "exact" else self._reader.normal(answer)
+
+    def same(self, a: str, b: str) -> bool | None:
+        """Whether the keys are equal or, for `fuzzy`, at least `threshold` alike; None for texts too long to tell."""
+        first, second = self.key(a), self.key(b)
+        if first == second or first is None or second is None:
+            return first == second
+        if self._params.mode != "fuzzy" or CLOSED & {first, second}:
+            return False
+        if len(first) > MAX_FUZZY or len(second) > MAX_FUZZY:
+            return None
+        if self._params.numbers and numbers(first) != numbers(second):
+            return False
+        # A text that is part of another is not the same.
+        scorer = "ratio" if self._params.scorer == "partial" else self._params.scorer
+        return ratio(scorer, first, second) >= (self._reader.threshold or 1.0)

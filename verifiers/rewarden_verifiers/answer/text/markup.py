@@ -1,0 +1,21 @@
+r"""Taking off what an answer is dressed in: `\text{Paris}`, `**Paris**`, `$Paris$`, quotes."""
+
+from __future__ import annotations
+
+import re
+
+_COMMAND = re.compile(
+    r"\\(?:text|textbf|textit|textrm|textsf|texttt|mathrm|mathbf|mathsf|mathit|boldsymbol|emph|underline|mbox|boxed|"
+    r"operatorname)(?![A-Za-z])\*?[ ]?"
+)
+_SPACING = re.compile(r"\\(?:quad|qquad|[,;:! ])|\\\\|~")
+_BRACE = re.compile(r"\\([%$&#_{}])|[{}]")
+_DELIMITER = re.compile(r"\\[()\[\]]")
+
+
+def undressed(text: str) -> str:
+    """The text without commands of LaTeX that only set type; other commands stay, for they have a meaning."""
+    if "\\" not in text:
+        return text
+    text = _SPACING.sub(" ", _DELIMITER.sub(" ", _COMMAND.sub("", text)))
+    return _BRACE.sub(lambda match: match.group(1) or "", text)

@@ -1,0 +1,79 @@
+"""English number words as numerals: "twenty-one" as "21", "two hundred and five" as "205"."""
+
+from __future__ import annotations
+
+import re
+
+_SMALL = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_ROUND = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_UNITS = {word: value for value, word in enumerate(_SMALL)}
+_TENS = {word: 10 * value for value, word in enumerate(_ROUND, start=2)}
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_WORDS = _UNITS.keys() | _TENS.keys() | _SCALES.keys() | {"hundred"}
+_HYPHENED = re.compile(rf"\b({'|'.join(_TENS)})-(?=(?:{'|'.join(_UNITS)})\b)", re.IGNORECASE)
+_PIECE = re.compile(r"[^\W\d_]+|\s+|.", re.DOTALL)
+
+
+def with_numerals(text: str) -> str:
+    """The text with every run of number words replaced by its numeral; what is no number in words stays as it is.
+
+    A run such as "two three" is two numbers, not one.
+    """
+    pieces = _PIECE.findall(_HYPHENED.sub(r"\1 ", text))
+    made: list[str] = []
+    place = 0
+    while place < len(pieces):
+        if pieces[place].lower() not in _WORDS or (value := _read(pieces, place)) is None:
+            made.append(pieces[place])
+            place += 1
+        else:
+            number, place = value
+            made.append(str(number))
+    return "".join(made)
+
+
+def _read(pieces: list[str], place: int) -> tuple[int, int] | None:
+    """The number that begins at this piece and the piece after it; None for a scale without a number before it."""
+    total = group = 0
+    step = 10**15  # each part of a number is smaller than the one before it
+    smallest = 10**3
+    end = None
+    while place < len(pieces):
+        word = pieces[place].lower()
+        if word in _UNITS:
+            value = _UNITS[word]
+            if smallest <= max(value, 9) or (smallest <= 19 and value > 9):
+                break
+            group += value
+            smallest = 0
+        elif word in _TENS:
+            if smallest <= 90:
+                break
+            group += _TENS[word]
+            smallest = 10
+        elif word == "hundred":
+            if not 0 < group < 100 or smallest >= 100:
+                break
+            group *= 100
+            smallest = 100
+        elif word in _SCALES:
+            scale = _SCALES[word]
+            if not group or scale >= step:
+                break
+            total += group * scale
+            group, step, smallest = 0, scale, 10**3
+        else:
+            break
+        place += 1
+        end = place
+        # Between the parts stands a blank, or "and".
+        if place < len(pieces) and pieces[place].isspace():
+            place += 1
+            if place + 1 < len(pieces) and pieces[place].lower() == "and" and pieces[place + 1].isspace():
+                if word != "hundred" and word not in _SCALES:
+                    break
+                place += 2
+    return None if end is None else (total + group, end)

@@ -1,0 +1,126 @@
+"""References of `text`, read once for all their responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import re2
+
+from rewarden.errors import InvalidReference
+from rewarden_verifiers.extraction import encodable
+
+from .closed import CLOSED
+from .hedging import Offers, offers
+from .normalise import tokens
+from .params import Reader, TextParams
+from .similarity import counted, numbers
+
+MAX_REFERENCES = 1000
+MAX_CHARACTERS = 100_000
+"""Characters of all references together: with the limit on an answer it bounds the work of a comparison."""
+MAX_FUZZY = 8000
+"""Characters of a text that is compared by an edit ratio, whose cost is the product of both lengths."""
+MAX_PARTIAL = 200
+"""Characters of a reference for the scorer `partial`, whose cost is more than that product."""
+_SHORT = 8
+"""Tokens of a reference that asks for one thing, so that several offered are a hedge."""
+_MAX_PATTERN = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextReference:
+    """An answer with its other names."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    answer: str
+    aliases: tuple[str, ...] = ()
+
+
+Reference = str | tuple[str, ...] | TextReference
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alternative:
+    """One of the references: its canonical form and what is counted in it."""
+
+    index: int
+    normal: str
+    spaced: str
+    counts: Mapping[str, int]
+    size: int
+    closed: bool
+    numbers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """All references. `places` leads from canonical forms to indices; `patterns` stand in their place for `regex`."""
+
+    alternatives: tuple[Alternative, ...]
+    places: Mapping[str, int]
+    patterns: tuple[Any, ...]
+    longest: int
+    offers: tuple[Offers, ...] | None
+
+
+def read(reference: Reference, reader: Reader) -> Prepared:
+    """The references, worked out. Raises InvalidReference: there is none, or too much, or RE2 refuses a pattern."""
+    params = reader.params
+    if isinstance(reference, TextReference):
+        texts: tuple[str, ...] = (reference.answer, *reference.aliases)
+        if not reference.answer.strip():
+            raise InvalidReference("the reference's answer is blank", path="reference.answer")
+    else:
+        texts = (reference,) if isinstance(reference, str) else reference
+    # Lists of aliases in data sets hold blank ones; a blank reference alone is a mistake.
+    kept = [(index, text.strip()) for index, text in enumerate(texts) if text.strip()]
+    if not kept:
+        raise InvalidReference("the reference is blank", path="reference")
+    _bounded([text for _, text in kept], params)
+    if params.mode == "regex":
+        return Prepared((), {}, tuple(_compiled(text, params) for _, text in kept), 0, None)
+    normal = reader.normal if params.mode != "exact" else str
+    alternatives = []
+    places: dict[str, int] = {}
+    for index, text in kept:
+        form = normal(text)
+        if form in places:
+            continue
+        places[form] = index
+        parts = tokens(form)
+        counts = counted(parts)
+        closed = form in CLOSED
+        alternatives.append(Alternative(index, form, " ".join(parts), counts, len(parts), closed, numbers(form)))
+    longest = max(one.size for one in alternatives)
+    offered = tuple(offers(text) for _, text in kept) if longest <= _SHORT else None
+    return Prepared(tuple(alternatives), places, (), longest, offered)
+
+
+def _bounded(texts: list[str], params: TextParams) -> None:
+    if len(texts) > MAX_REFERENCES:
+        raise InvalidReference(f"there are {len(texts)} references, more than {MAX_REFERENCES}", path="reference")
+    most = MAX_CHARACTERS
+    if params.mode == "fuzzy":
+        partial = params.scorer == "partial"
+        longest = MAX_PARTIAL if partial else MAX_FUZZY
+        most = 25 * MAX_PARTIAL if partial else most
+        if max(map(len, texts)) > longest:
+            raise InvalidReference(f"a reference has at most {longest} characters here", path="reference")
+    total = sum(map(len, texts))
+    if total > most:
+        raise InvalidReference(f"the references have {total} characters, more than {most}", path="reference")
+
+
+def _compiled(pattern: str, params: TextParams) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.case_sensitive = not params.case
+    if len(pattern) > _MAX_PATTERN:
+        raise InvalidReference(f"a pattern has at most {_MAX_PATTERN} characters", path="reference")
+    try:
+        return re2.compile(encodable(pattern), options)
+    except re2.error as error:
+        raise InvalidReference(f"RE2 refuses the pattern {pattern!r}: {error}", path="reference") from None

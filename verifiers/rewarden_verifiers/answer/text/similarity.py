@@ -1,0 +1,80 @@
+"""How alike two normalised texts are: token F1 after SQuAD, and edit ratios by rapidfuzz."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from rapidfuzz import fuzz
+from rapidfuzz.distance import Levenshtein
+
+Scorer = Literal["ratio", "edit", "partial", "token_sort"]
+
+_NUMBER = re.compile(r"-?[0-9]+(?:[.,/:^][0-9-]+)*")
+
+
+def counted(parts: Sequence[str]) -> Mapping[str, int]:
+    """How often each token occurs."""
+    once = dict.fromkeys(parts, 1)
+    return once if len(once) == len(parts) else Counter(parts)
+
+
+def f1(counts: Mapping[str, int], size: int, other: Mapping[str, int], other_size: int) -> tuple[float, float, float]:
+    """F1, precision and recall of the first bag of tokens against the second; 0 where they share none."""
+    common = 0
+    few, many = (other, counts) if len(other) < len(counts) else (counts, other)
+    for token, count in few.items():
+        there = many.get(token)
+        if there is not None:
+            common += count if count < there else there
+    if not common:
+        return 0.0, 0.0, 0.0
+    precision, recall = common / size, common / other_size
+    return 2 * precision * recall / (precision + recall), precision, recall
+
+
+def ratio(scorer: Scorer, answer: str, reference: str) -> float:
+    """A similarity between 0 and 1, by rapidfuzz.
+
+    `partial` finds the reference within the answer and never the other way round: each letter of the reference would
+    be "part" of it and earn full marks. An answer that is shorter than the reference is compared whole.
+    """
+    if scorer == "partial" and len(answer) < len(reference):
+        scorer = "ratio"
+    return _SCORERS[scorer](answer, reference)
+
+
+def numbers(normalised: str) -> tuple[str, ...]:
+    """The numbers in a normalised text, sorted, with signs: two texts that differ in one are never nearly the same."""
+    return tuple(sorted(_NUMBER.findall(normalised)))
+
+
+def among(few: tuple[str, ...], many: tuple[str, ...]) -> bool:
+    """Whether numbers are all among others, each as often."""
+    return not few or Counter(few) <= Counter(many)
+
+
+def _ratio(a: str, b: str) -> float:
+    return float(fuzz.ratio(a, b)) / 100
+
+
+def _edit(a: str, b: str) -> float:
+    return float(Levenshtein.normalized_similarity(a, b))
+
+
+def _partial(a: str, b: str) -> float:
+    return float(fuzz.partial_ratio(a, b)) / 100
+
+
+def _token_sort(a: str, b: str) -> float:
+    return float(fuzz.token_sort_ratio(a, b)) / 100
+
+
+_SCORERS: Mapping[Scorer, Callable[[str, str], float]] = {
+    "ratio": _ratio,
+    "edit": _edit,
+    "partial": _partial,
+    "token_sort": _token_sort,
+}

@@ -1,0 +1,232 @@
+"""`text`: whether a short answer in words is the expected one, or how much of it it has."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from rewarden.types import Outcome
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.extraction import Extracted, encodable
+from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+
+from .closed import CLOSED, OPPOSITES, clause
+from .echo import question_of
+from .equivalence import TextEquivalence
+from .hedging import affirmed, offering, offers
+from .normalise import tokens
+from .params import Reader, TextParams
+from .reference import MAX_FUZZY, Alternative, Prepared, Reference, read
+from .similarity import among, counted, f1, numbers, ratio
+from .size import oversized
+
+_EXCERPT = 500
+_MAX_PARTIAL_ANSWER = 1000
+
+_REFERENCES = 1024
+"""References that are kept read, over all parameters: on a thread of the server nobody else keeps them."""
+
+Details = dict[str, Any]
+
+
+def prepare(reference: Reference, params: TextParams) -> Prepared:
+    """The references, read once for all their responses. Raises InvalidReference."""
+    return _prepared(reference, params.reader)
+
+
+_prepared = lru_cache(maxsize=_REFERENCES)(read)  # by the reader, because parameters may hold what has no hash
+
+
+@verifier(
+    version="1",
+    graded=True,
+    inline=True,
+    prepare=prepare,
+    equivalence=TextEquivalence,
+    libraries=("rapidfuzz", "google-re2"),
+)
+def text(response: str, prompt: str | None, prepared: Prepared, params: TextParams) -> Outcome:
+    r"""The answer in words is the expected one: by name, alias, pattern, edit ratio or token F1.
+
+    The reference is a text, a list of texts of which the best counts, or `{"answer": "Paris", "aliases": ["Paname"]}`;
+    for `mode: regex` the texts are patterns. The default is SQuAD's exact match without its faults: signs and decimal
+    points survive normalisation (1.5 is not 15, -5 is not 5, 1/2 is not 12, O- is not O+), an article is dropped only
+    before another word (a lone "A" and "Vitamin A" stay), and what is nothing but punctuation is compared as it is.
+
+    What earns nothing and says why: `no_answer`; `refused` ("I do not know"; earns what `refusal_score` says);
+    `echoed` (the question, whose echo is taken off an answer before the rest is judged, where the sample has a
+    prompt); `hedged` (several answers that differ, "Paris or London", a list of candidates, a refusal that goes on to
+    guess; looked for where the references are short and do not themselves read so); `too_long` (in the modes that
+    credit parts of an answer); `denied` ("not Paris" mentions Paris); `wrong`; `too_expensive` (an answer beyond the
+    limits of size). yes, no, true, false and noanswer are never partly right: they neither earn nor give partial
+    credit, and as references of `substring` they must be the answer's first clause.
+
+    What no rule can see is that "Paris, London" and "Paris and London" are two guesses while "Paris, France" is one
+    answer: cover match pays for them. Where that matters, use `normalised` with aliases, or a small `longest`.
+
+    `f1` takes words as tokens, and single characters of scripts that put no blanks between words. With `graded` the
+    similarity is the score. ANLS is `mode: fuzzy, scorer: edit, threshold: 0.5, graded: true, numbers: false`.
+    """
+    reader = params.reader
+    found = reader.extract(response)
+    if found is None:
+        return _refused({}, params) if reader.refused(response) else no_answer()
+    answer = found.texts[-1]
+    evidence: Details = {"rule": found.rule}
+    details: Details = {"extracted": answer[:_EXCERPT], "evidence": evidence}
+    if oversized(found):
+        return too_expensive(**details)
+    if params.mode == "regex":
+        return _matched(found, prompt, prepared, params, details)
+    form = reader.normal(answer) if params.mode != "exact" else answer
+    if len(found.texts) > 1 and any(_form(other, params) != form for other in found.texts):
+        return wrong("hedged", flags=("hedged",), **details)
+    place = prepared.places.get(form)
+    if place is not None:
+        evidence["reference"] = place
+        return scored(1.0, passed=True, extracted=answer[:_EXCERPT], evidence=evidence)  # `right`, without a detour
+    lenient = params.mode not in ("exact", "normalised")
+    question = question_of(prompt) if prompt and lenient else None
+    if question is not None:
+        rest = question.without(answer)
+        if not rest:
+            return wrong("echoed", flags=("echoed",), **details)
+        if rest != answer:
+            answer, form = rest, reader.normal(rest)
+            place = prepared.places.get(form)
+            if place is not None:
+                details["evidence"]["reference"] = place
+                return right(**details)
+    problem = _problem(answer, form, prepared, params, details)
+    if problem is not None:
+        return problem
+    if not lenient:
+        return wrong(**details)
+    if params.mode == "fuzzy":
+        return _fuzzy(form, prepared, params, details)
+    parts = tokens(form)
+    if len(parts) > max(params.longest, 2 * prepared.longest):
+        return wrong("too_long", flags=("too_long",), **details)
+    if params.mode == "f1":
+        return _f1(form, parts, prepared, params, details)
+    return _within(answer, " ".join(parts), prepared, params, details)
+
+
+def _form(text: str, params: TextParams) -> str:
+    return text if params.mode == "exact" else params.reader.normal(text)
+
+
+def _problem(answer: str, form: str, prepared: Prepared, params: TextParams, details: Details) -> Outcome | None:
+    """Why an answer that is none of the references is no answer at all, if it is none."""
+    reader = params.reader
+    plain = reader.plain(answer, form)
+    if reader.refuses(plain):
+        return _refused(details, params)
+    hedged = prepared.offers is not None and offering(answer) and offers(answer).beyond(prepared.offers)
+    if hedged or reader.refuses_and_guesses(plain):
+        return wrong("hedged", flags=("hedged",), **details)
+    return None
+
+
+def _refused(details: Details, params: TextParams) -> Outcome:
+    return scored(params.refusal_score, passed=False, reason="refused", flags=("refused",), **details)
+
+
+def _matched(found: Extracted, prompt: str | None, prepared: Prepared, params: TextParams, details: Details) -> Outcome:
+    """The outcome for a whole answer that is to match a pattern."""
+    if len(found.texts) > 1 and len({params.reader.normal(other) for other in found.texts}) > 1:
+        return wrong("hedged", flags=("hedged",), **details)
+    answer = found.text
+    question = question_of(prompt) if prompt else None
+    if question is not None:
+        answer = question.without(answer)
+        if not answer:
+            return wrong("echoed", flags=("echoed",), **details)
+    readable = encodable(answer)
+    for index, pattern in enumerate(prepared.patterns):
+        if pattern.fullmatch(readable) is not None:
+            details["evidence"]["reference"] = index
+            return right(**details)
+    return _refused(details, params) if params.reader.refuses(params.reader.plain(answer)) else wrong(**details)
+
+
+def _within(answer: str, spaced: str, prepared: Prepared, params: TextParams, details: Details) -> Outcome:
+    """The outcome for an answer in which a reference stands, or which stands in one."""
+    denied = False
+    for one in prepared.alternatives:
+        if one.closed:
+            if _first_clause(answer, one.normal, params.reader):
+                return _found(one, details)
+            continue
+        if f" {one.spaced} " in f" {spaced} ":
+            if affirmed(one.spaced, spaced):
+                return _found(one, details)
+            denied = True
+        elif params.mode == "two_way" and _is_enough(spaced, one, params):
+            return _found(one, details)
+    return wrong("denied" if denied else "wrong", **details)
+
+
+def _is_enough(spaced: str, one: Alternative, params: TextParams) -> bool:
+    """Whether an answer stands in a reference and is enough of it: "of the" stands in many."""
+    if spaced in CLOSED or len(spaced) < params.least_share * len(one.spaced):
+        return False
+    return f" {spaced} " in f" {one.spaced} "
+
+
+def _found(one: Alternative, details: Details) -> Outcome:
+    details["evidence"]["reference"] = one.index
+    return right(**details)
+
+
+def _first_clause(answer: str, wanted: str, reader: Reader) -> bool:
+    """Whether yes or no is the first clause of an answer that does not go on to say the opposite."""
+    first, rest = clause(answer)
+    opposite = OPPOSITES.get(wanted, "")
+    return reader.normal(first) == wanted and f" {opposite} " not in f" {reader.normal(rest)} "
+
+
+def _f1(form: str, parts: list[str], prepared: Prepared, params: TextParams, details: Details) -> Outcome:
+    best = (0.0, 0.0, 0.0)
+    place = None
+    if form not in CLOSED:
+        counts = counted(parts)
+        for one in prepared.alternatives:
+            if not one.closed:
+                made = f1(counts, len(parts), one.counts, one.size)
+                if made > best:
+                    best, place = made, one.index
+    details["evidence"] |= {"f1": best[0], "precision": best[1], "recall": best[2]}
+    return _similar(best[0], place, params, details)
+
+
+def _fuzzy(form: str, prepared: Prepared, params: TextParams, details: Details) -> Outcome:
+    partial = params.scorer == "partial"
+    if len(form) > (_MAX_PARTIAL_ANSWER if partial else MAX_FUZZY):
+        return too_expensive(**details)
+    if partial and len(tokens(form)) > max(params.longest, 2 * prepared.longest):
+        return wrong("too_long", flags=("too_long",), **details)
+    own = numbers(form) if params.numbers else ()
+    best, place = 0.0, None
+    if form not in CLOSED:
+        for one in prepared.alternatives:
+            if one.closed or (params.numbers and not (among(one.numbers, own) if partial else one.numbers == own)):
+                continue
+            made = ratio(params.scorer, form, one.normal)
+            if made > best:
+                best, place = made, one.index
+    details["evidence"]["similarity"] = best
+    return _similar(best, place, params, details)
+
+
+def _similar(best: float, place: int | None, params: TextParams, details: Details) -> Outcome:
+    """The outcome for a similarity: by threshold, or graded."""
+    reader = params.reader
+    if place is not None:
+        details["evidence"]["reference"] = place
+    if not best or best < reader.threshold:
+        return wrong(**details)
+    if not reader.graded:
+        return right(**details)
+    passed = best >= reader.mark
+    return scored(best, passed=passed, reason=None if passed else "partly_right", **details)

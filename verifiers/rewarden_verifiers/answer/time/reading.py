@@ -1,0 +1,222 @@
+"""Answers of the kind that is asked for: one date, time of day or duration; an order; parts by name.
+
+Several moments where one is asked are a hedge, and so is a bound ("before 2024"); one may stand twice when both say the
+same ("5 March 2024 (2024-03-05)").
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Literal
+
+from rewarden_verifiers.answer.number.limits import TooExpensive, Unreadable
+from rewarden_verifiers.answer.number.normalise import clean
+from rewarden_verifiers.answer.time.durations import TwoPart, find_durations
+from rewarden_verifiers.answer.time.moments import GRANULARITIES, Clock, Duration, Moment, Point, Unit
+from rewarden_verifiers.answer.time.points import DayOrder, find
+
+MAX_TEXT = 4_000
+MAX_PARTS = 64
+MAX_ORDER = 200
+
+MomentKind = Literal["date", "clock", "duration"]
+
+_HEDGES = frozenset(
+    (
+        "or", "not", "before", "after", "between", "until", "till", "since", "either", "neither", "maybe", "possibly",
+        "perhaps", "than", "least", "most", "over", "under", "up", "from", "by", "except", "unknown", "through", "if",
+        "ago", "plus", "minus", "and", "to", "prior", "onwards", "onward", "later", "earlier",
+    )
+)  # fmt: skip
+_WORD = re.compile(r"[^\W\d_]+|[0-9]+|[<>≤≥≠±/+]")
+_BULLET = re.compile(r"^\s*(?:\(?[0-9]{1,3}[.)]|[-*•])\s+")
+_ARROW = re.compile(r"\\(?:to|(?:long)?rightarrow|Rightarrow|implies|prec)(?![A-Za-z])")
+_WORDS = re.compile(r"\\(?:text(?:bf|it|rm)?|mathrm|mathbf|mbox)(?![A-Za-z])")
+_SEPARATORS = (
+    re.compile(r"\n+"),
+    re.compile(r"\s*(?:->|=>|→|⇒|>|<|≺)\s*"),
+    re.compile(r"\s*;\s*"),
+    re.compile(r"\s*,\s*(?:and\s+|then\s+|and\s+then\s+)?|\s+and\s+(?:then\s+)?|\s+then\s+"),
+    re.compile(r"\s*[-–]\s*"),
+    re.compile(r"\s+"),
+)
+
+
+def read_moment(
+    text: str, kind: MomentKind, day_order: DayOrder, two_part: TwoPart = "refuse", plain: Unit | None = None
+) -> Moment:
+    """The one date, time of day or duration of an answer.
+
+    Raises Unreadable (`hedged`, `malformed`, `ambiguous`, `contradictory`, `unparseable_answer`) and TooExpensive.
+    """
+    if len(text) > MAX_TEXT:
+        raise TooExpensive
+    found = _kept(text, kind, day_order, two_part, plain)
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _kept(
+    text: str, kind: MomentKind, day_order: DayOrder, two_part: TwoPart, plain: Unit | None
+) -> Moment | Unreadable | TooExpensive:
+    try:
+        body = clean(text)
+        return _duration(body, two_part, plain) if kind == "duration" else _point(body, kind, day_order)
+    except (Unreadable, TooExpensive) as error:
+        return error.with_traceback(None)
+
+
+def _duration(text: str, two_part: TwoPart, plain: Unit | None) -> Duration:
+    before, found = find_durations(text, two_part, plain)
+    _quiet(before, bool(found))
+    for one in found:
+        _quiet(one.after, True)
+    if not found:
+        raise Unreadable
+    if any(one.value.length() != found[0].value.length() for one in found):
+        raise Unreadable("hedged")
+    return found[0].value
+
+
+def _point(text: str, kind: MomentKind, day_order: DayOrder) -> Point | Clock:
+    values: list[Point | Clock] = []
+    gaps: list[str] = []
+    end = 0
+    for found in find(text, day_order):
+        gaps.append(text[end : found.start])
+        values.append(found.value)
+        end = found.end
+    gaps.append(text[end:])
+    for gap in gaps:
+        _quiet(gap, bool(values))
+    if kind == "clock":
+        values = [value.clock if isinstance(value, Point) and value.clock is not None else value for value in values]
+    wanted = [value for value in values if isinstance(value, Clock if kind == "clock" else Point)]
+    if not wanted:
+        raise Unreadable
+    if len(wanted) < len(values):
+        raise Unreadable("hedged")
+    first = wanted[0]
+    for other in wanted[1:]:
+        first = _merged(first, other)
+    return first
+
+
+def _quiet(gap: str, found: bool) -> None:
+    """Nothing around a moment may doubt, bound or add to it. Raises Unreadable."""
+    for word in _WORD.findall(gap.lower()):
+        if word in _HEDGES or not word[0].isalpha():
+            raise Unreadable("hedged" if found else "unparseable_answer")
+
+
+def _merged(first: Point | Clock, second: Point | Clock) -> Point | Clock:
+    """Two moments that say the same, as the more precise of them. Raises Unreadable where they do not."""
+    if isinstance(first, Point) and isinstance(second, Point):
+        fine, coarse = sorted((first, second), key=lambda one: -GRANULARITIES.index(one.granularity))
+        if fine.to(coarse.granularity) == coarse:
+            return fine
+        if fine.zone is not None and coarse.zone is not None and fine.instant() == coarse.instant():
+            return fine
+    elif first == second:
+        return first
+    raise Unreadable("hedged")
+
+
+def read_parts(text: str, names: Sequence[str]) -> dict[str, str]:
+    """The text of each named part: JSON, or "name: value", one a line or separated by semicolons.
+
+    Raises Unreadable for a name that stands twice, and TooExpensive.
+    """
+    if len(text) > MAX_TEXT:
+        raise TooExpensive
+    given = _json(text)
+    pairs: list[tuple[str, str]] = []
+    if isinstance(given, list):
+        for pair in given:
+            if not isinstance(pair, tuple):
+                raise Unreadable
+            pairs.append((pair[0], pair[1] if isinstance(pair[1], str) else json.dumps(pair[1])))
+    else:
+        rows = text.splitlines()
+        if sum(bool(row.strip()) for row in rows) == 1:
+            rows = text.split(";")
+        for row in rows:
+            name, sign, value = re.sub(_BULLET, "", row).partition(":")
+            if not sign:
+                name, sign, value = row.partition("=")
+            if sign:
+                pairs.append((name, value))
+    wanted = set(names)
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        key = plain_name(name)
+        if key in wanted:
+            if key in found:
+                raise Unreadable("hedged")
+            found[key] = value.strip().strip('",')
+    if not found:
+        raise Unreadable
+    return found
+
+
+def _json(text: str) -> object:
+    body = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    if body[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(body, object_pairs_hook=list, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return None
+
+
+def plain_name(text: str) -> str:
+    """A name without what carries no meaning."""
+    return " ".join(clean(text).strip("\"'`*-• .").casefold().split())
+
+
+def order_key(text: str, day_order: DayOrder) -> str:
+    """What an entry of an order is known by: its date, where it is one, else its name."""
+    try:
+        return str(read_moment(text, "date", day_order))
+    except (Unreadable, TooExpensive):
+        return plain_name(text)
+
+
+def read_order(text: str, places: Mapping[str, int], day_order: DayOrder) -> tuple[int, ...]:
+    """An answer's order of the entries that the reference has, as their places there.
+
+    Raises Unreadable (`not_a_permutation`) where an entry is missing, stands twice or is not among them.
+    """
+    if len(text) > MAX_TEXT:
+        raise TooExpensive
+    count = len(places)
+    given = _json(text)
+    if isinstance(given, list) and all(isinstance(item, str) for item in given):
+        return _places([str(item) for item in given], places, day_order)
+    body = _ARROW.sub(" -> ", text)
+    if "\\" in body:
+        body = _WORDS.sub(" ", body).replace("{", " ").replace("}", " ")
+    body = body.strip().strip("[]()").strip().removesuffix(".")
+    for separator in _SEPARATORS:
+        parts = [_BULLET.sub("", part).strip() for part in separator.split(body)]
+        parts = [part for part in parts if part]
+        if len(parts) == count:
+            try:
+                return _places(parts, places, day_order)
+            except Unreadable:
+                continue
+    if len(body) == count and all(len(name) == 1 for name in places):  # BAC
+        return _places(list(body), places, day_order)
+    raise Unreadable("not_a_permutation")
+
+
+def _places(parts: Sequence[str], places: Mapping[str, int], day_order: DayOrder) -> tuple[int, ...]:
+    found = [places.get(plain_name(part), places.get(order_key(part, day_order), -1)) for part in parts]
+    if sorted(found) != list(range(len(places))):
+        raise Unreadable("not_a_permutation")
+    return tuple(found)

@@ -1,0 +1,163 @@
+"""`time`: whether the date, time, duration or order of a response is the expected one, and how far from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from rewarden.types import Outcome, Progress
+from rewarden_verifiers.answer.number.limits import TooExpensive, Unreadable
+from rewarden_verifiers.answer.time.compare import compare, shaped
+from rewarden_verifiers.answer.time.equivalence import TimeEquivalence
+from rewarden_verifiers.answer.time.moments import Clock, Duration, Unit
+from rewarden_verifiers.answer.time.params import TimeParams
+from rewarden_verifiers.answer.time.reading import MomentKind, plain_name, read_moment, read_order, read_parts
+from rewarden_verifiers.answer.time.reference import Entity, Expected, Order, Prepared, prepare, weight_of
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.extraction import Extracted
+from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+
+_EXCERPT = 500
+_FLAGGED = frozenset(("hedged", "unparseable_answer", "malformed", "ambiguous", "contradictory"))
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How good an answer is against one reference."""
+
+    score: float
+    right: bool = False
+    reason: str = "wrong"
+    distance: Fraction | None = None
+    unit: Unit | None = None
+
+
+@verifier(version="1", graded=True, prepare=prepare, equivalence=TimeEquivalence)
+def time(response: str, prepared: Prepared, params: TimeParams, progress: Progress | None = None) -> Outcome:
+    """The date, time of day, duration or order of a response is the expected one; what is near may earn a share.
+
+    The reference is a text: a year, a month ("2024-03", "March 2024"), a date ("5 March 2024", "2024-03-05"), an
+    instant ("2024-03-05T14:30:00+01:00"), a time of day ("14:30", "2 pm"), a duration ("2 h 30 min", "PT2H30M",
+    "3 months"); a list, for an order of events or dates; `{"any": [ … ]}` for several that are right; or an object with
+    a reference for each part that is asked (`{"date": "2021-03", "event": "the eruption", "order": ["B", "A"]}`), which
+    the answer gives as JSON or as lines "name: value". Of parts the score is the mean by `weights`; a text that is no
+    time is a name.
+
+    The grammar is our own and strict: nothing is guessed. 30 February, years before 1 or after 9999, and a weekday that
+    contradicts its date are not read as something near. Dates are compared as precisely as the reference is stated,
+    instants across time zones, durations by their sum; a month has no fixed number of days, so 30 days are not 1 month
+    unless `tolerance` says so. Distances go round where there is no year: December is one month from January.
+
+    What earns nothing and says why: `no_answer`, `hedged` (several, a range, or a bound such as "before 2024"),
+    `unparseable_answer`, `malformed` (no such date), `ambiguous` (05/03/2024), `contradictory`, `imprecise` (a year for
+    a date), `too_precise`, `missing_zone`, `not_a_permutation`, `too_expensive`. `wrong` and `partly_right` are what
+    `partial` and `ordering` pay.
+    """
+    found = None
+    for rule in params.rules:
+        found = rule(response)
+        if found is not None:
+            break
+    if found is None:
+        return no_answer()
+    shown = [text[:_EXCERPT] for text in found.texts]
+    evidence: dict[str, Any] = {"rule": found.rule}
+    details: dict[str, Any] = {"extracted": shown[0] if len(shown) == 1 else shown, "evidence": evidence}
+    rate = params.rate_at(progress)
+    if params.schedule:
+        details["effective"] = {"rate": rate}
+    try:
+        if prepared.parts is not None:
+            judgement = _parts(found, prepared, params, rate, evidence)
+        else:
+            judgement = max(
+                (_judged(found, one, params, rate) for one in prepared.alternatives), key=lambda one: one.score
+            )
+    except TooExpensive:
+        return too_expensive(**details)
+    if judgement.distance is not None and judgement.unit is not None:
+        far = _float(judgement.distance)
+        if far is not None:
+            evidence |= {"distance": far, "unit": judgement.unit}
+    if judgement.right:
+        return right(**details)
+    if judgement.reason in _FLAGGED and not judgement.score:
+        return wrong(judgement.reason, flags=(judgement.reason,), **details)
+    if not judgement.score:
+        return wrong(judgement.reason, **details)
+    passed = judgement.score >= params.passes
+    return scored(judgement.score, passed=passed, reason="partly_right", **details)
+
+
+def _float(value: Fraction) -> float | None:
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def _judged(found: Extracted, expected: Expected, params: TimeParams, rate: float) -> Judgement:
+    """What was extracted, against one reference. Of several boxes each must hold."""
+    judgements = [_one(text, expected, params, rate) for text in dict.fromkeys(found.texts)]
+    if len(judgements) > 1 and not all(one.right for one in judgements):
+        return Judgement(0.0, reason="hedged")
+    return judgements[0]
+
+
+def _parts(
+    found: Extracted, prepared: Prepared, params: TimeParams, rate: float, evidence: dict[str, Any]
+) -> Judgement:
+    parts = prepared.parts or {}
+    if len(set(found.texts)) > 1:
+        return Judgement(0.0, reason="hedged")
+    try:
+        given = read_parts(found.text, tuple(parts))
+    except Unreadable as error:
+        return Judgement(0.0, reason=error.reason)
+    judgements = {
+        name: _one(given[name], expected, params, rate) if name in given else Judgement(0.0, reason="missing_part")
+        for name, expected in parts.items()
+    }
+    weights = {name: weight_of(name, params) for name in parts}
+    evidence["parts"] = {name: one.score for name, one in judgements.items()}
+    evidence["failed"] = {name: one.reason for name, one in judgements.items() if not one.right}
+    if all(one.right for one in judgements.values()):
+        return Judgement(1.0, True)
+    total = sum(weights.values())
+    score = sum(weights[name] * one.score for name, one in judgements.items()) / total
+    return Judgement(min(1.0, score))
+
+
+def _one(text: str, expected: Expected, params: TimeParams, rate: float) -> Judgement:
+    try:
+        if isinstance(expected, Entity):
+            return Judgement(1.0, True) if plain_name(text) == expected.name else Judgement(0.0)
+        if isinstance(expected, Order):
+            return _order(read_order(text, expected.places, params.day_order), params)
+        kind: MomentKind = (
+            "duration" if isinstance(expected, Duration) else "clock" if isinstance(expected, Clock) else "date"
+        )
+        answer = read_moment(text.strip(), kind, params.day_order, params.two_part, params.plain)
+    except Unreadable as error:
+        return Judgement(0.0, reason=error.reason)
+    result = compare(expected, answer, params)
+    if result.right:
+        return Judgement(1.0, True, "", result.distance, result.unit)
+    score = 0.0
+    if params.partial != "none" and result.distance is not None:
+        score = min(1.0, shaped(result.distance, rate, params))
+    return Judgement(score, False, result.reason, result.distance, result.unit)
+
+
+def _order(order: tuple[int, ...], params: TimeParams) -> Judgement:
+    """An order by its share of pairs that stand as they should."""
+    count = len(order)
+    pairs = count * (count - 1) // 2
+    straight = sum(order[first] < order[second] for first in range(count) for second in range(first + 1, count))
+    if straight == pairs:
+        return Judgement(1.0, True)
+    if params.ordering == "exact":
+        return Judgement(0.0)
+    share = straight / pairs
+    return Judgement(share if params.ordering == "pairs" else max(0.0, 2 * share - 1))

@@ -1,0 +1,1 @@
+"""Verifiers of generated text against texts that were expected."""

@@ -1,0 +1,128 @@
+"""The metrics of `similarity`, each as a function of a hypothesis and its references, from 0 to 1.
+
+BLEU, chrF and TER are sacrebleu's, with its sentence-level entry points; sacrebleu is imported on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+from rapidfuzz.distance import Levenshtein
+
+from rewarden.errors import MissingDependency
+from rewarden_verifiers.generation import rouge
+from rewarden_verifiers.generation.texts import Read
+
+Name = Literal["bleu", "chrf", "chrf++", "ter", "rouge1", "rouge2", "rougeL", "rougeLsum", "edit"]
+Smoothing = Literal["exp", "floor", "add-k", "none"]
+Tokenizer = Literal["13a", "intl", "char", "zh", "none"]
+
+Metric = Callable[[Read, Sequence[Read]], float]
+
+MOST_TER_WORDS = 40
+"""Words (as white space parts them) of a text for TER: its search for shifts takes a second for two texts of fifty."""
+
+JOINT = frozenset(("bleu", "chrf", "chrf++", "ter"))
+"""Metrics that define themselves what several references mean."""
+
+
+@lru_cache(maxsize=64)
+def _sacrebleu(kind: str, options: tuple[tuple[str, Any], ...]) -> Any:
+    try:
+        from sacrebleu import metrics
+    except ImportError as error:
+        raise MissingDependency(
+            f"the metric {kind!r} needs the package 'sacrebleu': pip install 'rewarden-server[text]'",
+            verifier="similarity",
+        ) from error
+    return getattr(metrics, kind)(**dict(options))
+
+
+def load() -> None:
+    """Import sacrebleu, where it is installed."""
+    try:
+        _sacrebleu("CHRF", ())
+    except MissingDependency:
+        return
+
+
+def _bounded(score: float) -> float:
+    return min(1.0, max(0.0, score))
+
+
+def bleu(
+    *, tokenizer: Tokenizer, smoothing: Smoothing, smoothing_value: float | None, order: int, lowercase: bool
+) -> Metric:
+    """Sentence BLEU (Papineni 2002), as `BLEU(effective_order=True).sentence_score` computes it, over 100."""
+    options = (
+        ("tokenize", tokenizer),
+        ("smooth_method", smoothing),
+        ("smooth_value", smoothing_value),
+        ("max_ngram_order", order),
+        ("lowercase", lowercase),
+        ("effective_order", True),  # a sentence of three words has no 4-grams
+    )
+
+    def score(hypothesis: Read, references: Sequence[Read]) -> float:
+        found = _sacrebleu("BLEU", options).sentence_score(hypothesis.text, [one.text for one in references])
+        return _bounded(found.score / 100)
+
+    return score
+
+
+def chrf(*, word_order: int, lowercase: bool) -> Metric:
+    """chrF (Popović 2015), or chrF++ with word bigrams, over 100; of several references the best."""
+    options = (("word_order", word_order), ("lowercase", lowercase))
+
+    def score(hypothesis: Read, references: Sequence[Read]) -> float:
+        found = _sacrebleu("CHRF", options).sentence_score(hypothesis.text, [one.text for one in references])
+        return _bounded(found.score / 100)
+
+    return score
+
+
+def ter(*, lowercase: bool) -> Metric:
+    """1 - TER (Snover 2006), at least 0: the edits, shifts of blocks among them, a word of the reference."""
+    options = (("case_sensitive", not lowercase),)
+
+    def score(hypothesis: Read, references: Sequence[Read]) -> float:
+        words = [len(one.text.split()) for one in references]
+        if len(hypothesis.text.split()) >= max(words) + sum(words) / len(words):
+            return 0.0  # what must be left out is more than TER's unit, so that nothing need be searched
+        found = _sacrebleu("TER", options).sentence_score(hypothesis.text, [one.text for one in references])
+        return _bounded(1 - found.score / 100)
+
+    return score
+
+
+def _best(one: Callable[[Read, Read], float]) -> Metric:
+    return lambda hypothesis, references: max(one(hypothesis, reference) for reference in references)
+
+
+def rouge_metric(name: Name, measure: rouge.Measure) -> Metric:
+    """ROUGE of a kind: F1, precision or recall; of several references the best."""
+
+    def one(hypothesis: Read, reference: Read) -> float:
+        if name == "rougeL":
+            found = rouge.rouge_l(hypothesis.words, reference.words)
+        elif name == "rougeLsum":
+            found = rouge.rouge_lsum(hypothesis.lines, reference.lines)
+        else:
+            found = rouge.rouge_n(hypothesis.words, reference.words, int(name[-1]))
+        return float(getattr(found, measure))
+
+    return _best(one)
+
+
+def edit(*, lowercase: bool) -> Metric:
+    """1 - Levenshtein's distance by the longer text's length; of several references the best."""
+
+    def one(hypothesis: Read, reference: Read) -> float:
+        a, b = hypothesis.text, reference.text
+        if lowercase:
+            a, b = a.casefold(), b.casefold()
+        return float(Levenshtein.normalized_similarity(a, b))
+
+    return _best(one)

@@ -1,0 +1,26 @@
+"""Texts read for comparison: each cut into words and lines once, however many metrics look at it."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, field
+
+from rewarden_verifiers.words import tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A text, its words, and the words of its lines."""
+
+    text: str
+    words: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...] = field(repr=False)
+
+
+def read(text: str) -> Read:
+    """The text, composed (NFC), without halves of surrogate pairs, which no metric's library can hold."""
+    clean = text
+    if not text.isascii():
+        clean = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8"))
+    lines = tuple(found for line in clean.split("\n") if (found := tuple(tokens(line))))
+    return Read(clean.strip(), tuple(word for line in lines for word in line), lines)

@@ -1,0 +1,59 @@
+"""The answer to a puzzle in a response: one text, without what it is dressed in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rewarden.types import Outcome
+from rewarden_verifiers.extraction import MAX_ANSWER, Rule
+from rewarden_verifiers.outcome import no_answer, too_expensive, wrong
+
+_FENCE = re.compile(r"(?:```|~~~)[A-Za-z0-9_+-]{0,20}[ \t]*\n(.*?)\n?[ \t]*(?:```|~~~)", re.DOTALL)
+_TEXT = re.compile(r"\\(?:text|texttt|mathrm|mathtt)\s?\{([^{}]*)\}")
+EXCERPT = 500
+"""Characters of an answer that a verdict shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is judged, and the rule that found it."""
+
+    text: str
+    rule: str
+
+
+def find(response: str, rules: Sequence[Rule]) -> Answer | Outcome:
+    """The answer, or the outcome of a response that has none, several, or one that is too long."""
+    for rule in rules:
+        found = rule(response)
+        if found is None:
+            continue
+        texts = dict.fromkeys(undressed(text) for text in found.texts)
+        evidence = {"rule": found.rule}
+        if any(len(text) > MAX_ANSWER for text in found.texts):
+            return too_expensive(evidence=evidence)
+        if len(texts) > 1:
+            return wrong("hedged", flags=("hedged",), extracted=found.text[:EXCERPT], evidence=evidence)
+        (text,) = texts
+        return Answer(text, found.rule) if text else no_answer(evidence=evidence)
+    return no_answer()
+
+
+def undressed(text: str) -> str:
+    r"""Without a code fence, dollars, bold type or `\text{}` around all of it."""
+    text = text.strip()
+    fence = _FENCE.fullmatch(text)
+    if fence is not None and "```" not in fence.group(1):
+        return fence.group(1).strip("\n").rstrip()
+    if len(text) > 2 and text[0] == text[-1] == "$":
+        text = text.strip("$").strip()
+    wrapped = _TEXT.fullmatch(text)
+    if wrapped is not None:
+        text = wrapped.group(1).strip()
+    if len(text) > 4 and text.startswith("**") and text.endswith("**") and "**" not in text[2:-2]:
+        text = text[2:-2].strip()
+    if len(text) > 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1]:
+        text = text[1:-1].strip()
+    return text

@@ -1,0 +1,391 @@
+"""`reasoning_gym`: an item of one of the library's generators, judged by a checker of ours or by its own scorer.
+
+Our own checkers judge where the library's scorer would evaluate the answer's text, or accepts what is no solution:
+
+    countdown, puzzle24           `parse_expr` (which is `eval`); 24 counts any four numbers within the range
+    n_queens, spiral_matrix,      `eval` of the answer
+    binary_matrix, string_insertion
+    polynomial_multiplication     `parse_expr`
+    number_sorting                forgives differences up to 1, takes NaN for any number; `eval` of the stored answer
+    bitwise_arithmetic            `eval` of the stored problem, which whoever sends the reference may have written
+    sudoku, mini_sudoku,          pay for numbers anywhere in the text, givens included; only one solution counts
+    futoshiki, knights_knaves
+
+For those of `ALONE` the guard decides. Those of `SEEDLESS` must be stored as entries.
+
+`simple_integration` and `intermediate_integration` keep their scorer, `parse_expr` and all: it runs in the sandbox, on
+a text made anew from the answer's tokens (see `integrals`). All others are judged by their own scorer, in a worker that
+can be killed, behind a guard (see `guards`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal, TypeVar
+
+from rewarden.errors import InvalidReference
+from rewarden_verifiers.puzzles import library, literals
+from rewarden_verifiers.puzzles.countdown import CountdownChecker
+from rewarden_verifiers.puzzles.findings import RIGHT, Checker, Finding, malformed, wrong
+from rewarden_verifiers.puzzles.guards import GUARDS, Guard, decimal_of
+from rewarden_verifiers.puzzles.integrals import DATASETS as INTEGRALS
+from rewarden_verifiers.puzzles.integrals import IntegralChecker
+from rewarden_verifiers.puzzles.knights import KnightsKnaves
+from rewarden_verifiers.puzzles.latin import Futoshiki, Sudoku
+from rewarden_verifiers.puzzles.polynomials import NotExpanded, PolynomialChecker, parse
+from rewarden_verifiers.puzzles.queens import NQueens
+
+T = TypeVar("T")
+
+FULL = 1.0 - 1e-9
+FLOOR = 0.05
+"""What scorers give for an answer that is merely of the right form."""
+
+GRADED = frozenset({"boxnet", "knight_swap", "quantum_lock", "shortest_path", "tower_of_hanoi", "word_ladder"})
+"""Data sets whose scores between 0 and 1 are for solutions that are longer than need be, or solve a part. Elsewhere
+they are for distances, for text that holds the answer, or for the form."""
+
+ALONE = frozenset(
+    {"arc_agi", "codeio", "figlet_font", "game_of_life", "game_of_life_halting", "group_anagrams", "rearc"}
+)
+"""Data sets whose guard decides: their scorers need words, fonts or boards that take a worker a second to load."""
+
+SEEDLESS: Mapping[str, str] = {
+    "codeio": "to make an item of 'codeio' the library runs code of its data",
+    "game_of_life": "its generator loads libraries for drawing, which takes more time than a sample has",
+    "game_of_life_halting": "its generator loads libraries for drawing, which takes more time than a sample has",
+}
+"""Data sets whose items must be stored, and why."""
+
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "boxnet": ("initial_state",),
+    "graph_color": ("puzzle",),
+    "propositional_logic": ("premises", "variables"),
+    "rubiks_cube": ("cube_size", "scramble_moves"),
+    "rush_hour": ("board_config",),
+}
+"""What the scorers of items that have no stored answer read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generated:
+    """An item. Either `entry`, as trainers store it (`question`, `answer`, `metadata`, the last as an object or as JSON
+    text), or `seed` and `index`, from which it is made again: the same in every process, but not by every version of
+    the library. `config`: the generator's own settings, where they are not its defaults.
+
+    `composite`, a mixture of others, is judged by the data set that the metadata of its entry name.
+
+    Making an item takes up to a second for some generators, and counts against the sample's CPU time; with settings
+    that make it slower still, store the entry.
+    """
+
+    dataset: str
+    entry: dict[str, Any] | None = None
+    seed: int | None = None
+    index: int = 0
+    config: dict[str, Any] = field(default_factory=dict)
+    task: Literal["reasoning_gym"] = "reasoning_gym"
+
+    def __post_init__(self) -> None:
+        if (self.entry is None) == (self.seed is None):
+            raise ValueError("give either entry, or seed and index")
+        if self.entry is None and self.dataset in SEEDLESS:
+            raise ValueError(f"entry is needed: {SEEDLESS[self.dataset]}")
+        if any(name.endswith(("_file", "_path")) for name in self.config):
+            raise ValueError("config must not name files")
+        if self.index < 0 or (self.seed is not None and not 0 <= self.seed < 2**63):
+            raise ValueError("seed and index must not be negative")
+
+    def checker(self) -> Checker:
+        """The item. Raises InvalidReference where it is none, or its own answer does not pass."""
+        if self.dataset == "composite" and self.entry is not None:
+            source = _entry(self.entry)["metadata"].get("source_dataset")
+            if source not in library.MODULES:
+                raise InvalidReference("reference.entry: its metadata name no source_dataset", path="reference.entry")
+            return replace(self, dataset=source, config={}).checker()
+        if self.dataset not in library.MODULES:
+            raise InvalidReference(
+                f"reference: reasoning-gym has no data set {self.dataset!r}", path="reference.dataset"
+            )
+        entry = _entry(self.entry) if self.entry is not None else _made(self._loaded(), self.index)
+        metadata = entry["metadata"]
+        try:
+            checker = self._checker(entry)
+            if missing := [name for name in _NEEDED.get(self.dataset, ()) if name not in metadata]:
+                raise KeyError(missing[0])
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, NotExpanded) as error:
+            raise InvalidReference(
+                f"reference: this is no item of {self.dataset!r}: {error!r}", path="reference.entry"
+            ) from None
+        answer = entry["answer"]
+        if isinstance(answer, str) and self.dataset not in INTEGRALS:
+            found = checker.check(answer if answer.strip() else '""')
+            if found.reason is not None:
+                raise InvalidReference(
+                    f"reference: the item's own answer is {found.reason}: {found.why}", path="reference.entry.answer"
+                )
+        return checker
+
+    def _loaded(self) -> Any:
+        return _dataset(self.dataset, json.dumps(self.config, sort_keys=True), self.seed, self.index)
+
+    def _checker(self, entry: Mapping[str, Any]) -> Checker:
+        own = _OWN.get(self.dataset)
+        if own is not None:
+            return own(entry)
+        if self.dataset in ALONE:
+            return GuardChecker(GUARDS[self.dataset], entry)
+        dataset = self._loaded()
+        if self.dataset == "propositional_logic":
+            _check_premises(dataset, entry["metadata"])
+        return LibraryChecker(self.dataset, dataset, entry)
+
+
+def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = entry.get("metadata")
+    if isinstance(metadata, str):
+        try:
+            metadata = literals.parse(metadata)
+        except literals.NotRead:
+            metadata = None
+    if not isinstance(metadata, dict) or "answer" not in entry:
+        raise InvalidReference("reference.entry must hold an answer and metadata", path="reference.entry")
+    return {**entry, "metadata": dict(metadata)}
+
+
+@functools.lru_cache(maxsize=64)
+def _dataset(name: str, config: str, seed: int | None, index: int) -> Any:
+    dataset_type, config_type = library.dataset_types(name)
+    settings: dict[str, Any] = json.loads(config)
+    settings["seed"] = 0 if seed is None else seed
+    settings["size"] = max(index + 1, settings.get("size", 500))
+    try:
+        return dataset_type(config_type(**settings))
+    except (TypeError, ValueError, AssertionError) as error:
+        raise InvalidReference(f"reference.config: {error}", path="reference.config") from None
+
+
+def _made(dataset: Any, index: int) -> dict[str, Any]:
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            return dict(dataset[index])
+    except Exception as error:  # noqa: BLE001 - whatever a generator raises for these settings
+        raise InvalidReference(
+            f"reference: the generator raised {type(error).__name__}: {error}", path="reference.config"
+        ) from None
+
+
+def _check_premises(dataset: Any, metadata: Mapping[str, Any]) -> None:
+    """Raises ValueError where the premises contradict each other: then anything follows."""
+    logic = library.module("propositional_logic")
+    premises = [logic.Expression.from_string(premise) for premise in metadata["premises"]]
+    assignments = dataset._generate_assignments(set(metadata["variables"]))
+    if not any(all(premise.evaluate(assignment) for premise in premises) for assignment in assignments):
+        raise ValueError("its premises contradict each other, so that anything follows")
+
+
+@dataclass(frozen=True, slots=True)
+class GuardChecker:
+    """An item whose guard lets through nothing but the right answer."""
+
+    guard: Guard
+    entry: Mapping[str, Any]
+
+    def check(self, answer: str) -> Finding:
+        """Right where the guard lets it through."""
+        found = self.guard(answer, self.entry)
+        return found if isinstance(found, Finding) else RIGHT
+
+
+_NOTHING = frozenset({'""', "''", "(empty)", "empty string"})
+"""How a response says that the right answer is an empty text; a response that says nothing has not answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryChecker:
+    """An item with its scorer and its guard."""
+
+    name: str
+    dataset: Any
+    entry: Mapping[str, Any]
+
+    def check(self, answer: str) -> Finding:
+        """Right where the scorer gives full marks for what the guard lets through."""
+        guard = GUARDS.get(self.name)
+        if not answer.strip():
+            return malformed("it is blank")
+        if answer in _NOTHING and not str(self.entry["answer"]):
+            return RIGHT
+        try:
+            given = answer if guard is None else guard(answer, self.entry)
+            if isinstance(given, Finding):
+                return given
+            # A copy: scorers write into what they are given. Some print, too.
+            with contextlib.redirect_stdout(io.StringIO()):
+                score = float(self.dataset.score_answer(given, copy.deepcopy(self.entry)))
+        except Exception:  # noqa: BLE001 - what a scorer raises for an answer: it could not read it
+            return malformed("the scorer cannot read it")
+        evidence = {"library_score": score}
+        if score >= FULL:
+            return RIGHT
+        if self.name in GRADED and FLOOR < score < 1.0:
+            return wrong("it is solved in part, or in more steps than needed", score, **evidence)
+        return wrong("the answer is another", **evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceChecker:
+    """Cells of the right answer, which may be written as text or as a list."""
+
+    cells: tuple[str, ...]
+    text: str
+
+    def check(self, answer: str) -> Finding:
+        """The text itself but for white space, or a list (of lists) of its cells."""
+        if answer.split() == self.text.split() or "".join(answer.split()) == self.text:
+            return RIGHT
+        try:
+            value = literals.parse(answer)
+        except literals.NotRead:
+            return wrong("the answer is another") if "[" not in answer else malformed("it is no list")
+        if not isinstance(value, list):
+            return malformed("it is no list")
+        flat = [cell for row in value for cell in (row if isinstance(row, list) else [row])]
+        if any(isinstance(cell, bool) or not isinstance(cell, (str, int)) for cell in flat):
+            return malformed("it is no list of cells")
+        return RIGHT if tuple(map(str, flat)) == self.cells else wrong("the answer is another")
+
+
+@dataclass(frozen=True, slots=True)
+class NumbersChecker:
+    """Numbers in order, as a JSON list of numbers or of texts."""
+
+    numbers: tuple[Decimal, ...]
+
+    def check(self, answer: str) -> Finding:
+        """The same numbers in the same order; 1.50 is 1.5."""
+        given = _decimals(answer)
+        if given is None:
+            return malformed("it is no list of numbers")
+        return RIGHT if given == self.numbers else wrong("the list is another")
+
+
+def _decimals(text: str) -> tuple[Decimal, ...] | None:
+    try:
+        value = literals.parse(text)
+    except literals.NotRead:
+        return None
+    found = [decimal_of(str(one)) for one in value] if isinstance(value, list) else []
+    numbers = tuple(one for one in found if one is not None)
+    return numbers if numbers and len(numbers) == len(found) else None
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerChecker:
+    """A whole number."""
+
+    value: int
+
+    def check(self, answer: str) -> Finding:
+        """In hexadecimal or decimal."""
+        given = _integer(answer)
+        if given is None:
+            return malformed("it is no whole number")
+        return RIGHT if given == self.value else wrong("the number is another")
+
+
+def _integer(text: str) -> int | None:
+    match = re.fullmatch(r"([-+]?)(?:0[xX]([0-9a-fA-F]{1,500})|(\d{1,500}))", text.strip(), re.ASCII)
+    if match is None:
+        return None
+    value = int(match.group(2), 16) if match.group(2) else int(match.group(3))
+    return -value if match.group(1) == "-" else value
+
+
+def _sorting(entry: Mapping[str, Any]) -> NumbersChecker:
+    return NumbersChecker(_needed(_decimals(str(entry["answer"]))))
+
+
+def _hexadecimal(entry: Mapping[str, Any]) -> IntegerChecker:
+    return IntegerChecker(_needed(_integer(str(entry["answer"]))))
+
+
+def _needed(value: T | None) -> T:
+    if value is None:
+        raise ValueError("its answer cannot be read")
+    return value
+
+
+def _numbers(entry: Mapping[str, Any]) -> CountdownChecker:
+    metadata = entry["metadata"]
+    return CountdownChecker(Counter(map(int, metadata["numbers"])), Fraction(int(metadata.get("target", 24))), True)
+
+
+def _sudoku(entry: Mapping[str, Any]) -> Checker:
+    metadata = entry["metadata"]
+    puzzle, solution = (tuple(map(tuple, metadata[name])) for name in ("puzzle", "solution"))
+    return Sudoku(puzzle=puzzle, solution=solution).checker()
+
+
+def _futoshiki(entry: Mapping[str, Any]) -> Checker:
+    metadata = entry["metadata"]
+    puzzle, solution = (tuple(map(tuple, metadata[name])) for name in ("puzzle", "solution"))
+    constraints = tuple((int(a), int(b), int(c), int(d), sign) for a, b, c, d, sign in metadata["constraints"])
+    return Futoshiki(puzzle=puzzle, solution=solution, constraints=constraints).checker()
+
+
+def _queens(entry: Mapping[str, Any]) -> Checker:
+    return NQueens(board=tuple(map(tuple, entry["metadata"]["puzzle"]))).checker()
+
+
+def _knights(entry: Mapping[str, Any]) -> Checker:
+    metadata = entry["metadata"]
+    names = tuple(map(str, metadata["names"]))
+    terms = metadata["knight_knave_terms"]
+    truth, lie = str(terms["knight"]), str(terms["knave"])
+    roles = [truth if knight else lie for knight in metadata["solution"]]
+    return KnightsKnaves(
+        people=names,
+        statements=tuple(metadata["statements"]),
+        solution=dict(zip(names, roles, strict=True)),
+        roles={"truth": (truth,), "lie": (lie,)},
+    ).checker()
+
+
+def _sequence(entry: Mapping[str, Any]) -> SequenceChecker:
+    text = str(entry["answer"])
+    return SequenceChecker(tuple(text.split()) if " " in text else tuple(text), text)
+
+
+def _integral(name: str, entry: Mapping[str, Any]) -> IntegralChecker:
+    metadata = entry["metadata"]
+    return IntegralChecker(name, str(metadata["variable"]), str(metadata["integrand"]))
+
+
+_OWN: Mapping[str, Callable[[Mapping[str, Any]], Checker]] = {
+    "binary_matrix": _sequence,
+    "bitwise_arithmetic": _hexadecimal,
+    "countdown": _numbers,
+    "futoshiki": _futoshiki,
+    "knights_knaves": _knights,
+    "mini_sudoku": _sudoku,
+    "n_queens": _queens,
+    "number_sorting": _sorting,
+    "polynomial_multiplication": lambda entry: PolynomialChecker(parse(str(entry["answer"]))),
+    "puzzle24": _numbers,
+    "spiral_matrix": _sequence,
+    "string_insertion": _sequence,
+    "sudoku": _sudoku,
+    **{name: functools.partial(_integral, name) for name in INTEGRALS},
+}
+"""Data sets whose items are not given to the library's scorer in this process."""

@@ -1,0 +1,108 @@
+"""Grids as models write them: lines of cells, a table, or lists of lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from rewarden_verifiers.puzzles import literals
+
+Cell = int | str | None
+Rows = str | tuple[str | tuple[Cell, ...], ...]
+"""A grid in a reference: lines of text, or rows of cells."""
+
+BLANKS = frozenset({"", "0", "_", ".", "-", "?", "*", "none"})
+MAX_SIDE = 200
+
+_RULE = re.compile(r"[-+|=\s:\u2500-\u257f]+")
+_BETWEEN = re.compile(r"[\s,;|\[\]\"'\u2502\u2503]+")
+MAX_NUMBER = 4
+
+
+def cell_of(value: Any) -> str:
+    """A cell as text: numbers without a sign or zeros before them."""
+    if value is None or isinstance(value, bool):
+        return "none" if value is None else str(value).casefold()
+    text = str(value).strip()
+    if text.isascii() and text.isdigit() and len(text) <= MAX_NUMBER:
+        return str(int(text))
+    return text
+
+
+def rows_of(grid: Rows) -> list[list[str]]:
+    """A reference's grid as cells. Raises ValueError where rows differ in length, or there are none."""
+    lines: Sequence[str | tuple[Cell, ...]] = [grid] if isinstance(grid, str) and "\n" not in grid else ()
+    lines = lines or (grid.strip().split("\n") if isinstance(grid, str) else grid)
+    rows = [_line(line) if isinstance(line, str) else [cell_of(cell) for cell in line] for line in lines]
+    if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+        raise ValueError("a grid has rows of one length")
+    if len(rows) > MAX_SIDE or len(rows[0]) > MAX_SIDE:
+        raise ValueError(f"a grid has at most {MAX_SIDE} rows and columns")
+    return rows
+
+
+def _line(line: str) -> list[str]:
+    """The cells of a line: words, or the characters of a single word."""
+    words = [word for word in _BETWEEN.split(line) if word]
+    return [cell_of(cell) for cell in (words[0] if len(words) == 1 else words)]
+
+
+def read(text: str, height: int, width: int, *, flat: bool = True) -> list[list[str]] | None:
+    """The grid of that size that a text is, cells as texts; None for anything else, a word beside it included.
+
+    Rows are lines of words or, where cells are single characters, of one word; lines that only draw are skipped. Where
+    `flat`, all cells may stand in one line. Lists of lists are read as JSON.
+    """
+    text = text.strip()
+    if text.startswith(("[", "{")):
+        try:
+            return _listed(literals.parse(text), height, width)
+        except literals.NotRead:
+            pass  # rows such as "[1, 2]" on lines of their own
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) != height:
+        lines = [line for line in lines if _RULE.fullmatch(line) is None]
+    if len(lines) == 1 and height > 1 and flat:
+        words = [word for word in _BETWEEN.split(lines[0]) if word]
+        cells = list(words[0]) if len(words) == 1 else words
+        if len(words) == height and len(words) != height * width and all(len(word) == width for word in words):
+            cells = list("".join(words))
+        if len(cells) != height * width:
+            return None
+        return [[cell_of(cell) for cell in cells[row * width : (row + 1) * width]] for row in range(height)]
+    if len(lines) != height:
+        return None
+    rows: list[list[str]] = []
+    for line in lines:
+        words = [word for word in _BETWEEN.split(line) if word]
+        cells = list(words[0]) if len(words) == 1 and len(words[0]) == width else words
+        if len(cells) != width:
+            return None
+        rows.append([cell_of(cell) for cell in cells])
+    return rows
+
+
+def _listed(value: Any, height: int, width: int) -> list[list[str]] | None:
+    if isinstance(value, dict):
+        if len(value) != 1:
+            return None
+        (value,) = value.values()
+    if not isinstance(value, list) or len(value) != height:
+        return None
+    rows: list[list[str]] = []
+    for row in value:
+        if isinstance(row, str):
+            row = _line(row)
+        if not isinstance(row, list) or len(row) != width or any(isinstance(cell, (list, dict)) for cell in row):
+            return None
+        rows.append([cell_of(cell) for cell in row])
+    return rows
+
+
+def best_constant(cells: Sequence[str]) -> int:
+    """How many of these cells the best answer that is the same everywhere gets right."""
+    counts: dict[str, int] = {}
+    for cell in cells:
+        counts[cell] = counts.get(cell, 0) + 1
+    return max(counts.values(), default=0)

@@ -1,0 +1,348 @@
+"""What an answer must be before the library's scorer sees it: the leaks of these scorers, closed one by one.
+
+A guard gives the text that the scorer is to see, or a finding where the answer is refused. The scorers search in what
+they are given, drop what they cannot read, cut lists short and forgive distances; so a guard asks for the whole answer
+to be of the form that the question asks for, and for what a tolerance may not forgive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any
+
+from rewarden_verifiers.puzzles import grids, literals
+from rewarden_verifiers.puzzles.findings import Finding, illegal, malformed, wrong
+
+Entry = Mapping[str, Any]
+Guard = Callable[[str, Entry], str | Finding]
+
+_FORM = malformed("it is not of the form that is asked for")
+_OTHER = wrong("the answer is another")
+
+_UNSIGNED = r"(?:\d{1,3}(?:,\d{3}){1,100}|\d{1,300})?(?:\.\d{1,300})?(?:(?<=\d)[eE][-+]?\d{1,3})?"
+_NUMBER = re.compile(rf"[-+]?(?=[.\d]){_UNSIGNED}", re.ASCII)
+_FRACTION = re.compile(r"([-+]?\d{1,300})\s?/\s?(\d{1,300})", re.ASCII)
+_MONEY = " $%€£"
+
+
+def decimal_of(text: str) -> Decimal | None:
+    """The number that a text is, commas between thousands included; None for anything else, NaN too."""
+    text = text.strip().replace("\u2212", "-")
+    if _NUMBER.fullmatch(text) is None:
+        return None
+    try:
+        return Decimal(text.replace(",", ""))
+    except InvalidOperation:
+        return None
+
+
+def _matching(pattern: str, flags: int = re.ASCII) -> Guard:
+    compiled = re.compile(pattern, flags)
+
+    def guard(answer: str, entry: Entry) -> str | Finding:
+        return answer if compiled.fullmatch(answer) else _FORM
+
+    return guard
+
+
+def _number(answer: str, entry: Entry) -> str | Finding:
+    """One number and nothing else; commas only between thousands ("1,2" is a list)."""
+    value = decimal_of(answer)
+    return _FORM if value is None else answer.strip().replace(",", "").replace("\u2212", "-")
+
+
+def _same_number(answer: str, entry: Entry) -> str | Finding:
+    """The number itself: what its scorer pays in full for, and what it finds within other text, is more."""
+    value, gold = decimal_of(answer.strip(_MONEY)), decimal_of(str(entry["answer"]))
+    if value is None:
+        return _FORM
+    return str(entry["answer"]) if value == gold else _OTHER
+
+
+def _same_text(answer: str, entry: Entry) -> str | Finding:
+    """The answer itself, whatever its case and white space."""
+    gold = str(entry["answer"])
+    return gold if "".join(answer.split()).casefold() == "".join(gold.split()).casefold() else _OTHER
+
+
+def _same_words(answer: str, entry: Entry) -> str | Finding:
+    """The words themselves: its scorer also pays in full for texts that begin with them."""
+    gold = str(entry["answer"])
+    return gold if answer.casefold().split() == gold.casefold().split() else _OTHER
+
+
+def _json(answer: str, entry: Entry) -> str | Finding:
+    """JSON, and nothing beside it."""
+    try:
+        literals.parse(answer)
+    except literals.NotRead:
+        return _FORM
+    return answer
+
+
+def _coloring(answer: str, entry: Entry) -> str | Finding:
+    """A JSON object whose values are colours: True is no 1."""
+    try:
+        value = literals.parse(answer)
+    except literals.NotRead:
+        return _FORM
+    fine = isinstance(value, dict) and all(type(color) in (int, str) for color in value.values())
+    return answer if fine else _FORM
+
+
+def _moves(answer: str, entry: Entry) -> str | Finding:
+    """A JSON list of texts."""
+    try:
+        value = literals.parse(answer)
+    except literals.NotRead:
+        return _FORM
+    fine = isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+    return answer if fine else _FORM
+
+
+def _boxes(answer: str, entry: Entry) -> str | Finding:
+    """A plan: its scorer's pattern takes time that grows with the square of a step's length."""
+    return _FORM if len(answer) > 8000 else _json(answer, entry)
+
+
+def _life(answer: str, entry: Entry) -> str | Finding:
+    """The whole board: the scorer overlooks rows and columns that stand beside it."""
+    try:
+        same = literals.parse(answer) == literals.parse(str(entry["answer"]))
+    except literals.NotRead:
+        return _FORM
+    return str(entry["answer"]) if same else _OTHER
+
+
+def _pooled(answer: str, entry: Entry) -> str | Finding:
+    """Each number to two decimals: the scorer forgives 1 %, takes 101 for 100, and skips what follows a '#'."""
+    gold = [line.split() for line in str(entry["answer"]).split("\n")]
+    rows = grids.read(answer, len(gold), len(gold[0]), flat=False)
+    if rows is None:
+        return _FORM
+    for row, solved in zip(rows, gold, strict=True):
+        for cell, wanted in zip(row, solved, strict=True):
+            value, target = decimal_of(cell), decimal_of(wanted)
+            if value is None or target is None or abs(value - target) > Decimal("0.01"):
+                return _FORM
+    return str(entry["answer"])
+
+
+def _chance(answer: str, entry: Entry) -> str | Finding:
+    """A number or a fraction: the scorer forgives 1e-4, so that 0 passes for a small chance."""
+    value, gold = _rational(answer), _rational(str(entry["answer"]))
+    if value is None or gold is None:
+        return _FORM
+    if abs(value - gold) > gold / 100:
+        return _OTHER
+    return answer.strip().replace(" ", "")
+
+
+def _rational(text: str) -> Fraction | None:
+    fraction = _FRACTION.fullmatch(text.strip())
+    if fraction is not None:
+        return Fraction(int(fraction.group(1)), int(fraction.group(2))) if int(fraction.group(2)) else None
+    value = decimal_of(text)
+    return None if value is None else Fraction(value)
+
+
+def _roots(answer: str, entry: Entry) -> str | Finding:
+    """Exactly the solutions, to four decimals. Where there are none the scorer pays for any text without numbers."""
+    gold = [value for part in str(entry["answer"]).split(",") if (value := decimal_of(part)) is not None]
+    if not gold:
+        none = answer.casefold().strip(" .") in ('""', "''", "none", "no real solution", "no real solutions")
+        return "" if none else _FORM
+    parts = answer.strip("[]() ").split(",")
+    given = [value for part in parts if (value := decimal_of(part)) is not None]
+    if len(given) != len(parts):
+        return _FORM
+    if len(given) != len(gold):
+        return _OTHER
+    pairs = zip(sorted(given), sorted(gold), strict=True)
+    if any(abs(value - target) > Decimal("0.00006") for value, target in pairs):
+        return _OTHER
+    return str(entry["answer"])
+
+
+_CLOCK = re.compile(
+    r"(?:(\d{1,6}) days?,? )?(\d{1,4}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?|(\d{1,6})(?: days?)?", re.ASCII
+)
+
+
+def _interval(answer: str, entry: Entry) -> str | Finding:
+    """One duration: the scorer reads "12 or 13 days" as 12, and overlooks what follows the seconds."""
+    value, gold = _duration(answer.strip()), _duration(str(entry["answer"]).strip())
+    if value is None:
+        return _FORM
+    return str(entry["answer"]) if value == gold else _OTHER
+
+
+def _duration(text: str) -> timedelta | None:
+    match = _CLOCK.fullmatch(text)
+    if match is None:
+        return None
+    days, hours, minutes, seconds, fraction, alone = match.groups()
+    if alone is not None:
+        return timedelta(days=int(alone))
+    micros = int((fraction or "0").ljust(6, "0"))
+    return timedelta(int(days or 0), int(seconds or 0), micros, 0, int(minutes), int(hours))
+
+
+def _calendar(answer: str, entry: Entry) -> str | Finding:
+    """The number or the word itself: the scorer pays for numbers near it, and more than 1 where it is negative."""
+    return _same_number(answer, entry) if decimal_of(answer) is not None else _same_words(answer, entry)
+
+
+_POINT = re.compile(
+    r"\(?\s?([-+]?\d{1,12}(?:\.\d{1,12})?)\s?,\s?([-+]?\d{1,12}(?:\.\d{1,12})?)\s?\)?|([-+]?\d{1,12}(?:\.\d{1,12})?)\s?°?"
+)
+
+
+def _geometry(answer: str, entry: Entry) -> str | Finding:
+    """One number or one point: the scorer reads the first two of any numbers with commas between."""
+    match = _POINT.fullmatch(answer.strip())
+    if match is None or (match.group(1) is None) != (entry["metadata"]["task_type"] != "orthocenter"):
+        return _FORM
+    return answer.strip()
+
+
+def _letters_to_digits(answer: str, entry: Entry) -> str | Finding:
+    """Each letter once: of several digits for one letter the scorer takes the last."""
+    parts = [part.split("=") for part in answer.split(",")]
+    names = [part[0].strip() for part in parts]
+    fine = all(len(part) == 2 and re.fullmatch(r"\s{0,4}\d\s{0,4}", part[1], re.ASCII) for part in parts)
+    return answer if fine and len(set(names)) == len(names) else _FORM
+
+
+def _board(answer: str, entry: Entry) -> str | Finding:
+    """The grid, and nothing beside it: the scorer drops words and lines of its own."""
+    metadata = entry["metadata"]
+    solved = metadata.get("output") or metadata.get("solution")
+    rows = grids.read(answer, len(solved), len(solved[0]), flat=False)
+    return _FORM if rows is None else "\n".join(" ".join(row) for row in rows)
+
+
+def _output(answer: str, entry: Entry) -> str | Finding:
+    """The grid itself, and nothing beside it."""
+    given = _board(answer, entry)
+    if isinstance(given, Finding):
+        return given
+    wanted = "\n".join(" ".join(map(str, row)) for row in entry["metadata"]["output"])
+    return given if given == wanted else _OTHER
+
+
+def _groups(answer: str, entry: Entry) -> str | Finding:
+    """The groups, in any order."""
+    try:
+        given = literals.parse(answer)
+    except literals.NotRead:
+        return _FORM
+    if not isinstance(given, list) or not all(isinstance(group, list) for group in given):
+        return _FORM
+    if not all(isinstance(word, str) for group in given for word in group):
+        return _FORM
+    wanted = sorted(sorted(group) for group in entry["metadata"]["solution"])
+    return answer if sorted(sorted(group) for group in given) == wanted else _OTHER
+
+
+def _steps(answer: str, entry: Entry) -> str | Finding:
+    """Steps alone: the scorer walks on past anything that is none."""
+    steps = "".join(answer.split()).replace(",", "").upper()
+    return steps if re.fullmatch(r"[UDLR]{1,10000}", steps) else _FORM
+
+
+def _disks(answer: str, entry: Entry) -> str | Finding:
+    """A move on each line, with or without a full stop, which the scorer does not read."""
+    pattern = re.compile(r"Move disk \d{1,3} from Peg \d{1,3} to Peg \d{1,3}", re.ASCII)
+    lines = [line.strip().removesuffix(".") for line in answer.strip().split("\n") if line.strip()]
+    return "\n".join(lines) if lines and all(pattern.fullmatch(line) for line in lines) else _FORM
+
+
+def _factors(answer: str, entry: Entry) -> str | Finding:
+    spelled = re.sub(r"\\times(?![A-Za-z])|[x*·]", "×", answer)
+    return spelled if re.fullmatch(r"\s{0,4}\d{1,60}(?:\s{0,4}×\s{0,4}\d{1,60}){0,200}\s{0,4}", spelled) else _FORM
+
+
+def _code_output(answer: str, entry: Entry) -> str | Finding:
+    """The value itself: the scorer looks for an object anywhere within the text."""
+    gold = str(entry["answer"])
+    if answer.strip() == gold.strip():
+        return answer
+    try:
+        same = literals.parse(answer) == literals.parse(gold)
+    except literals.NotRead:
+        return _FORM
+    return gold if same else _OTHER
+
+
+def _turns(answer: str, entry: Entry) -> str | Finding:
+    """Turns, one at a time: "R999999999" would be written out that often."""
+    turns = re.compile(r"(?:\s{0,8}\d?[A-Za-z]{1,2}['2]?(?=\s|$)){1,2000}\s{0,8}", re.ASCII)
+    return answer if turns.fullmatch(answer) else _FORM
+
+
+def _conclusion(answer: str, entry: Entry) -> str | Finding:
+    """Not a premise, word for word: what is given is no conclusion, but the scorer pays for it."""
+    if len(answer) > 400 or re.fullmatch(r"[A-Z()∨∧→↔¬\s]+", answer) is None:
+        return _FORM
+    metadata = entry["metadata"]
+    said = _bare(answer)
+    if said == _bare(str(metadata.get("example_answer", ""))):
+        return answer
+    return illegal("it is one of the premises") if said in {_bare(one) for one in metadata["premises"]} else answer
+
+
+def _bare(formula: str) -> str:
+    return "".join(char for char in formula if char not in "() \t\n")
+
+
+GUARDS: Mapping[str, Guard] = {
+    "advanced_geometry": _geometry,
+    "arc_agi": _output,
+    "boxnet": _boxes,
+    "calendar_arithmetic": _calendar,
+    "chain_sum": _number,
+    "codeio": _code_output,
+    "coin_flip": _chance,
+    "complex_arithmetic": _matching(r"\(?[-+\d.\s]{0,100}(?:[-+]?\s?\d{0,50}(?:\.\d{1,50})?[ijIJ])?\s?\)?"),
+    "cryptarithm": _letters_to_digits,
+    "decimal_arithmetic": _number,
+    "decimal_chain_sum": _number,
+    "figlet_font": _same_text,
+    "fraction_simplification": _matching(
+        r"\$?(?:\d{1,100}\s?/\s?\d{1,100}|\\d?frac\s?\{\s?\d{1,100}\s?\}\s?\{\s?\d{1,100}\s?\})\$?"
+    ),
+    "game_of_life": _life,
+    "game_of_life_halting": _same_words,
+    "graph_color": _coloring,
+    "group_anagrams": _groups,
+    "gsm_symbolic": _same_number,
+    "jugs": _moves,
+    "kakurasu": _board,
+    "knight_swap": _matching(r"No|no|NO|\[[\s\S]{0,19000}\]"),
+    "letter_jumble": _same_words,
+    "number_format": _number,
+    "palindrome_partitioning": _json,
+    "polynomial_equations": _roots,
+    "pool_matrix": _pooled,
+    "power_function": _number,
+    "prime_factorization": _factors,
+    "products": _number,
+    "propositional_logic": _conclusion,
+    "quantum_lock": _matching(r"(?:[\s,\[\]\"'→-]|->){0,6}(?:[ABCabc](?:[\s,\[\]\"'→>-]){0,6}){1,500}"),
+    "rearc": _output,
+    "rectangle_count": _same_number,
+    "rubiks_cube": _turns,
+    "rush_hour": _matching(r"(?:\s{0,4}[A-Z][-+]\d(?=\s|$)){1,1000}\s{0,4}"),
+    "sokoban": _steps,
+    "spell_backward": _same_words,
+    "survo": _board,
+    "time_intervals": _interval,
+    "tower_of_hanoi": _disks,
+    "word_ladder": _matching(r"[A-Za-z]{1,30}(?:\s{0,4},\s{0,4}[A-Za-z]{1,30}){1,2000}"),
+}
+"""Data sets whose scorer is given only what passes; the others compare with the one right answer."""

@@ -1,0 +1,156 @@
+"""Antiderivatives: read token by token, written anew, and only then given to the library's scorer, in the sandbox.
+
+That scorer calls SymPy's `parse_expr`, which is `eval`. Nothing of the answer reaches it but numbers, the variable, the
+constant, a few functions and operators: no attributes, strings, indices, other names (`Integral(f, x)` would be a right
+answer) or keywords. What is left can still take for ever (`9**9**9**9`), and so runs in a locked room under limits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden.types import Limits
+from rewarden_verifiers.programs import Case, Job, Program, Report
+from rewarden_verifiers.puzzles import library
+from rewarden_verifiers.puzzles.findings import Finding, malformed
+
+DATASETS = frozenset({"intermediate_integration", "simple_integration"})
+NEEDS_SANDBOX = "needs_sandbox"
+
+_NAMES = "sin cos tan sec csc cot asin acos atan arcsin arccos arctan sinh cosh tanh asinh acosh atanh exp log ln sqrt"
+_FUNCTIONS = frozenset({*_NAMES.split(), "Abs", "abs"})
+_SPELLINGS: Mapping[str, str] = {
+    "^": "**",
+    "\u2212": "-",
+    "\u00b7": "*",
+    "\u00d7": "*",
+    "ln": "log",
+    "abs": "Abs",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "π": "pi",
+}
+_CONSTANTS = frozenset({"pi", "E", "C"})
+_TOKEN = re.compile(r"\s*(?:(\d{1,40}(?:\.\d{1,40})?)|([A-Za-zπ]{1,10})|(\*\*|[-+*/^()\u2212\u00b7\u00d7]))", re.ASCII)
+MAX_TOKENS = 1000
+MAX_DEPTH = 50
+
+LIMITS = Limits(cpu_s=10, wall_s=10, memory_mb=1024, processes=16, output_bytes=10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class IntegralChecker:
+    """The data set, the variable and the integrand."""
+
+    dataset: str
+    variable: str
+    integrand: str
+
+    def check(self, answer: str) -> Finding:
+        """`malformed`, or else what the sandbox is to be asked."""
+        text = rewritten(answer, self.variable)
+        if text is None:
+            return malformed("it is no expression of the variable, C, numbers and elementary functions")
+        entry = {"answer": "", "metadata": {"variable": self.variable, "integrand": self.integrand}}
+        return Finding(
+            reason=NEEDS_SANDBOX, evidence={"ask": {"dataset": self.dataset, "answer": text, "entry": entry}}
+        )
+
+
+def rewritten(answer: str, variable: str) -> str | None:
+    """The expression, made anew from its tokens; None where one of them, or their order, is not permitted."""
+    tokens: list[str] = []
+    at, depth = 0, 0
+    end = len(answer.rstrip())
+    expects_value = True
+    while at < end:
+        match = _TOKEN.match(answer, at)
+        if match is None or len(tokens) > MAX_TOKENS:
+            return None
+        at = match.end()
+        number, name, sign = match.groups()
+        if sign == ")":
+            depth -= 1
+            if expects_value or depth < 0:
+                return None
+            tokens.append(sign)
+        elif sign is not None and not expects_value and sign != "(":
+            tokens.append(_SPELLINGS.get(sign, sign))
+            expects_value = True
+        elif sign == "(" and expects_value:
+            depth += 1
+            if depth > MAX_DEPTH:
+                return None
+            tokens.append(sign)
+        elif sign in ("-", "+", "\u2212") and expects_value:
+            tokens.append(_SPELLINGS.get(sign, sign))
+        elif not expects_value:
+            return None  # two values side by side, or a call of one
+        elif number is not None:
+            tokens.append(number)
+            expects_value = False
+        elif name == variable or name in _CONSTANTS or name == "π":
+            tokens.append(_SPELLINGS.get(name, name))
+            expects_value = False
+        elif name in _FUNCTIONS and answer[at:].lstrip()[:1] == "(":
+            tokens.append(_SPELLINGS.get(name, name))
+        else:
+            return None
+    return None if expects_value or depth else " ".join(tokens)
+
+
+# The scorer's module with the few that it needs; the packages' own `__init__` would import the whole library.
+_MAIN = """
+import importlib
+import json
+import sys
+
+import sympy
+
+asked = json.load(sys.stdin)
+importlib.import_module("reasoning_gym.algebra." + asked["dataset"])
+from reasoning_gym.factory import DATASETS
+
+dataset_type, config_type = DATASETS[asked["dataset"]]
+score = dataset_type(config_type(seed=0)).score_answer(asked["answer"], asked["entry"])
+print(json.dumps({"score": float(score)}))
+"""
+_FILES = ("factory.py", "dataset.py", "utils.py", "coaching/attributes.py", "coaching/base_curriculum.py")
+_COACHING = b"from .attributes import *\nfrom .base_curriculum import *\n"
+
+
+def job(ask: Mapping[str, Any]) -> Job:
+    """The library's scorer on one answer. Raises MissingDependency. Reads a dozen small files, once."""
+    program = _program(ask["dataset"])
+    return Job(program=program, cases=[Case(stdin=json.dumps(ask).encode(), limits=LIMITS)])
+
+
+_PROGRAMS: dict[str, Program] = {}
+
+
+def _program(dataset: str) -> Program:
+    if dataset not in _PROGRAMS:
+        root = library.folder()
+        files = {f"{library.NAME}/{name}": (root / name).read_bytes() for name in _FILES}
+        files |= {f"{library.NAME}/{name}": b"" for name in ("__init__.py", "algebra/__init__.py")}
+        files[f"{library.NAME}/coaching/__init__.py"] = _COACHING
+        path = f"algebra/{dataset}.py"
+        files[f"{library.NAME}/{path}"] = (root / path).read_bytes()
+        _PROGRAMS[dataset] = Program(language="python", code=_MAIN, files=files, limits=LIMITS)
+    return _PROGRAMS[dataset]
+
+
+def score_of(report: Report) -> float | None:
+    """The score that the program printed; None where it came to a bad end, which the answer has caused."""
+    if report.status != "ok":
+        return None
+    try:
+        score = json.loads(report.stdout)["score"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return float(score) if isinstance(score, (int, float)) and 0.0 <= score <= 1.0 else None

@@ -1,0 +1,121 @@
+"""`puzzle`: whether an answer solves a puzzle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from rewarden.errors import SandboxError
+from rewarden.types import Fault, Outcome, Sample, Use
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.outcome import right, wrong
+from rewarden_verifiers.programs import CaseResult, Report
+from rewarden_verifiers.puzzles import integrals
+from rewarden_verifiers.puzzles.params import Outcomes, PuzzleParams
+
+_ENDS: Mapping[str, str] = {"wrong": "wrong", "partly_right": "wrong", "illegal": "illegal", "malformed": "malformed"}
+
+
+def _children(params: PuzzleParams) -> list[Use]:
+    return [Use(name="puzzle_rules")]
+
+
+# The whole response is read here, and what follows the thought by `puzzle_rules`: a thought that never closes must be
+# worth what the table says, and the engine, which does not know the table, would give it 0.
+@verifier(
+    version="1",
+    graded=True,
+    libraries=("reasoning-gym", "sympy"),
+    requires=("puzzles",),
+    children=_children,
+    view="full",
+)
+async def puzzle(response: str, reference: dict[str, Any], params: PuzzleParams, ctx: Context) -> Outcome:
+    """The answer solves the puzzle, by the puzzle's own rules: any solution is right, and nothing else.
+
+    The reference is an object; its `task` says which puzzle it is (or the parameter `task` does).
+
+    | task | reference | the answer |
+    |---|---|---|
+    | `countdown`, `24` | `numbers` or cards, `target`, `use`, `faces` | an expression with `+ - * /` over them |
+    | `sudoku` | `puzzle`, `box`, `solution` | a grid of any size that keeps the givens |
+    | `futoshiki` | `puzzle`, `constraints`, `solution` | the same |
+    | `knights_knaves` | `people`, `statements`, `solution`, `roles` | everybody's role, in sentences or JSON |
+    | `zebra` | `solution` | the whole table, as JSON or Markdown |
+    | `n_queens` | `n`, `board` | a board, or each row's column |
+    | `maze` | `grid`, `start`, `goal`, `walls`, `ask` | moves, places, or the length |
+    | `grid` | `solution`, `puzzle` | a grid: any puzzle with one solution |
+    | `assignment` | `solution` | `A = 1, B = 7` or JSON |
+    | `reasoning_gym` | `dataset` with `entry`, or with `seed`, `index` and `config` | what the item asks for |
+
+    `countdown`: `target` is 24 unless given; `use` is `all` (each number exactly as often as it is given) or `some`;
+    cards `A` `J` `Q` `K` count 1, 11, 12, 13, or with `faces: ten` 1, 10, 10, 10. `sudoku`: blanks are 0, null, `_` or
+    `.`; `box` gives the rows and columns of boxes that are no squares. `knights_knaves`: `statements` as nested lists
+    (`["and", ["knight", "Ann"], ["not", ["knave", "Bob"]]]`, one for each of the people) or the `solution`. `zebra`:
+    `{"House 1": {"Name": "Arnold"}}` or `header` and `rows`. `maze`: `ask` for any legal `path`, a `shortest` one, or
+    the `length`. A `solution` beside the rules is what `partial` credit counts by.
+
+    The answer is taken from what follows the closed thought, also where `view` shows all of the response.
+
+    Grids are read from lines, tables, or lists of lists; a word beside them makes them `malformed`. Two answers where
+    one is asked are `hedged`. Text of the response is never evaluated: expressions go through parsers of our own.
+
+    Reasons: `wrong` (in order, but no solution), `illegal` (other numbers, a given changed, a wall), `malformed`,
+    `hedged`, `no_answer`, `partly_right`, `too_expensive`. `outcomes` gives each its worth.
+
+    Of `reasoning-gym` (extra `puzzles`) every generator can be used. Most are judged by their own scorer, given only
+    answers of the form that was asked for, and only full marks count unless `credit` is `partial`. Where the scorer
+    evaluates text or accepts what is no solution, a checker of ours takes its place, except for the two data sets of
+    integrals: their scorer runs in the sandbox. An empty text that is the right answer is written `""`.
+
+    What cannot be judged: items of `propositional_logic` whose premises contradict each other (about one in five:
+    anything follows), and items of `codeio`, `game_of_life` and `game_of_life_halting` that are given by their seed
+    (store the entry). An answer that is itself an undone `Integral`, as a few stored ones are, is refused; the
+    antiderivative passes.
+    """
+    table = params.outcomes
+    use = Use(name="puzzle_rules", params=_given_on(params))
+    outcome = await ctx.verify(use, sample=Sample(response=response, reference=reference))
+    if outcome.status == "undecided" and outcome.reason == integrals.NEEDS_SANDBOX:
+        outcome = await _integral(outcome, ctx)
+    return _worth(outcome, table) if outcome.status == "scored" else outcome
+
+
+def _given_on(params: PuzzleParams) -> dict[str, Any]:
+    given: dict[str, Any] = {"extraction": params.extraction, "credit": params.credit}
+    return given if params.task is None else {**given, "task": params.task}
+
+
+def _worth(outcome: Outcome, table: Outcomes) -> Outcome:
+    """The outcome by the table; a response that ends in another way than the table names is worth no answer."""
+    low = table.no_answer
+    end = "right" if outcome.passed else _ENDS.get(outcome.reason or "", "no_answer")
+    if outcome.reason == "partly_right":
+        end = str(outcome.evidence.get("kind", "wrong"))
+    base: float = getattr(table, end)
+    share = 0.0 if outcome.passed or outcome.score is None else outcome.score
+    # Rounding must not carry a score past its ends.
+    score = min(max(base + share * (table.right - base), low), table.right)
+    fault: Fault | None = None if outcome.passed else "policy"
+    return replace(outcome, score=score, range=(low, table.right), passed=bool(outcome.passed), fault=fault)
+
+
+async def _integral(asked: Outcome, ctx: Context) -> Outcome:
+    """The library's scorer, in the sandbox. Raises SandboxError."""
+    evidence = {key: value for key, value in asked.evidence.items() if key != "ask"}
+    report: Report | None = None
+    async with aclosing(ctx.sandbox.run(integrals.job(asked.evidence["ask"]))) as events:
+        async for event in events:
+            if isinstance(event, CaseResult):
+                report = event.program
+    if report is None or report.status == "internal_error":
+        raise SandboxError("the sandbox told nothing of a scorer" if report is None else str(report.message))
+    score = integrals.score_of(report)
+    details: dict[str, Any] = {"extracted": asked.extracted, "evidence": {**evidence, "ran": report.status}}
+    if report.status in ("time_limit", "memory_limit"):
+        return wrong("too_expensive", flags=("too_expensive",), **details)
+    if score is None:
+        raise SandboxError(f"the scorer ended with {report.status}: {report.stderr[-300:].decode(errors='replace')}")
+    return right(**details) if score == 1.0 else wrong(feedback="its derivative is not the integrand", **details)

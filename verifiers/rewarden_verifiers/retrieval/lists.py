@@ -1,0 +1,120 @@
+"""Ranked lists as responses write them: JSON, "[3] > [1] > [2]", numbered or bulleted lines, a line with commas."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MOST_CHARACTERS = 200_000
+"""Characters of a list; a longer one is too expensive."""
+_LONGEST_ID = 500
+_ID_KEYS = ("id", "doc_id", "docid", "document_id", "passage_id", "pid", "item_id", "item", "title", "name")
+_LIST_KEYS = ("ranking", "ranked_list", "ranked", "results", "items", "ids", "documents", "recommendations", "answer")
+
+_FENCE = re.compile(r"```[A-Za-z]{0,12}\n?|~~~[A-Za-z]{0,12}\n?")
+_CHAIN = re.compile(r"\[[^\[\]\n>]{1,500}\](?:\s{0,20}>\s{0,20}\[[^\[\]\n>]{1,500}\])+")
+_BRACKETS = re.compile(r"\[([^\[\]\n,]{1,500})\]")
+_ENTRY = re.compile(r"[ \t]{0,16}(?:\(?(\d{1,5})[.):]|[-*•+#]|(\d{1,5})\s{0,2}[-–—])[ \t]{1,16}(\S.*)")
+_LEAD = re.compile(r"^[^\n:>\[\]]{0,80}:\s")
+_SEPARATORS = re.compile(r"\s*[,;，；、]\s*")
+_AROUND = " \t\r\n*_`\"'“”‘’"
+
+
+def ranking(text: str) -> list[str] | None:
+    """The ids in their order, repeated ones included; None where there is no list. Never raises; linear."""
+    body = _FENCE.sub("", text).strip() if "`" in text or "~" in text else text.strip()
+    if not body:
+        return None
+    for reader in (_json, _chain, _entries, _line):
+        found = reader(body)
+        if found is not None:
+            ids = [one for one in map(_clean, found) if one]
+            return ids or None
+    return None
+
+
+def _clean(item: str) -> str:
+    plain = item.strip(_AROUND)
+    inner = _BRACKETS.fullmatch(plain)
+    return (inner.group(1) if inner is not None else plain).strip(_AROUND)[:_LONGEST_ID]
+
+
+def _json(text: str) -> Sequence[str] | None:
+    """A JSON list, alone or within an object, or the last one within the text."""
+    candidates = [text] if text[0] in "[{" else []
+    end = text.rfind("]")
+    if end >= 0:
+        candidates += [text[start : end + 1] for start in (text.find("["), text.rfind("[", 0, end)) if start >= 0]
+    for candidate in candidates:
+        try:
+            value = json.loads(candidate)
+        except (ValueError, RecursionError):
+            continue
+        found = _of_json(value)
+        # "[2]" at the end of "[3], [2]" or of a chain is the last of several, and no list of one.
+        if found is not None and (len(found) > 1 or text.count("[") == 1):
+            return found
+    return None
+
+
+def _of_json(value: Any) -> list[str] | None:
+    if isinstance(value, Mapping):
+        inner = next((value[key] for key in _LIST_KEYS if isinstance(value.get(key), list)), None)
+        return _of_json(inner) if inner is not None else None
+    if not isinstance(value, list):
+        return None
+    ids: list[str] = []
+    for item in value:
+        if isinstance(item, Mapping):
+            item = next((item[key] for key in _ID_KEYS if key in item), None)
+        if isinstance(item, bool) or not isinstance(item, (str, int)):
+            return None
+        ids.append(str(item))
+    return ids
+
+
+def _chain(text: str) -> Sequence[str] | None:
+    if ">" not in text:
+        return None
+    last = None
+    for match in _CHAIN.finditer(text):
+        last = match
+    if last is not None:
+        return _BRACKETS.findall(last.group())
+    lines = [line for line in text.split("\n") if " > " in line]
+    if lines:
+        return _LEAD.sub("", lines[-1]).split(" > ")
+    return None
+
+
+def _entries(text: str) -> Sequence[str] | None:
+    """The last run of numbered or bulleted lines. Numbers that begin anew begin a run; indented lines continue one."""
+    run: list[str] = []
+    open_run, last = False, 0
+    for line in text.split("\n"):
+        match = _ENTRY.fullmatch(line.rstrip())
+        if match is None:
+            open_run = open_run and (not line.strip() or line[0] in " \t")
+            continue
+        number = int(match.group(1) or match.group(2) or 0)
+        if not open_run or (number and number <= last):
+            run = []
+        open_run, last = True, number
+        run.append(match.group(3))
+    return run or None
+
+
+def _line(text: str) -> Sequence[str] | None:
+    """Ids with commas between them on the last line, brackets in a row, or one id a line."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    last = _LEAD.sub("", lines[-1])
+    inner = _BRACKETS.findall(last)
+    if len(inner) > 1:
+        return inner
+    if "," in last or "，" in last or ";" in last or "、" in last:
+        return _SEPARATORS.split(last.strip("[](){} \t").rstrip("."))
+    if len(lines) > 1 and all(len(line) <= _LONGEST_ID for line in lines):
+        return [line for line in lines if not line.rstrip().endswith(":")]
+    return [last] if len(last) <= _LONGEST_ID else None

@@ -1,0 +1,296 @@
+"""`retrieval`: how well a response ranks what is relevant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from rewarden.errors import InvalidReference
+from rewarden.types import Component, Outcome, StepScore
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.extraction import rules_of
+from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.retrieval import measures
+from rewarden_verifiers.retrieval.lists import MOST_CHARACTERS, ranking
+from rewarden_verifiers.retrieval.measures import Gain, Measure
+
+RULES = ("boxed", "answer_tag", {"tag": "ranking"})
+"""Where a list stands by default; without any of them the whole response is read."""
+
+MOST_IDS = 10_000
+"""Ids of a list; a longer one is too expensive."""
+_MOST_GAIN = 50.0
+"""The largest relevance where gains are exponential: 2^50."""
+_STEPS = 1000
+"""Ranks that are told one by one."""
+
+Id = str | int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalReference:
+    """A reference with its catalogue.
+
+    qrels: the relevance of each id (0: not relevant). relevant: the relevant ids instead, each of relevance 1; as a
+    list they are in the ideal order. catalogue: all ids that may be listed.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    qrels: dict[str, float] | None = None
+    relevant: tuple[Id, ...] | None = None
+    catalogue: tuple[Id, ...] | None = None
+
+
+Reference = RetrievalReference | dict[str, float] | tuple[Id, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievalParams:
+    """Options of `retrieval`.
+
+    metrics: what is measured, one or several with weights: `ndcg`, `recall`, `precision`, `mrr`, `map`, `rbo`, `hit`,
+        each with the rank it is cut at (`ndcg@10`); recall and hit need one.
+    gain: what a relevance is worth to nDCG: itself (`linear`) or 2^relevance - 1 (`exponential`).
+    relevant_from: the relevance from which an id is relevant to the measures that know no degrees; None: above 0.
+    rbo_p: how far down rank-biased overlap looks: 0.9 puts 86 % of the weight on the first ten ranks.
+    duplicates: an id that stood before earns nothing and takes its rank (`keep`), or ends the list's worth (`refuse`).
+    unknown: an id that is not in the catalogue earns nothing and takes its rank (`keep`), or ends the list's worth
+        (`refuse`).
+    catalogue: the ids that may be listed, the same for every sample.
+    length: how many ids there must be; None: any number.
+    complete: whether every id of the catalogue must be listed, each once.
+    ignore_case: whether capital and small letters of ids are the same.
+    extraction: where the list stands: a preset or an ordered list of rules; where none fires the whole response is
+        read, unless `whole_response` is false.
+    whole_response: see extraction.
+    threshold: the score from which the verdict is `passed`.
+    graded: whether scores between the ends occur; otherwise 1 from the threshold on, and 0 below.
+    """
+
+    metrics: str | tuple[str, ...] | dict[str, float] = "ndcg@10"
+    gain: Gain = "linear"
+    relevant_from: float | None = None
+    rbo_p: float = 0.9
+    duplicates: Literal["keep", "refuse"] = "keep"
+    unknown: Literal["keep", "refuse"] = "keep"
+    catalogue: tuple[Id, ...] | None = None
+    length: int | None = None
+    complete: bool = False
+    ignore_case: bool = False
+    extraction: str | tuple[str | dict[str, str], ...] = RULES
+    whole_response: bool = True
+    threshold: float = 1.0
+    graded: bool = True
+
+    def __post_init__(self) -> None:
+        rules_of(self.extraction)
+        if not self.weights or not all(math.isfinite(weight) and weight > 0 for weight in self.weights.values()):
+            raise ValueError("metrics must name at least one, with weights above 0")
+        if not isinstance(self.metrics, str) and len(self.weights) < len(self.metrics):
+            raise ValueError("metrics must differ")
+        if not 0 < self.rbo_p < 1:
+            raise ValueError("rbo_p must lie between 0 and 1")
+        if self.relevant_from is not None and not (math.isfinite(self.relevant_from) and self.relevant_from > 0):
+            raise ValueError("relevant_from must be above 0")
+        if self.length is not None and not 1 <= self.length <= MOST_IDS:
+            raise ValueError(f"length must lie between 1 and {MOST_IDS}")
+        if not 0 < self.threshold <= 1:
+            raise ValueError("threshold must be above 0 and at most 1")
+
+    @cached_property
+    def weights(self) -> dict[Measure, float]:
+        """Each measure and its weight."""
+        if isinstance(self.metrics, dict):
+            return {measures.parse(name): weight for name, weight in self.metrics.items()}
+        names = (self.metrics,) if isinstance(self.metrics, str) else self.metrics
+        return dict.fromkeys(map(measures.parse, names), 1.0)
+
+    def id(self, value: Id) -> str:
+        """An id as it is compared."""
+        text = str(value).strip()
+        return text.casefold() if self.ignore_case else text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expected:
+    """A reference, read: the gain of each id that has one, the ideal order, and the ids that may be listed."""
+
+    gains: Mapping[str, float]
+    ideal: tuple[str, ...]
+    relevant: frozenset[str]
+    catalogue: frozenset[str] | None
+    most: float
+
+    def meant(self, written: str) -> str:
+        """The id that an entry of a list means: itself, or what stands before a remark on it ("d3: names the year")."""
+        if not self._known(written):
+            for mark in (": ", " - ", " – ", " — ", " ("):
+                before, found, _ = written.partition(mark)
+                if found and self._known(before := before.strip("*_`[]\"' ")):
+                    return before
+        return written
+
+    def _known(self, one: str) -> bool:
+        return one in self.gains or (self.catalogue is not None and one in self.catalogue)
+
+
+def expect(reference: Reference, params: RetrievalParams) -> Expected:
+    """The reference, read. Raises InvalidReference where nothing is relevant: no list could be right or wrong."""
+    qrels: Mapping[str, float] | None
+    listed: Sequence[Id] | None
+    catalogue = params.catalogue
+    if isinstance(reference, RetrievalReference):
+        qrels, listed = reference.qrels, reference.relevant
+        catalogue = reference.catalogue if reference.catalogue is not None else catalogue
+        if (qrels is None) == (listed is None):
+            raise InvalidReference("the reference needs either 'qrels' or 'relevant'", path="reference")
+    elif isinstance(reference, dict):
+        qrels, listed = reference, None
+    else:
+        qrels, listed = None, reference
+    if qrels is None:
+        gains = dict.fromkeys((params.id(one) for one in listed or ()), 1.0)
+    else:
+        gains = {params.id(one): float(gain) for one, gain in qrels.items()}
+    for one, gain in gains.items():
+        if not (math.isfinite(gain) and gain >= 0) or (params.gain == "exponential" and gain > _MOST_GAIN):
+            raise InvalidReference(
+                f"the relevance of {one[:80]!r} is {gain}: it must be finite and at least 0", path="reference"
+            )
+    gains = {one: gain for one, gain in gains.items() if gain > 0 and one}
+    least = params.relevant_from
+    relevant = frozenset(one for one, gain in gains.items() if least is None or gain >= least)
+    if not relevant:
+        raise InvalidReference("nothing is relevant: there is no right list", path="reference")
+    allowed = frozenset(params.id(one) for one in catalogue) if catalogue is not None else None
+    if allowed is not None and not allowed >= gains.keys():
+        raise InvalidReference("a relevant id is not in the catalogue", path="reference")
+    if allowed is None and (params.complete or params.unknown == "refuse"):
+        raise InvalidReference("complete and unknown='refuse' need a catalogue", path="reference")
+    ideal = tuple(sorted(gains, key=lambda one: -gains[one]))  # stable: equal gains keep the reference's order
+    return Expected(gains, ideal, relevant, allowed, max(gains.values()))
+
+
+@verifier(version="1", graded=True, prepare=expect)
+def retrieval(response: str, prepared: Expected, params: RetrievalParams) -> Outcome:
+    """The response lists ids, the most relevant first, and is measured by nDCG, recall, precision, MRR, MAP or RBO.
+
+    The reference gives each id's relevance (`{"d3": 2, "d7": 1}`), a list of relevant ids (in the ideal order, for
+    rank-biased overlap), or `{qrels | relevant, catalogue}`. The list is read from a box, an answer tag, a tag
+    `<ranking>` or the whole response: JSON, "[3] > [1] > [2]", numbered or bulleted lines, commas, or an id a line.
+    Several metrics are a weighted mean; each stands in the components.
+
+    nDCG is scikit-learn's `ndcg_score` where no scores tie, with linear or exponential gains; MAP at k divides by as
+    many relevant ids as could stand within k, so that full marks can be reached; RBO is the extrapolated one. An id
+    that stood before earns nothing and keeps its rank, an unknown one likewise, unless they are refused. `steps` has an
+    entry for each rank: its gain as a share of the largest one, what Rank-GRPO credits tokens with.
+
+    What earns nothing: no list (`no_answer`), two lists (`hedged`), `duplicates`, `unknown_ids`, `wrong_length` and
+    `incomplete` where they are refused, and a list of more than 10,000 ids (`too_expensive`).
+    """
+    evidence: dict[str, Any] = {"rule": "response"}
+    found = next((one for rule in rules_of(params.extraction) if (one := rule(response)) is not None), None)
+    if found is None and not params.whole_response:
+        return no_answer()
+    texts = (response,) if found is None else found.texts
+    if found is not None:
+        evidence["rule"] = found.rule
+    if any(len(text) > MOST_CHARACTERS for text in texts):
+        return too_expensive(evidence=evidence)
+    lists = [ranking(text) for text in dict.fromkeys(texts)]
+    if len({tuple(one) for one in lists if one}) > 1:
+        return wrong("hedged", flags=("hedged",), evidence=evidence)
+    written = lists[-1]
+    if written is None:
+        return no_answer(evidence=evidence)
+    if len(written) > MOST_IDS:
+        return too_expensive(evidence={**evidence, "ids": len(written)})
+    ids = [prepared.meant(params.id(one)) for one in written]
+    return _judged(ids, prepared, params, evidence)
+
+
+def _judged(ids: Sequence[str], prepared: Expected, params: RetrievalParams, evidence: dict[str, Any]) -> Outcome:
+    seen: set[str] = set()
+    gains: list[float] = []
+    steps: list[StepScore] = []
+    repeated, unknown = 0, 0
+    for rank, one in enumerate(ids):
+        told = None
+        if one in seen:
+            repeated += 1
+            told, gain = "duplicate", 0.0
+        else:
+            gain = prepared.gains.get(one, 0.0)
+            if prepared.catalogue is not None and one not in prepared.catalogue:
+                unknown += 1
+                told = "unknown"
+        seen.add(one)
+        gains.append(gain)
+        if rank < _STEPS:
+            steps.append(StepScore(index=rank, score=gain / prepared.most, label=one[:200], feedback=told))
+    evidence |= {"ids": len(ids), "duplicates": repeated, "unknown": unknown}
+    details: dict[str, Any] = {"extracted": list(ids[:100]), "evidence": evidence, "steps": tuple(steps)}
+    problem = _refused(ids, repeated, unknown, prepared, params)
+    if problem is not None:
+        return wrong(problem, flags=(problem,), **details)
+    values = {measure: _value(measure, ids, gains, prepared, params) for measure in params.weights}
+    total = sum(params.weights.values())
+    score = min(1.0, sum(values[measure] * weight for measure, weight in params.weights.items()) / total)
+    score = 1.0 if score >= 1.0 - 1e-12 else score
+    details["components"] = {
+        measure.name + (f"@{measure.cut}" if measure.cut else ""): Component(status="scored", score=value)
+        for measure, value in values.items()
+    }
+    passed = score >= params.threshold
+    details["raw"] = score
+    if not params.graded:
+        score = float(passed)
+    if score == 1.0:
+        return right(**details)
+    return scored(
+        score, passed=passed, reason=None if passed else "partly_right" if details["raw"] else "wrong", **details
+    )
+
+
+def _refused(
+    ids: Sequence[str], repeated: int, unknown: int, prepared: Expected, params: RetrievalParams
+) -> str | None:
+    if repeated and (params.duplicates == "refuse" or params.complete):
+        return "duplicates"
+    if unknown and (params.unknown == "refuse" or params.complete):
+        return "unknown_ids"
+    if params.length is not None and len(ids) != params.length:
+        return "wrong_length"
+    if params.complete and prepared.catalogue is not None and len(set(ids)) < len(prepared.catalogue):
+        return "incomplete"
+    return None
+
+
+def _value(
+    measure: Measure, ids: Sequence[str], gains: Sequence[float], prepared: Expected, params: RetrievalParams
+) -> float:
+    name, cut = measure.name, measure.cut
+    if name == "ndcg":
+        return measures.ndcg(gains, list(prepared.gains.values()), cut, params.gain)
+    if name == "rbo":
+        first = {one: rank for rank, one in reversed(list(enumerate(ids)))}
+        # One that stood before keeps its rank, as something that is in no other list.
+        found = [one if first[one] == rank else f"\0{rank}" for rank, one in enumerate(ids)]
+        # The extrapolation takes what is not written for as good as what is: one sure id would earn full marks.
+        found += [f"\0{rank}" for rank in range(len(found), len(prepared.ideal))]
+        return measures.overlap(found, prepared.ideal, params.rbo_p, cut)
+    least = params.relevant_from
+    hits = [gain > 0 and (least is None or gain >= least) for gain in gains]
+    if name == "recall":
+        return measures.recall(hits, len(prepared.relevant), cut)
+    if name == "precision":
+        return measures.precision(hits, cut)
+    if name == "mrr":
+        return measures.reciprocal_rank(hits, cut)
+    if name == "map":
+        return measures.average_precision(hits, len(prepared.relevant), cut)
+    return float(any(hits[:cut]))

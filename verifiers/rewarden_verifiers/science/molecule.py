@@ -1,0 +1,455 @@
+"""`molecule`: whether the molecule that a response writes is the right one, or one of the kind asked for."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Literal
+
+from rewarden.errors import InvalidReference
+from rewarden.types import Component, Outcome
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.extraction import rules_of
+from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.science import attributes, properties, smiles
+from rewarden_verifiers.science.fingerprints import Fingerprint, formula, tanimoto
+from rewarden_verifiers.science.properties import Property
+from rewarden_verifiers.science.smiles import Identity, Molecule
+from rewarden_verifiers.science.written import RULES, find
+
+Part = Literal["validity", "identity", "similarity", "formula", "properties", "substructures", "attributes"]
+
+_AGAINST_REFERENCE: tuple[Part, ...] = ("identity", "similarity", "attributes")
+_SMALLEST = 5
+"""Heavy atoms that a molecule has at least where no reference says how large it should be."""
+_REFERENCES = 4096
+"""References that are kept read, for each distinct set of parameters."""
+_LONGEST_PATTERN = 500
+"""Characters of a SMARTS pattern."""
+_MOST_WORDS = 400
+"""Words of a prompt that are tried as SMILES."""
+_PLAIN_FORMULA = re.compile(r"(?:[A-Z][a-z]?\d{0,4}){1,40}[+-]?\d{0,2}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoleculeReference:
+    """A reference with its surroundings; everything may be left out that the parts do not need.
+
+    smiles: the right molecule. others: molecules that are as right. formula: the formula asked for, instead of that of
+    the molecule. reactants: what the product was made from; returning one of them earns nothing.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    smiles: str | None = None
+    others: tuple[str, ...] = ()
+    formula: str | None = None
+    reactants: tuple[str, ...] = ()
+
+
+Reference = str | tuple[str, ...] | MoleculeReference | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoleculeParams:
+    """Options of `molecule`.
+
+    parts: what is scored: `validity` (it is a molecule), `identity` (it is the reference), `similarity` (Tanimoto's
+        coefficient to the reference), `formula` (that of the reference), `properties`, `substructures`, `attributes`
+        (the response states properties of the reference and is right); one, or several with weights.
+    extraction: where the SMILES stands: a preset or an ordered list of rules.
+    stereo: whether stereochemistry counts for identity.
+    isotopes: whether isotopes count for identity.
+    charges: whether a charged form differs from the neutral one.
+    tautomers: whether tautomers differ; where not, standard InChI decides.
+    fragments: how many molecules joined by "." are read: `as_reference` (as many as the reference has; one without a
+        reference), `one`, or `any`.
+    min_atoms: heavy atoms at least; None: 5 where no reference is given, otherwise 1.
+    reactants: molecules that must not be returned, unless they are the reference.
+    reactants_key: a key of the sample's metadata that holds such molecules: a text or a list of texts.
+    reactants_in_prompt: whether the molecules written in the prompt are such ones.
+    fingerprint: what similarity compares: `morgan` (radius 2, 2048 bits), `morgan_chiral`, `rdkit`, `maccs`.
+    similar_from: the similarity that earns full marks; below it similarity earns its share of it.
+    similar_above: the similarity up to which nothing is earned: any two drugs are alike to a degree.
+    formula: the formula asked for, the same for every sample.
+    properties: properties and where they shall lie.
+    required: SMARTS patterns that the molecule must hold.
+    forbidden: SMARTS patterns that it must not hold.
+    elements: the elements that may occur; None: all.
+    attribute_tolerance: how far a stated attribute may be off, as a share of the true value (of 1 where that is less).
+    attributes_wanted: how many attributes should be stated; fewer earn less.
+    threshold: the score from which the verdict is `passed`.
+    graded: whether scores between the ends occur; otherwise 1 from the threshold on, and 0 below.
+    """
+
+    parts: Part | tuple[Part, ...] | dict[Part, float] = "identity"
+    extraction: str | tuple[str | dict[str, str], ...] = RULES
+    stereo: bool = True
+    isotopes: bool = True
+    charges: bool = True
+    tautomers: bool = True
+    fragments: Literal["as_reference", "one", "any"] = "as_reference"
+    min_atoms: int | None = None
+    reactants: tuple[str, ...] = ()
+    reactants_key: str | None = None
+    reactants_in_prompt: bool = False
+    fingerprint: Fingerprint = "morgan"
+    similar_from: float = 1.0
+    similar_above: float = 0.0
+    formula: str | None = None
+    properties: tuple[Property, ...] = ()
+    required: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    elements: tuple[str, ...] | None = None
+    attribute_tolerance: float = 0.05
+    attributes_wanted: int = 3
+    threshold: float = 1.0
+    graded: bool = True
+
+    def __post_init__(self) -> None:
+        rules_of(self.extraction)
+        if not self.weights or not all(math.isfinite(weight) and weight > 0 for weight in self.weights.values()):
+            raise ValueError("parts must name at least one, with weights above 0")
+        if not isinstance(self.parts, (str, dict)) and len(set(self.parts)) < len(self.parts):
+            raise ValueError("parts must differ")
+        if "properties" in self.weights and not self.properties:
+            raise ValueError("the part 'properties' needs the parameter properties")
+        if "substructures" in self.weights and not (self.required or self.forbidden):
+            raise ValueError("the part 'substructures' needs required or forbidden")
+        if "attributes" in self.weights and len(self.weights) > 1:
+            raise ValueError("the part 'attributes' judges what a response states, not what it builds: use it alone")
+        if not 0 <= self.similar_above < self.similar_from <= 1:
+            raise ValueError("similar_above must be at least 0 and below similar_from, and that at most 1")
+        if not 0 < self.threshold <= 1:
+            raise ValueError("threshold must be above 0 and at most 1")
+        if self.min_atoms is not None and self.min_atoms < 1:
+            raise ValueError("min_atoms must be at least 1")
+        if not 0 <= self.attribute_tolerance <= 1:
+            raise ValueError("attribute_tolerance must lie between 0 and 1")
+        if not 1 <= self.attributes_wanted <= attributes.MOST:
+            raise ValueError(f"attributes_wanted must lie between 1 and {attributes.MOST}")
+        if self.formula is not None and not _PLAIN_FORMULA.fullmatch(self.formula.strip()):
+            raise ValueError(f"formula {self.formula!r} is none: write it like C9H8O4")
+        for pattern in (*self.required, *self.forbidden):
+            if not 0 < len(pattern) <= _LONGEST_PATTERN or _pattern(pattern) is None:
+                raise ValueError(f"RDKit refuses {pattern[:80]!r}: required and forbidden hold SMARTS patterns")
+
+    @cached_property
+    def weights(self) -> dict[Part, float]:
+        """Each part and its weight."""
+        if isinstance(self.parts, dict):
+            return dict(self.parts)
+        return dict.fromkeys((self.parts,) if isinstance(self.parts, str) else self.parts, 1.0)
+
+    @cached_property
+    def reader(self) -> Reader:
+        """What is worked out once for all samples with these parameters."""
+        return Reader(self)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """What makes two molecules the same."""
+        return Identity(stereo=self.stereo, isotopes=self.isotopes, charges=self.charges, tautomers=self.tautomers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expected:
+    """A reference, read."""
+
+    molecules: tuple[Molecule, ...]
+    reactants: tuple[Molecule, ...]
+    formula: str | None
+
+
+def _molecule(text: str, path: str) -> Molecule:
+    found = smiles.read(text.strip())
+    if isinstance(found, Molecule):
+        return found
+    raise InvalidReference(f"{path}: {text[:80]!r} cannot be read as a molecule ({found})", path=path)
+
+
+def expect(reference: Reference, params: MoleculeParams) -> Expected:
+    """The reference, read. Raises InvalidReference."""
+    whole = reference if isinstance(reference, MoleculeReference) else None
+    if isinstance(reference, str):
+        given: tuple[str, ...] = (reference,)
+    elif whole is not None:
+        given = (*((whole.smiles,) if whole.smiles is not None else ()), *whole.others)
+    else:
+        given = tuple(reference) if isinstance(reference, tuple) else ()
+    molecules = tuple(_molecule(text, "reference") for text in given)
+    wanted = [part for part in _AGAINST_REFERENCE if part in params.weights]
+    if wanted and not molecules:
+        raise InvalidReference(f"the part {wanted[0]!r} needs a reference molecule", path="reference")
+    reactants = (*params.reactants, *(whole.reactants if whole is not None else ()))
+    asked = whole.formula if whole is not None and whole.formula is not None else params.formula
+    if asked is not None and not _PLAIN_FORMULA.fullmatch(asked.strip()):
+        raise InvalidReference(f"the formula {asked[:80]!r} is none: write it like C9H8O4", path="reference.formula")
+    if "formula" not in params.weights:
+        asked = None
+    elif asked is None and molecules:
+        asked = formula(molecules[0])
+    elif asked is None:
+        raise InvalidReference("the part 'formula' needs a reference molecule or a formula", path="reference")
+    return Expected(
+        molecules,
+        tuple(_molecule(part, "reactants") for text in reactants for part in text.split(".")),
+        _ordered(asked) if asked is not None else None,
+    )
+
+
+class Reader:
+    """Parameters, worked out: the rules of extraction, and references that were read."""
+
+    def __init__(self, params: MoleculeParams) -> None:
+        self.rules = rules_of(params.extraction)
+        self.expect = lru_cache(maxsize=_REFERENCES)(lambda reference: expect(reference, params))
+
+
+@lru_cache(maxsize=4096)
+def _ordered(text: str) -> str:
+    """A formula in one order, so that C2H6O and C2OH6 are the same."""
+    body, sign, charge = re.sub(r"(?=[+-])", " ", text.strip()).partition(" ")
+    counts: dict[str, int] = {}
+    for element, number in re.findall(r"([A-Z][a-z]?)(\d*)", body):
+        counts[element] = counts.get(element, 0) + int(number or 1)
+    return (
+        "".join(f"{element}{counts[element]}" for element in sorted(counts))
+        + sign
+        + charge.removesuffix("1" if len(charge) == 2 else "")
+    )
+
+
+def _forbidden_molecules(
+    params: MoleculeParams, expected: Expected, metadata: Mapping[str, Any], prompt: str | None
+) -> list[Molecule]:
+    """What must not be returned as the answer: what the parameters, the metadata and the prompt hold of reactants."""
+    found = list(expected.reactants)
+    if params.reactants_key is not None:
+        listed = metadata.get(params.reactants_key)
+        texts = (listed,) if isinstance(listed, str) else listed if isinstance(listed, (list, tuple)) else ()
+        for text in texts:
+            for part in text.split(".") if isinstance(text, str) else ():
+                found.append(_molecule(part, f"metadata.{params.reactants_key}"))
+    if params.reactants_in_prompt and prompt is not None:
+        found += _in_prompt(prompt)
+    return found
+
+
+@lru_cache(maxsize=512)
+def _in_prompt(prompt: str) -> list[Molecule]:
+    found: dict[str, Molecule] = {}
+    for word in prompt.split()[-_MOST_WORDS:]:
+        for part in re.split(r">{1,2}|\.(?!$)", word.strip("`\"'<>,;:!?*|")):
+            part = part.strip(".")
+            if len(part) >= _SMALLEST and len(part) <= smiles.MOST_CHARACTERS and smiles.looks_like_smiles(part):
+                molecule = smiles.read(part)
+                if isinstance(molecule, Molecule) and molecule.atoms >= _SMALLEST:
+                    found[molecule.smiles] = molecule
+    return list(found.values())
+
+
+class MoleculeEquivalence:
+    """Sameness of molecules: equal canonical forms, in the sense of the parameters."""
+
+    def __init__(self, params: MoleculeParams) -> None:
+        self._identity = params.identity
+        self._rules = params.reader.rules
+
+    def extract(self, text: str) -> str | None:
+        """The canonical SMILES of the molecule written; None where there is none, or several."""
+        found = find(text, self._rules)
+        return found.molecule.smiles if found is not None and found.molecule is not None else None
+
+    def key(self, answer: str) -> str | None:
+        """The canonical form."""
+        found = smiles.read(answer)
+        return smiles.key(found.smiles, self._identity) if isinstance(found, Molecule) else answer
+
+    def same(self, a: str, b: str) -> bool | None:
+        """Whether they are the same molecule."""
+        first, second = smiles.read(a), smiles.read(b)
+        if isinstance(first, Molecule) and isinstance(second, Molecule):
+            return smiles.same(first, second, self._identity)
+        return a == b
+
+
+def _warm() -> None:
+    """Import all of RDKit that any part needs: a second of CPU time, which is no item's."""
+    one = _molecule("C[C@H](O)c1ccccc1", "reference")
+    smiles.key(one.smiles, Identity(stereo=False, charges=False, tautomers=False))
+    tanimoto(one, one, "morgan")
+    for name in properties.NAMES:
+        properties.value(one.mol, name)
+    formula(one)
+
+
+@verifier(
+    version="1",
+    graded=True,
+    equivalence=MoleculeEquivalence,
+    requires=("chem",),
+    libraries=("rdkit",),
+    warm=_warm,
+)
+def molecule(
+    response: str,
+    params: MoleculeParams,
+    metadata: Mapping[str, Any],
+    reference: Reference = None,
+    prompt: str | None = None,
+) -> Outcome:
+    """The molecule that the response writes as SMILES is the reference, or is valid, similar, of a formula or kind.
+
+    The SMILES is read from a box, an answer tag, a tag `<SMILES>`, a phrase or the last line, in any dress (Markdown,
+    TeX, quotes, a name in brackets behind it); RDKit reads and compares it. Identity is that of canonical SMILES:
+    stereochemistry, isotopes, charges and tautomers count unless parameters say otherwise; atom maps never do. Several
+    parts are a weighted mean; each stands in the components.
+
+    The reference is a SMILES, a list of them (each is right), or an object `{smiles, others, formula, reactants}`;
+    parts that need none may go without. What earns nothing and says why: `malformed` (unclosed rings, no SMILES),
+    `absurd_valence`, `not_aromatic`, `wildcard` ("*"), `hedged` (several molecules offered), `fragments` (several
+    joined by "." where one is asked), `too_small`, `reactant_returned`, `forbidden_element`, `too_expensive` (4,000
+    characters, 400 atoms), and `wrong`. SELFIES and names are not read. The part `attributes` judges instead what the
+    response states of the reference molecule ("logP: 1.3") against RDKit's values, as AttriLens-Mol's check does.
+    """
+    prepared = params.reader.expect(reference)
+    if "attributes" in params.weights:
+        return _judge_attributes(response, prepared, params)
+    found = find(response, params.reader.rules)
+    if found is None:
+        return no_answer()
+    evidence: dict[str, Any] = {"rule": found.rule}
+    built = found.molecule
+    if built is None:
+        problem = found.problem or "malformed"
+        if problem == "too_expensive":
+            return too_expensive(extracted=found.text[:200], evidence=evidence)
+        return wrong(problem, flags=(problem,), extracted=found.text[:200], evidence=evidence)
+    evidence["smiles"] = built.smiles
+    problem_found = _unfit(built, prepared, params)
+    if problem_found is None and (params.reactants_key or params.reactants_in_prompt or prepared.reactants):
+        refused = _forbidden_molecules(params, prepared, metadata, prompt)
+        if _returns(built, refused, prepared, params.identity):
+            problem_found = "reactant_returned"
+    if problem_found is not None:
+        return wrong(problem_found, flags=(problem_found,), extracted=found.text[:200], evidence=evidence)
+    scores = {part: _score(part, built, prepared, params, evidence) for part in params.weights}
+    total = sum(params.weights.values())
+    score = min(1.0, sum(scores[part] * weight for part, weight in params.weights.items()) / total)
+    components = {part: Component(status="scored", score=value) for part, value in scores.items()}
+    details: dict[str, Any] = {"extracted": found.text[:200], "components": components, "evidence": evidence}
+    if score >= 1.0 - 1e-12:
+        return right(raw=score, **details)
+    passed = score >= params.threshold
+    raw = score
+    if not params.graded:
+        score = float(passed)
+    return scored(score, passed=passed, reason=None if passed else _reason(scores), raw=raw, **details)
+
+
+def _reason(scores: Mapping[Part, float]) -> str:
+    return "wrong" if not any(scores.values()) else "partly_right"
+
+
+def _unfit(built: Molecule, prepared: Expected, params: MoleculeParams) -> str | None:
+    """Why a molecule is not judged at all, or None."""
+    allowed = None
+    if params.fragments == "one" or (params.fragments == "as_reference" and not prepared.molecules):
+        allowed = {1}
+    elif params.fragments == "as_reference":
+        allowed = {wanted.fragments for wanted in prepared.molecules}
+    if allowed is not None and built.fragments not in allowed:
+        return "fragments"  # several guesses joined by "."
+    least = params.min_atoms if params.min_atoms is not None else 1 if prepared.molecules else _SMALLEST
+    if built.atoms < least:
+        return "too_small"  # a tiny fragment has every property that large molecules lack
+    if params.elements is not None and any(
+        atom.GetSymbol() not in (*params.elements, "H") for atom in built.mol.GetAtoms()
+    ):
+        return "forbidden_element"
+    return None
+
+
+def _returns(built: Molecule, refused: list[Molecule], prepared: Expected, identity: Identity) -> bool:
+    """Whether the answer is what went in: one of the reactants, or all of them, and not the reference."""
+    if any(smiles.same(built, wanted, identity) for wanted in prepared.molecules):
+        return False
+    if any(smiles.same(built, one, identity) for one in refused):
+        return True
+    pieces = built.smiles.split(".")
+    return len(pieces) > 1 and set(pieces) <= {one.smiles for one in refused}
+
+
+def _score(part: Part, built: Molecule, prepared: Expected, params: MoleculeParams, evidence: dict[str, Any]) -> float:
+    if part == "validity":
+        return 1.0
+    if part == "identity":
+        return float(any(smiles.same(built, wanted, params.identity) for wanted in prepared.molecules))
+    if part == "similarity":
+        alike = max(tanimoto(built, wanted, params.fingerprint) for wanted in prepared.molecules)
+        evidence["tanimoto"] = alike
+        span = params.similar_from - params.similar_above
+        return min(1.0, max(0.0, (alike - params.similar_above) / span))
+    if part == "formula":
+        evidence["formula"] = formula(built)
+        return float(_ordered(formula(built)) == prepared.formula)
+    if part == "properties":
+        return _property_score(built, params, evidence)
+    return _substructure_score(built, params, evidence)
+
+
+def _property_score(built: Molecule, params: MoleculeParams, evidence: dict[str, Any]) -> float:
+    total = 0.0
+    values: dict[str, float | None] = {}
+    for wanted in params.properties:
+        name = properties.known(wanted.name)
+        number = properties.value(built.mol, name)
+        values[name] = number
+        total += wanted.weight * (wanted.score(number) if number is not None else 0.0)
+    evidence["properties"] = values
+    return total / sum(wanted.weight for wanted in params.properties)
+
+
+@lru_cache(maxsize=1024)
+def _pattern(text: str) -> Any:
+    with smiles.silent():
+        return smiles.rdkit().MolFromSmarts(text)
+
+
+def _substructure_score(built: Molecule, params: MoleculeParams, evidence: dict[str, Any]) -> float:
+    missing, present = [], []
+    for text in (*params.required, *params.forbidden):
+        holds = built.mol.HasSubstructMatch(_pattern(text))
+        if text in params.required and not holds:
+            missing.append(text)
+        if text in params.forbidden and holds:
+            present.append(text)
+    evidence |= {"missing": missing, "present": present}
+    # Prohibitions alone are met by saying little: none counts where nothing that is required is there.
+    if params.required and len(missing) == len(params.required):
+        return 0.0
+    return 1.0 - (len(missing) + len(present)) / (len(params.required) + len(params.forbidden))
+
+
+def _judge_attributes(response: str, prepared: Expected, params: MoleculeParams) -> Outcome:
+    if not response.strip():
+        return no_answer()
+    found = attributes.stated(response, prepared.molecules[0], params.attribute_tolerance)
+    if found is None:
+        return wrong("hedged", flags=("hedged",))
+    if not found:
+        return no_answer()
+    good = sum(one.right for one in found)
+    # Stating many in the hope that some are right costs precision; stating one that is sure costs the rest.
+    share = good / max(len(found), params.attributes_wanted)
+    evidence = {"attributes": {one.name: {"said": one.said, "true": one.true, "right": one.right} for one in found}}
+    passed = share >= params.threshold
+    score = share if params.graded else float(passed)
+    if score == 1.0:
+        return right(raw=share, evidence=evidence)
+    reason = None if passed else "partly_right" if good else "wrong"
+    return scored(score, passed=passed, reason=reason, raw=share, evidence=evidence)

@@ -1,0 +1,98 @@
+"""The SMILES that a response gives: found by the rules of extraction, taken out of its dress; several are a hedge."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from rewarden_verifiers.extraction import Extracted, Rule
+from rewarden_verifiers.science.smiles import Molecule, Problem, looks_like_smiles, read
+
+RULES = ("boxed", "answer_tag", {"tag": "SMILES"}, {"tag": "smiles"}, "hash", "phrase", "last_line")
+"""Where a SMILES stands by default: a box, a tag, "####", a phrase ("The SMILES is …" says so too), the last line."""
+
+_FENCE = re.compile(r"```[A-Za-z]{0,12}\n?|~~~[A-Za-z]{0,12}\n?")
+_DRESS = re.compile(r"\\(?:text|texttt|textbf|mathrm|mathtt|ce|mbox)\s?\{([^{}]*)\}")
+_LEAD = re.compile(
+    r"\W{0,4}(?:the\s)?(?:canonical\s|isomeric\s|final\s|predicted\s|product\s){0,3}(?:smiles|product|molecule|answer)"
+    r"(?:\sstring|\snotation|\sof[\w\s-]{1,60}?)?\s{0,4}(?:\bis\b|[:=])[\s*:]{0,6}",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(r"[\s,;|]+")
+_AROUND = "_`$\"'“”‘’ \t\r\n"
+_SENTENCE_END = re.compile(r"\.(?=\s|$)")
+_BLANKS = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written: the text and what it means, or what is wrong with it."""
+
+    text: str
+    molecule: Molecule | None
+    problem: Problem | Literal["hedged", "unparseable_answer"] | None
+    rule: str
+
+
+def find(response: str, rules: tuple[Rule, ...]) -> Written | None:
+    """The molecule of a response by the first rule that fires, or None where none does. Never raises for any text."""
+    text = _FENCE.sub("", response) if "```" in response or "~~~" in response else response
+    for rule in rules:
+        found = rule(text)
+        if found is not None:
+            return _of(found)
+    return None
+
+
+def _of(found: Extracted) -> Written:
+    read_out = [undressed(text) for text in found.texts]
+    if len(set(read_out)) > 1:
+        molecules = [molecule for text in read_out if isinstance(molecule := _first(text), Molecule)]
+        if len({molecule.smiles for molecule in molecules}) != 1 or len(molecules) < len(read_out):
+            return Written(" ".join(read_out)[:200], None, "hedged", found.rule)
+    return _one(read_out[-1], found.rule)
+
+
+def _first(text: str) -> Molecule | Problem:
+    return read(text) if text else "empty"
+
+
+def _one(text: str, rule: str) -> Written:
+    pieces = [piece for piece in _BETWEEN.split(text) if piece]
+    if len(pieces) <= 1:
+        meant = _first(pieces[0]) if pieces else "empty"
+        if isinstance(meant, Molecule):
+            return Written(pieces[0], meant, None, rule)
+        return Written(text[:200], None, meant, rule)
+    # "CCO (ethanol)": a name in brackets behind the answer is none more; another SMILES is.
+    if len(pieces) > 64:
+        return Written(text[:200], None, "unparseable_answer", rule)
+    first = _first(pieces[0])
+    if isinstance(first, Molecule) and pieces[1].startswith("(") and pieces[-1].rstrip(".").endswith(")"):
+        inner = [piece.strip("().") for piece in pieces[1:]]
+        if not any(isinstance(_first(piece), Molecule) for piece in inner if piece and looks_like_smiles(piece)):
+            return Written(pieces[0], first, None, rule)
+    offered = [_first(bare) for piece in pieces if (bare := piece.strip("()")) and looks_like_smiles(bare)]
+    several = sum(isinstance(meaning, Molecule) for meaning in offered) > 1
+    return Written(text[:200], None, "hedged" if several else "unparseable_answer", rule)
+
+
+def undressed(text: str) -> str:
+    """A SMILES without Markdown, TeX, quotes and words in front of it."""
+    body = text.strip()
+    for _ in range(2):
+        body = _DRESS.sub(r"\1", body)
+    body = _bare(body)
+    lead = _LEAD.match(body)
+    if lead is not None:  # "The SMILES is CCO. It is ethanol."
+        body = _bare(_SENTENCE_END.split(body[lead.end() :], maxsplit=1)[0])
+    return _BLANKS.sub(" ", body).rstrip(",;").removesuffix(".")
+
+
+def _bare(text: str) -> str:
+    """Without emphasis, quotes and dollars around it. A lone star is an atom."""
+    bare = text.strip(_AROUND)
+    while bare.startswith("**") or bare.endswith("**"):
+        bare = bare.removeprefix("**").removesuffix("**").strip(_AROUND)
+    return bare

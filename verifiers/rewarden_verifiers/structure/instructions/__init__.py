@@ -1,0 +1,1 @@
+"""Checkable instructions: the checkers of IFEval and IFBench, by id."""

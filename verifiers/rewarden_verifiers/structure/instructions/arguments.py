@@ -1,0 +1,100 @@
+"""The arguments of an instruction, read strictly: what is missing or of the wrong kind is a bad reference.
+
+The checkers of IFEval and IFBench draw a random word, number or relation where an argument is missing, so that a
+verdict changes from call to call. Here nothing is ever drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from rewarden.errors import InvalidReference
+from rewarden_verifiers.structure import languages
+
+_RELATIONS = ("less than", "at least")
+
+
+class Arguments:
+    """The arguments of one instruction. Every reader raises InvalidReference, naming the argument."""
+
+    def __init__(self, name: str, given: Mapping[str, Any], path: str) -> None:
+        self._name = name
+        self._given = {key: value for key, value in given.items() if value is not None}
+        self._path = path
+        self._read: set[str] = set()
+
+    def refuse(self, argument: str, needed: str) -> NoReturn:
+        """Say that an argument is not what is needed. Raises InvalidReference."""
+        found = f"not {self._given[argument]!r:.60}" if argument in self._given else "and it is missing"
+        raise InvalidReference(
+            f"instruction {self._name!r}: {argument} must be {needed}, {found}", path=f"{self._path}.{argument}"
+        )
+
+    def _take(self, argument: str) -> Any:
+        self._read.add(argument)
+        return self._given.get(argument)
+
+    def count(self, argument: str, least: int = 0) -> int:
+        """A whole number of at least `least`; 3.0 is one (columns of numbers become floats where some are missing)."""
+        value = self._take(argument)
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        if not whole or isinstance(value, bool) or value < least:
+            self.refuse(argument, f"a whole number of at least {least}")
+        return int(value)
+
+    def percentage(self, argument: str) -> float:
+        """A number of at least 0."""
+        value = self._take(argument)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+            self.refuse(argument, "a number of at least 0")
+        return float(value)
+
+    def text(self, argument: str) -> str:
+        """A text that is not blank."""
+        value = self._take(argument)
+        if not isinstance(value, str) or not value.strip():
+            self.refuse(argument, "a text that is not blank")
+        return value
+
+    def word(self, argument: str) -> str:
+        """A text that is not blank, without the blanks around it."""
+        return self.text(argument).strip()
+
+    def letter(self, argument: str) -> str:
+        """One character that is no blank, small."""
+        value = self._take(argument)
+        if not isinstance(value, str) or len(value.strip()) != 1:
+            self.refuse(argument, "one character")
+        return value.strip().lower()
+
+    def language(self, argument: str) -> str:
+        """The code of a language, given as a code or an English name."""
+        try:
+            return languages.known(self.text(argument))
+        except ValueError:
+            self.refuse(argument, "a language's code")
+
+    def texts(self, argument: str) -> tuple[str, ...]:
+        """A list of texts that are not blank, at least one."""
+        value = self._take(argument)
+        listed = isinstance(value, (list, tuple)) and value
+        if not listed or not all(isinstance(one, str) and one.strip() for one in value):
+            self.refuse(argument, "a list of texts that are not blank")
+        return tuple(value)
+
+    def at_least(self, argument: str = "relation") -> bool:
+        """Whether the relation is "at least"; the other is "less than"."""
+        value = self._take(argument)
+        if value not in _RELATIONS:
+            self.refuse(argument, f"one of {', '.join(_RELATIONS)}")
+        return bool(value == "at least")
+
+    def finish(self) -> None:
+        """Refuse arguments that the instruction does not know."""
+        for argument in self._given:
+            if argument not in self._read:
+                raise InvalidReference(
+                    f"instruction {self._name!r} knows no argument {argument!r}", path=f"{self._path}.{argument}"
+                )

@@ -1,0 +1,51 @@
+"""What a checker is, and the table of them that the families fill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rewarden_verifiers.structure.instructions.arguments import Arguments
+from rewarden_verifiers.structure.instructions.text import Text
+
+Check = Callable[[Text], bool]
+Build = Callable[[Arguments], Check]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checker:
+    """How an instruction is checked.
+
+    build: makes the check from the instruction's arguments.
+    guard: makes what must hold besides where guards are on: it stops responses that the official checker passes
+        although they do nothing of what was asked. why: what the official checker overlooks.
+    """
+
+    name: str
+    build: Build
+    guard: Build | None = None
+    why: str = ""
+
+
+CHECKERS: dict[str, Checker] = {}
+
+
+def checker(name: str, *, guard: Build | None = None, why: str = "") -> Callable[[Build], Build]:
+    """Enter a checker under its id."""
+
+    def enter(build: Build) -> Build:
+        CHECKERS[name] = Checker(name=name, build=build, guard=guard, why=why)
+        return build
+
+    return enter
+
+
+def plain(name: str, *, guard: Check | None = None, why: str = "") -> Callable[[Check], Check]:
+    """Enter a checker that takes no arguments."""
+
+    def enter(check: Check) -> Check:
+        guarded: Build | None = None if guard is None else lambda arguments: guard
+        CHECKERS[name] = Checker(name=name, build=lambda arguments: check, guard=guarded, why=why)
+        return check
+
+    return enter

@@ -1,0 +1,132 @@
+"""IFBench's `count:*`: how many words, numbers, names, marks."""
+
+from __future__ import annotations
+
+import re
+
+from rewarden_verifiers.structure.instructions.arguments import Arguments
+from rewarden_verifiers.structure.instructions.checker import Check, checker, plain
+from rewarden_verifiers.structure.instructions.lengths import words_of
+from rewarden_verifiers.structure.instructions.sentences import sentences
+from rewarden_verifiers.structure.instructions.text import STRIPPED, Text
+from rewarden_verifiers.structure.instructions.tokens import tokens
+
+_CONJUNCTIONS = frozenset(("and", "but", "for", "nor", "or", "so", "yet"))
+_NAMES_LIST = """
+    Emma Liam Sophia Jackson Olivia Noah Ava Lucas Isabella Mason Mia Ethan Charlotte Alexander Amelia Benjamin Harper
+    Leo Zoe Daniel Chloe Samuel Lily Matthew Grace Owen Abigail Gabriel Ella Jacob Scarlett Nathan Victoria Elijah Layla
+    Nicholas Audrey David Hannah Christopher Penelope Thomas Nora Andrew Aria Joseph Claire Ryan Stella Jonathan
+    """
+_NAMES = frozenset(_NAMES_LIST.split())
+_PRONOUNS_LIST = """
+    i me we us you he him she her it they them my mine our ours your yours his hers its their theirs myself ourselves
+    yourself yourselves himself herself itself themselves this that these those who whom whose which what whoever
+    whomever whatever whichever anybody anyone anything everybody everyone everything nobody nothing somebody someone
+    something each either neither both all some any none
+    """
+_PRONOUNS = frozenset(_PRONOUNS_LIST.split())
+_NUMBER = re.compile(r"\d+")
+_JAPANESE = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
+_MULTIPLES = (1, 2, 3, 5, 7)
+
+
+@checker("count:word_count_range")
+def word_count_range(arguments: Arguments) -> Check:
+    """Between `min_words` and `max_words` words."""
+    least, most = arguments.count("min_words"), arguments.count("max_words")
+    return lambda text: least <= len(words_of(text)) <= most
+
+
+@checker("count:unique_word_count")
+def unique_word_count(arguments: Arguments) -> Check:
+    """At least `N` different words, in any case."""
+    wanted = arguments.count("N")
+    return lambda text: len({word.strip(STRIPPED) for word in text.lower.split()}) >= wanted
+
+
+def _distinct_conjunctions(arguments: Arguments) -> Check:
+    wanted = arguments.count("small_n")
+
+    def check(text: Text) -> bool:
+        return len(_CONJUNCTIONS.intersection(word.strip(STRIPPED).lower() for word in text.words)) >= wanted
+
+    return check
+
+
+@checker(
+    "count:conjunctions",
+    guard=_distinct_conjunctions,
+    why='the official checker counts "and", "And" and "and," as different conjunctions',
+)
+def conjunctions(arguments: Arguments) -> Check:
+    """At least `small_n` different coordinating conjunctions."""
+    wanted = arguments.count("small_n")
+
+    def check(text: Text) -> bool:
+        return len({word for word in text.words if word.strip(STRIPPED).lower() in _CONJUNCTIONS}) >= wanted
+
+    return check
+
+
+@checker("count:person_names")
+def person_names(arguments: Arguments) -> Check:
+    """At least `N` different names of the fifty that the instruction lists."""
+    wanted = arguments.count("N")
+    return lambda text: len(_NAMES.intersection(words_of(text))) >= wanted
+
+
+@checker("count:numbers")
+def numbers(arguments: Arguments) -> Check:
+    """Exactly `N` numbers; punctuation within a number does not part it."""
+    wanted = arguments.count("N")
+    return lambda text: sum(1 for _ in _NUMBER.finditer(text.bare)) == wanted
+
+
+@plain("count:punctuation")
+def punctuation(text: Text) -> bool:
+    """Every standard punctuation mark and an interrobang, whose marks count for it alone."""
+    if not any(mark in text.value for mark in ("!?", "?!", "‽")):
+        return False
+    rest = text.value.replace("?!", "", 1) if "?!" in text.value else text.value.replace("!?", "", 1)
+    return all(mark in rest for mark in ".,!?;:")
+
+
+@checker("count:pronouns")
+def pronouns(arguments: Arguments) -> Check:
+    """At least `N` pronouns."""
+    wanted = arguments.count("N")
+
+    def check(text: Text) -> bool:
+        words = tokens(sentences(text.value.replace("/", " ").lower()))
+        return sum(word in _PRONOUNS for word in words) >= wanted
+
+    return check
+
+
+@checker("count:keywords_multiple")
+def keywords_multiple(arguments: Arguments) -> Check:
+    """`keyword1` to `keyword5` are there 1, 2, 3, 5 and 7 times, in any case."""
+    keywords = [arguments.word(f"keyword{place}").lower() for place in range(1, 6)]
+    wanted = tuple(zip(keywords, _MULTIPLES, strict=True))
+    return lambda text: all(text.lower.count(keyword) == number for keyword, number in wanted)
+
+
+def _long_enough(arguments: Arguments) -> Check:
+    place = arguments.count("N", 1)
+    return lambda text: len(text.words) >= place
+
+
+@checker(
+    "count:words_japanese",
+    guard=_long_enough,
+    why="the official checker passes a response of fewer than N words, none of them Japanese",
+)
+def words_japanese(arguments: Arguments) -> Check:
+    """Every `N`-th word is Japanese; digits may stand there too."""
+    place = arguments.count("N", 1)
+
+    def check(text: Text) -> bool:
+        chosen = (word.strip(STRIPPED) for word in text.words[place - 1 :: place])
+        return all(not word or word.isdigit() or _JAPANESE.search(word) for word in chosen)
+
+    return check

@@ -1,0 +1,219 @@
+"""IFBench's `format:*`: how a response is laid out."""
+
+from __future__ import annotations
+
+import re
+import string
+from itertools import pairwise
+
+from rewarden_verifiers.structure.instructions.arguments import Arguments
+from rewarden_verifiers.structure.instructions.checker import Check, checker, plain
+from rewarden_verifiers.structure.instructions.emojis import EMOJI
+from rewarden_verifiers.structure.instructions.sentences import sentences
+from rewarden_verifiers.structure.instructions.text import STRIPPED, Text, bare
+
+_DEEP_BRACKETS = 5
+_DEEP_QUOTES = 3
+_OPENING = {"(": ")", "[": "]", "{": "}"}
+_BRACKETS = re.compile(r"[()\[\]{}]")
+_QUOTES = re.compile("[\"']")
+_LETTERED = re.compile(r"\W*[aA]\W*[bB]\W*[cC]\W*")
+_OR = re.compile(r"\bor\b")
+_TEMPLATE = ("My Answer:", "My Conclusion:", "Future Outlook:")
+
+
+@plain("format:parentheses")
+def parentheses(text: Text) -> bool:
+    """Brackets of any kind are nested five deep, up to the first that closes rightly at that depth."""
+    expected: list[str] = []
+    deepest = 0
+    for match in _BRACKETS.finditer(text.value):
+        bracket = match.group()
+        if bracket in _OPENING:
+            expected.append(_OPENING[bracket])
+            deepest = max(deepest, len(expected))
+        elif expected and expected[-1] == bracket:
+            expected.pop()
+            if deepest >= _DEEP_BRACKETS:
+                return True
+        else:
+            expected = []
+            deepest = 0
+    return False
+
+
+@plain("format:quotes")
+def quotes(text: Text) -> bool:
+    """Double and single quotation marks are nested three deep; an apostrophe is one, as in the official checker."""
+    opened: list[str] = []
+    deepest = 0
+    for match in _QUOTES.finditer(text.value):
+        mark = match.group()
+        if opened and opened[-1] == mark:
+            opened.pop()
+            if deepest - len(opened) >= _DEEP_QUOTES:
+                return True
+        else:
+            opened.append(mark)
+            deepest = max(deepest, len(opened))
+    return False
+
+
+@checker("format:options")
+def options(arguments: Arguments) -> Check:
+    """The response is one of `options` (parted by "/", "or", ","); lettered ones exactly, others in any case."""
+    listed = arguments.text("options")
+    separator = "/" if "/" in listed else "or" if _OR.search(listed) else ","
+    parts = _OR.split(listed) if separator == "or" else listed.split(separator)
+    exact = frozenset(part.strip() for part in parts)
+    if _LETTERED.match(listed):
+        return lambda text: text.value in exact
+    loose = frozenset(part.strip(STRIPPED).lower() for part in exact)
+    return lambda text: text.value.strip(STRIPPED).lower() in loose
+
+
+@plain("format:newline")
+def newline(text: Text) -> bool:
+    """Each word stands on a line of its own."""
+    value = text.bare.strip()
+    return sum(1 for line in value.split("\n") if line) == len(value.split())
+
+
+def _emoji_near_end(value: str) -> bool:
+    return value[-1] in EMOJI or value[-2:-1] in EMOJI
+
+
+@plain("format:emoji")
+def emoji(text: Text) -> bool:
+    """Each sentence ends with an emoji, before its last mark or after it."""
+    stripped = [bare(sentence).strip() for sentence in text.sentences]
+    for place, value in enumerate(stripped):
+        if not value:
+            return False
+        # An emoji after the mark stands at the beginning of what the splitter takes for the next sentence.
+        following = stripped[place + 1] if place + 1 < len(stripped) else ""
+        if not _emoji_near_end(value) and following[:1] not in EMOJI:
+            return False
+    return True
+
+
+@plain(
+    "format:line_indent",
+    guard=lambda text: sum(1 for line in text.lines if line.strip()) > 1,
+    why="the official checker passes a single line, which is no stairs",
+)
+def line_indent(text: Text) -> bool:
+    """Each line is indented more than the one before it."""
+    indents = [len(line) - len(line.lstrip(" ")) for line in _without_blank_lines(list(text.lines))]
+    return all(one < other for one, other in pairwise(indents))
+
+
+def _without_blank_lines(lines: list[str]) -> list[str]:
+    """The lines less the blank ones, as the official checker takes them away: while it goes through them.
+
+    It removes the first line that equals the blank one it stands at, and then skips the next line; what follows the
+    place where it stands never moves, so that one pass shows which lines are left.
+    """
+    places: dict[str, list[int]] = {}
+    for place in range(len(lines) - 1, -1, -1):
+        if not lines[place].strip():
+            places.setdefault(lines[place], []).append(place)
+    gone: set[int] = set()
+    place = 0
+    while place < len(lines):
+        if not lines[place].strip():
+            gone.add(places[lines[place]].pop())
+            place += 1
+        place += 1
+    return [line for place, line in enumerate(lines) if place not in gone]
+
+
+@plain(
+    "format:quote_unquote",
+    guard=lambda text: '"' in text.value,
+    why="the official checker passes a response that quotes nothing",
+)
+def quote_unquote(text: Text) -> bool:
+    """No quotation directly follows another or ends the response."""
+    value = "".join(text.value.replace("'\"'", "").split())
+    if '""' in value:
+        return False
+    return not value.strip(string.digits + string.punctuation.replace('"', "")).endswith('"')
+
+
+@checker("format:list")
+def separated_list(arguments: Arguments) -> Check:
+    """`sep` is there at least twice."""
+    separator = arguments.text("sep")
+    return lambda text: text.value.count(separator) >= 2
+
+
+@plain("format:thesis")
+def thesis(text: Text) -> bool:
+    """A text in HTML's italics comes first, and another text after it."""
+    start = text.value.find("<i>")
+    if start < 0:
+        start = text.value.find("<em>")
+    if start < 0:
+        return False
+    value = text.value[start:]
+    end = value.find("</i>")
+    if end < 0:
+        end = value.find("</em>")
+    return end >= 0 and bool(value[3:end].strip()) and bool(value[end + 4 :].strip())
+
+
+@plain(
+    "format:sub-bullets",
+    guard=lambda text: "*" in text.value,
+    why="the official checker passes a response without any bullet",
+)
+def sub_bullets(text: Text) -> bool:
+    """Each `*` is followed by a `-` before the next."""
+    return all("-" in bullet for bullet in text.value.split("*")[1:])
+
+
+@plain("format:no_bullets_bullets")
+def no_bullets_bullets(text: Text) -> bool:
+    """At least two sentences, then at least two lines that begin with `*`, and nothing after them."""
+    spoken = bullets = 0
+    open_for_sentences = True
+    for line in text.lines:
+        stripped = line.strip()
+        if stripped.startswith("*"):
+            if spoken < 2:
+                return False
+            open_for_sentences = False
+            bullets += 1
+        elif open_for_sentences:
+            # As in the official checker, a blank line ends the sentences, and only bullets may follow it.
+            found = len(sentences(stripped))
+            open_for_sentences = found > 0
+            spoken += found
+        else:
+            return False
+    return bullets >= 2
+
+
+@plain("format:title_case")
+def title_case(text: Text) -> bool:
+    """No word begins with a small letter, but for words of mixed case."""
+    for word in text.tokens:
+        if not word[0].isalpha() or not word[0].islower():
+            continue
+        rest = word[1:]
+        if not rest or rest.isupper() or rest.islower():
+            return False
+    return True
+
+
+@plain("format:output_template")
+def output_template(text: Text) -> bool:
+    """ "My Answer:", "My Conclusion:" and "Future Outlook:" are there."""
+    return all(part in text.value for part in _TEMPLATE)
+
+
+@plain("format:no_whitespace")
+def no_whitespace(text: Text) -> bool:
+    """No blank of any kind."""
+    return len(text.words) == 1 and len(text.words[0]) == len(text.value)

@@ -1,0 +1,52 @@
+"""IFEval's `keywords:*`: words that must, may and must not be there.
+
+A keyword is a text here, not a regular expression as in the official code, where "C++" raises and "U.S." finds "UXSX".
+"""
+
+from __future__ import annotations
+
+import re
+
+from rewarden_verifiers.structure.instructions.arguments import Arguments
+from rewarden_verifiers.structure.instructions.checker import Check, checker
+from rewarden_verifiers.structure.instructions.text import Text
+
+
+def compared(found: int, wanted: int, at_least: bool) -> bool:
+    """Whether a number stands in IFEval's relation to another: "at least" or "less than"."""
+    return found >= wanted if at_least else found < wanted
+
+
+@checker("keywords:existence")
+def existence(arguments: Arguments) -> Check:
+    """Each of `keywords` is there, in any case, be it within a word."""
+    patterns = [re.compile(re.escape(word), re.IGNORECASE) for word in arguments.texts("keywords")]
+    return lambda text: all(pattern.search(text.value) for pattern in patterns)
+
+
+@checker("keywords:frequency")
+def frequency(arguments: Arguments) -> Check:
+    """`keyword` is there "at least" or "less than" (`relation`) `frequency` times, in any case."""
+    pattern = re.compile(re.escape(arguments.word("keyword")), re.IGNORECASE)
+    wanted, at_least = arguments.count("frequency"), arguments.at_least()
+    return lambda text: compared(sum(1 for _ in pattern.finditer(text.value)), wanted, at_least)
+
+
+@checker("keywords:forbidden_words")
+def forbidden_words(arguments: Arguments) -> Check:
+    """None of `forbidden_words` is there as a whole word, in any case."""
+    words = "|".join(re.escape(word) for word in dict.fromkeys(arguments.texts("forbidden_words")))
+    pattern = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
+    return lambda text: pattern.search(text.value) is None
+
+
+@checker("keywords:letter_frequency")
+def letter_frequency(arguments: Arguments) -> Check:
+    """`letter` is there "at least" or "less than" (`let_relation`) `let_frequency` times, in any case."""
+    letter = arguments.letter("letter")
+    wanted, at_least = arguments.count("let_frequency"), arguments.at_least("let_relation")
+
+    def check(text: Text) -> bool:
+        return compared(text.lower.count(letter), wanted, at_least)
+
+    return check

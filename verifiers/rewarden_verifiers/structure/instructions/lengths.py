@@ -1,0 +1,64 @@
+"""IFEval's `length_constraints:*`: how many words, sentences and paragraphs."""
+
+from __future__ import annotations
+
+import re
+
+from rewarden_verifiers.structure.instructions.arguments import Arguments
+from rewarden_verifiers.structure.instructions.checker import Check, checker
+from rewarden_verifiers.structure.instructions.keywords import compared
+from rewarden_verifiers.structure.instructions.text import Text
+
+_WORD = re.compile(r"\w+")
+_DIVIDER = re.compile(r"\s?\*\*\*\s?")
+_FIRST_WORD_ENDS = re.compile("[.,?!'\"]")
+
+
+def words_of(text: Text) -> list[str]:
+    """Runs of letters, digits and underscores."""
+    return _WORD.findall(text.value)
+
+
+@checker("length_constraints:number_words")
+def number_words(arguments: Arguments) -> Check:
+    """ "At least" or "less than" (`relation`) `num_words` words."""
+    wanted, at_least = arguments.count("num_words"), arguments.at_least()
+    return lambda text: compared(len(words_of(text)), wanted, at_least)
+
+
+@checker("length_constraints:number_sentences")
+def number_sentences(arguments: Arguments) -> Check:
+    """ "At least" or "less than" (`relation`) `num_sentences` sentences."""
+    wanted, at_least = arguments.count("num_sentences"), arguments.at_least()
+    return lambda text: compared(len(text.sentences), wanted, at_least)
+
+
+@checker("length_constraints:number_paragraphs")
+def number_paragraphs(arguments: Arguments) -> Check:
+    """Exactly `num_paragraphs` paragraphs, parted by `***`; a blank one may stand first or last only."""
+    wanted = arguments.count("num_paragraphs")
+
+    def check(text: Text) -> bool:
+        filled = [bool(part.strip()) for part in _DIVIDER.split(text.value)]
+        return all(filled[1:-1]) and sum(filled) == wanted
+
+    return check
+
+
+@checker("length_constraints:nth_paragraph_first_word")
+def nth_paragraph_first_word(arguments: Arguments) -> Check:
+    """`num_paragraphs` paragraphs, parted by a blank line, and the `nth_paragraph` begins with `first_word`."""
+    wanted = arguments.count("num_paragraphs", 1)
+    place = arguments.count("nth_paragraph", 1)
+    if place > wanted:
+        arguments.refuse("nth_paragraph", "at most num_paragraphs")
+    first = arguments.text("first_word").lower()
+
+    def check(text: Text) -> bool:
+        parts = text.value.split("\n\n")
+        if sum(1 for part in parts if part.strip()) != wanted or place > wanted:
+            return False
+        words = parts[place - 1].split(maxsplit=1)
+        return bool(words) and _FIRST_WORD_ENDS.split(words[0].lstrip("'").lstrip('"'), maxsplit=1)[0].lower() == first
+
+    return check

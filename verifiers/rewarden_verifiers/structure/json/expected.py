@@ -1,0 +1,414 @@
+"""An expected value, worked out once for all responses: what each of its leaves counts and how it is compared.
+
+A *leaf* is a scalar or an empty list or object. Leaves of the expected value that the answer has (`matched`), that it
+has with a value of the right type (`shaped`), and the leaves that the answer gives (`predicted`) are counted by weight;
+precision, recall and F-beta follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rewarden_verifiers.structure.json.assignment import MAX_SIDE, best_pairs
+from rewarden_verifiers.structure.json.comparing import Effort, Field, Rules
+from rewarden_verifiers.structure.json.paths import Path, Pattern, matches, pattern_of, shown
+from rewarden_verifiers.structure.json.strict import MAX_DEPTH, MAX_VALUES, canonical
+
+Blank = Literal["value", "absent"]
+Extra = Literal["punish", "ignore"]
+
+MAX_SHOWN = 50
+"""Paths that the evidence names of each kind."""
+
+MAX_PAIRINGS = 300_000
+"""Comparisons of leaves that pairing unordered lists may take for one response; past them lists are compared in
+order."""
+
+Counts = tuple[float, float, float]
+"""By weight: leaves matched, leaves of the right type, leaves that the answer gives."""
+
+NOTHING: Counts = (0.0, 0.0, 0.0)
+
+
+@dataclass(slots=True, eq=False)
+class Tally:
+    """What was found while comparing one answer."""
+
+    effort: Effort = field(default_factory=Effort)
+    pairings: int = 0
+    fields: dict[str, float] = field(default_factory=dict)
+    missed: list[str] = field(default_factory=list)
+    extra: list[str] = field(default_factory=list)
+    in_order: bool = False
+    """Whether an unordered list was too long to be paired, and was compared in order."""
+
+    def leaf(self, path: str, credit: float) -> None:
+        """Note what a leaf earned."""
+        if len(self.fields) < MAX_SHOWN:
+            self.fields[path] = credit
+
+
+class Scheme:
+    """How any value is compared: the rules everywhere, and the fields with rules of their own."""
+
+    __slots__ = ("blank", "extra", "fields", "rules")
+
+    def __init__(self, rules: Rules, fields: Sequence[Field], blank: Blank, extra: Extra) -> None:
+        self.rules = rules
+        self.fields: tuple[tuple[Pattern, Field], ...] = tuple((pattern_of(item.path), item) for item in fields)
+        self.blank = blank
+        self.extra = extra
+
+    def at(self, path: Path, above: Rules) -> Rules:
+        """The rules at a path, from those of the path above it. Of fields that mean the same path the last decides."""
+        for pattern, item in self.fields:
+            if matches(pattern, path):
+                above = above.but(item)
+        return above
+
+    def is_blank(self, value: Any) -> bool:
+        """Whether a value is taken as not being there."""
+        return self.blank == "absent" and (
+            value is None or value == [] or value == {} or (isinstance(value, str) and not value.strip())
+        )
+
+    def weigh(self, value: Any, path: Path, rules: Rules) -> float:
+        """What the leaves of a value count that matches nothing."""
+        if isinstance(value, (dict, list)) and value:
+            steps: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
+            if not self.fields:
+                return sum(self.weigh(inner, path, rules) for _, inner in steps)
+            total = 0.0
+            for step, inner in steps:
+                deeper = (*path, step)
+                total += self.weigh(inner, deeper, self.at(deeper, rules))
+            return total
+        return 0.0 if self.is_blank(value) else rules.weight
+
+    def node(self, value: Any, path: Path = (), rules: Rules | None = None) -> Node:
+        """An expected value, worked out. Raises ValueError for what is no JSON, or too deep or large."""
+        counter = [0]
+        return self._node(value, path, self.at(path, rules or self.rules), counter)
+
+    def _node(self, value: Any, path: Path, rules: Rules, counter: list[int]) -> Node:
+        counter[0] += 1
+        if counter[0] > MAX_VALUES:
+            raise ValueError(f"more than {MAX_VALUES} values")
+        if len(path) > MAX_DEPTH:
+            raise ValueError(f"nested deeper than {MAX_DEPTH}")
+        if self.is_blank(value):
+            return Blanked(self, path, rules, value)
+        if isinstance(value, Mapping) and value:
+            children: dict[str, Node] = {}
+            for key, inner in value.items():
+                if not isinstance(key, str):
+                    raise ValueError(f"the key {key!r} is no text")
+                deeper = (*path, key)
+                children[key] = self._node(inner, deeper, self.at(deeper, rules), counter)
+            return Object(self, path, rules, value, children)
+        if isinstance(value, (list, tuple)) and value:
+            items = list(value)
+            if rules.lists == "set":
+                items = list({canonical(item): item for item in items}.values())
+            listed: list[Node] = []
+            for index, inner in enumerate(items):
+                deeper = (*path, index)
+                listed.append(self._node(inner, deeper, self.at(deeper, rules), counter))
+            return Listing(self, path, rules, items, listed)
+        if isinstance(value, float) and value - value != 0:
+            raise ValueError("NaN and infinity are no JSON")
+        if value is None or isinstance(value, (str, int, float)) or value in ([], {}, ()):
+            return Leaf(self, path, rules, [] if value == () else value)
+        raise ValueError(f"{type(value).__name__} is no JSON")
+
+
+class Node:
+    """An expected value. `total` is the weight of its leaves, `leaves` their number; `unordered`: whether there are
+    lists in it that must be paired."""
+
+    __slots__ = ("leaves", "name", "path", "rules", "scheme", "total", "unordered", "value")
+
+    def __init__(self, scheme: Scheme, path: Path, rules: Rules, value: Any) -> None:
+        self.scheme = scheme
+        self.path = path
+        self.name = shown(path)
+        self.rules = rules
+        self.value = value
+        self.total = 0.0
+        self.leaves = 1
+        self.unordered = False
+
+    def compare(self, value: Any, tally: Tally, note: bool) -> Counts:
+        """How far a value is this one. `note`: whether to write down what was found at which path."""
+        raise NotImplementedError
+
+    def miss(self, tally: Tally) -> None:
+        """Note that the answer has nothing here."""
+        if self.total and len(tally.missed) < MAX_SHOWN:
+            tally.missed.append(self.name)
+
+    def other(self, value: Any, tally: Tally, note: bool) -> Counts:
+        """The counts of a value that is of another type than this one."""
+        weight = self.scheme.weigh(value, self.path, self.rules)
+        if note:
+            if self.total:
+                tally.leaf(self.name, 0.0)
+            elif weight and len(tally.extra) < MAX_SHOWN:
+                tally.extra.append(self.name)
+        return (0.0, 0.0, weight)
+
+
+class Blanked(Node):
+    """A blank where blanks count as absent: any other value there is one too many."""
+
+    __slots__ = ()
+
+    def compare(self, value: Any, tally: Tally, note: bool) -> Counts:
+        """See Node."""
+        return NOTHING if self.scheme.is_blank(value) else self.other(value, tally, note)
+
+
+class Leaf(Node):
+    """A scalar, or an empty list or object."""
+
+    __slots__ = ("empty", "full", "kind")
+
+    def __init__(self, scheme: Scheme, path: Path, rules: Rules, value: Any) -> None:
+        super().__init__(scheme, path, rules, value)
+        self.total = rules.weight
+        self.empty = isinstance(value, (list, dict))
+        self.kind = type(value)
+        self.full: Counts = (rules.weight, rules.weight, rules.weight)
+
+    def compare(self, value: Any, tally: Tally, note: bool) -> Counts:
+        """See Node."""
+        weight = self.total
+        if type(value) is self.kind and value == self.value and weight:
+            if note and len(tally.fields) < MAX_SHOWN:
+                tally.fields[self.name] = 1.0
+            return self.full
+        if not weight:
+            return NOTHING
+        if isinstance(value, (dict, list)):
+            if value:
+                return self.other(value, tally, note)
+            credit = 0.0
+        elif self.empty:
+            credit = 0.0
+        else:
+            credit = self.rules.credit(self.value, value, tally.effort)
+        if note:
+            tally.leaf(self.name, credit)
+        shaped = weight if credit > 0 or _kind(self.value) == _kind(value) else 0.0
+        return (weight * credit, shaped, weight)
+
+
+class Object(Node):
+    """An object with at least one key."""
+
+    __slots__ = ("children",)
+
+    def __init__(self, scheme: Scheme, path: Path, rules: Rules, value: Any, children: dict[str, Node]) -> None:
+        super().__init__(scheme, path, rules, value)
+        self.children = children
+        self.total = sum(child.total for child in children.values())
+        self.leaves = sum(child.leaves for child in children.values())
+        self.unordered = any(child.unordered for child in children.values())
+
+    def compare(self, value: Any, tally: Tally, note: bool) -> Counts:
+        """See Node."""
+        if not isinstance(value, dict):
+            return self.other(value, tally, note)
+        matched = shaped = predicted = 0.0
+        absent = self.scheme.blank == "absent"
+        common = 0
+        for key, child in self.children.items():
+            if key in value:
+                common += 1
+                inner = value[key]
+                if absent and child.total and self.scheme.is_blank(inner):
+                    if note:
+                        child.miss(tally)
+                    continue
+                counts = child.compare(inner, tally, note)
+                matched += counts[0]
+                shaped += counts[1]
+                predicted += counts[2]
+            elif note:
+                child.miss(tally)
+        if common < len(value) and self.scheme.extra == "punish":
+            for key, inner in value.items():
+                if key not in self.children:
+                    path = (*self.path, key)
+                    weight = self.scheme.weigh(inner, path, self.scheme.at(path, self.rules))
+                    predicted += weight
+                    if note and weight and len(tally.extra) < MAX_SHOWN:
+                        tally.extra.append(shown(path)[:200])
+        return (matched, shaped, predicted)
+
+
+class Listing(Node):
+    """A list with at least one item."""
+
+    __slots__ = ("children",)
+
+    def __init__(self, scheme: Scheme, path: Path, rules: Rules, value: Any, children: list[Node]) -> None:
+        super().__init__(scheme, path, rules, value)
+        self.children = children
+        self.total = sum(child.total for child in children)
+        self.leaves = sum(child.leaves for child in children)
+        self.unordered = rules.lists != "ordered" or any(child.unordered for child in children)
+
+    def compare(self, value: Any, tally: Tally, note: bool) -> Counts:
+        """See Node."""
+        if not isinstance(value, list):
+            return self.other(value, tally, note)
+        if self.rules.lists == "ordered":
+            pairs = [(place, place) for place in range(min(len(self.children), len(value)))]
+        else:
+            if self.rules.lists == "set":
+                value = list({canonical(item): item for item in value}.values())
+            pairs = self._paired(value, tally)
+        matched = shaped = predicted = 0.0
+        for place, other in pairs:
+            counts = self.children[place].compare(value[other], tally, note)
+            matched += counts[0]
+            shaped += counts[1]
+            predicted += counts[2]
+        if len(pairs) < len(value):
+            used = {other for _, other in pairs}
+            for other, inner in enumerate(value):
+                if other not in used:
+                    path = (*self.path, other)
+                    weight = self.scheme.weigh(inner, path, self.scheme.at(path, self.rules))
+                    predicted += weight
+                    if note and weight and len(tally.extra) < MAX_SHOWN:
+                        tally.extra.append(shown(path)[:200])
+        if note and len(pairs) < len(self.children):
+            kept = {place for place, _ in pairs}
+            for place, child in enumerate(self.children):
+                if place not in kept:
+                    child.miss(tally)
+        return (matched, shaped, predicted)
+
+    def _paired(self, value: list[Any], tally: Tally) -> list[tuple[int, int]]:
+        """The pairing of items that matches most. Equal items are each other's pair; the rest goes to the Hungarian
+        method where it is short enough, else in order."""
+        waiting: dict[str, list[int]] = {}
+        for place in range(len(self.children) - 1, -1, -1):
+            waiting.setdefault(canonical(self.children[place].value), []).append(place)
+        pairs: list[tuple[int, int]] = []
+        over: list[int] = []
+        for other, item in enumerate(value):
+            same = waiting.get(canonical(item))
+            if same:
+                pairs.append((same.pop(), other))
+            else:
+                over.append(other)
+        left = sorted(place for places in waiting.values() for place in places)
+        if left and over:
+            pairs += self._best(left, over, value, tally)
+        pairs.sort()
+        return pairs
+
+    def _best(self, left: list[int], over: list[int], value: list[Any], tally: Tally) -> list[tuple[int, int]]:
+        nodes = [self.children[place] for place in left]
+        cost = sum(node.leaves for node in nodes)
+        cost *= sum(_leaves(value[other]) for other in over) if any(n.unordered for n in nodes) else len(over)
+        if len(left) > MAX_SIDE or len(over) > MAX_SIDE or tally.pairings + cost > MAX_PAIRINGS:
+            tally.in_order = True
+            return list(zip(left, over, strict=False))
+        tally.pairings += cost
+        gains = [[node.compare(value[other], tally, False)[0] for other in over] for node in nodes]
+        pairs = [(left[row], over[column]) for row, column in best_pairs(gains)]
+        # What matches nothing is paired in order: its shape may still be right.
+        places, others = {place for place, _ in pairs}, {other for _, other in pairs}
+        rest = (
+            (place for place in left if place not in places),
+            (other for other in over if other not in others),
+        )
+        return pairs + list(zip(*rest, strict=False))
+
+
+def _leaves(value: Any) -> int:
+    if isinstance(value, dict) and value:
+        return sum(_leaves(inner) for inner in value.values())
+    if isinstance(value, list) and value:
+        return sum(_leaves(inner) for inner in value)
+    return 1
+
+
+def _kind(value: Any) -> type:
+    """The type of JSON; integers and other numbers are one."""
+    kind = type(value)
+    return float if kind is int else kind
+
+
+@dataclass(slots=True, eq=False)
+class Content:
+    """How far an answer is an expected value. `f` is F-beta of the values, `structure` that of paths and types."""
+
+    exact: bool
+    precision: float
+    recall: float
+    f: float
+    structure: float
+    tally: Tally
+    matched: float
+
+
+class Target:
+    """An expected value as a whole: its node, and what an answer earns that is the same to the letter."""
+
+    __slots__ = ("_plain", "_text", "_value", "_whole", "node")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self._value = node.value
+        # Python takes 1 for True; where neither stands, equal in Python is equal in JSON.
+        self._plain = not _confusable(self._value)
+        self._text = None if self._plain else canonical(self._value)
+        self._whole = content(node, self._value, 1.0)
+
+    def compare(self, value: Any, beta: float) -> Content:
+        """How far an answer is this value. Raises TooExpensive."""
+        if value == self._value and (self._plain or canonical(value) == self._text):
+            return self._whole
+        return content(self.node, value, beta)
+
+
+def _confusable(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_confusable, value.values()))
+    if isinstance(value, list):
+        return any(map(_confusable, value))
+    return isinstance(value, bool) or (isinstance(value, (int, float)) and value in (0, 1))
+
+
+def content(node: Node, value: Any, beta: float) -> Content:
+    """An answer against an expected value. Raises TooExpensive."""
+    tally = Tally()
+    matched, shaped, predicted = node.compare(value, tally, True)
+    total = node.total
+    if not total and not predicted:  # nothing was to be said, and nothing is
+        return Content(True, 1.0, 1.0, 1.0, 1.0, tally, 0.0)
+    precision = min(1.0, matched / predicted) if predicted else 0.0
+    recall = min(1.0, matched / total) if total else 0.0
+    exact = bool(total) and _near(matched, total) and _near(predicted, total)
+    structure = _f(shaped / predicted if predicted else 0.0, shaped / total if total else 0.0, beta)
+    f = 1.0 if exact else _f(precision, recall, beta)
+    return Content(exact, precision, recall, f, structure, tally, matched)
+
+
+def _near(a: float, b: float) -> bool:
+    return abs(a - b) <= 1e-9 * max(a, b)
+
+
+def _f(precision: float, recall: float, beta: float) -> float:
+    """F-beta (van Rijsbergen 1979): recall counts beta times as much as precision."""
+    if precision <= 0 or recall <= 0:
+        return 0.0
+    squared = beta * beta
+    return min(1.0, (1 + squared) * precision * recall / (squared * precision + recall))

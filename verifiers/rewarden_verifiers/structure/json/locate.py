@@ -1,0 +1,209 @@
+"""Where the JSON of a response stands: the whole text, a code fence, an answer tag, or amid prose.
+
+Rules are tried in order, and the first that finds something decides. What it finds must be strict JSON; several
+different values are a hedge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from rewarden.errors import InvalidParams
+from rewarden_verifiers.extraction import Rule as SharedRule
+from rewarden_verifiers.extraction import rules_of
+from rewarden_verifiers.structure.json.strict import BLANKS, Malformed, canonical, parse, standing_in
+
+PRESETS: dict[str, tuple[str, ...]] = {
+    "strict": ("whole",),
+    "fenced": ("whole", "fence"),
+    "explicit": ("whole", "answer_tag", "fence"),
+    "lax": ("whole", "answer_tag", "fence", "prose"),
+}
+
+OWN_RULES = ("whole", "fence", "prose")
+SHARED_RULES = ("answer_tag", "boxed")
+
+JSON_WORDS = ("json", "jsonc", "json5", "application/json")
+"""What a code fence is called that holds JSON."""
+
+_BEGINNINGS = frozenset('{["-0123456789tfnNI')
+"""What JSON begins with; NaN and Infinity, which are none, are told as such."""
+
+# A fence begins a line, or ends one with nothing but its word behind it, as models write it: `Here it is: ```json`.
+_EDGE = re.compile(r"(?:^[ \t]{0,8}|(?<=[ \t:]))(```+|~~~+)([^\n]*)$", re.MULTILINE)
+_ONLY_WORD = re.compile(r"(?:[A-Za-z][\w/+-]{0,20})?[ \t]{0,8}")
+_WORD = re.compile(r"[ \t]*([A-Za-z][\w/+-]{0,20})(?![\w/+-])")
+
+Rule = str | dict[str, str]
+
+
+@dataclass(slots=True, eq=False)
+class Fence:
+    """A code fence: its info word in lower case, its content, and where it stands. `closed`: whether it ends."""
+
+    word: str
+    content: str
+    start: int
+    end: int
+    closed: bool
+
+
+@dataclass(slots=True, eq=False)
+class Located:
+    """The JSON of a response. `alone`: nothing else stands there but its fence or tag. `copies`: how often it does."""
+
+    value: Any
+    text: str
+    rule: str
+    span: tuple[int, int]
+    alone: bool
+    copies: int = 1
+
+
+class Hedged(Exception):
+    """Several different values where one is asked for."""
+
+    def __init__(self, values: Sequence[Any], rule: str) -> None:
+        super().__init__(rule)
+        self.number = len(values)
+        self.rule = rule
+
+
+def fences(text: str) -> list[Fence]:
+    """The code fences of a text, in order. A fence ends at a line of its own, so that a string may hold backticks."""
+    if "```" not in text and "~~~" not in text:
+        return []
+    found: list[Fence] = []
+    opened: tuple[str, str, int, int] | None = None  # marks, word, where the fence and where its content begins
+    for match in _EDGE.finditer(text):
+        marks, rest = match.group(1), match.group(2)
+        late = match.start() > 0 and text[match.start() - 1] != "\n"
+        if late and (opened is not None or _ONLY_WORD.fullmatch(rest) is None):
+            continue
+        if opened is not None:
+            if rest.strip() == "" and marks[0] == opened[0][0] and len(marks) >= len(opened[0]):
+                found.append(Fence(opened[1], text[opened[3] : match.start()], opened[2], match.end(), True))
+                opened = None
+            continue
+        named = _WORD.match(rest)
+        word = named.group(1).lower() if named is not None else ""
+        body = rest.rstrip()
+        if body.endswith(marks[0] * 3):  # opened and closed in one line
+            content = body[named.end() if named is not None else 0 :].rstrip(marks[0])
+            found.append(Fence(word, content, match.start(), match.end(), True))
+        elif marks[0] not in rest:
+            opened = (marks, word, match.start(), min(match.end() + 1, len(text)))
+    if opened is not None:
+        found.append(Fence(opened[1], text[opened[3] :], opened[2], len(text), False))
+    return found
+
+
+class Finder:
+    """Rules of extraction, checked."""
+
+    __slots__ = ("_fences", "_rules", "_several")
+
+    def __init__(self, rules: Sequence[Rule], several: Literal["hedge", "last"]) -> None:
+        self._rules = [(rule, None if rule in OWN_RULES else rules_of([rule])[0]) for rule in rules]
+        self._fences = "fence" in rules
+        self._several = several
+
+    def find(self, response: str, roots: Sequence[type]) -> Located | None:
+        """The JSON of the response; None where it holds none. `roots`: the types of value that are expected.
+
+        Raises Malformed and Hedged. Linear in the response for each rule.
+        """
+        begun: Malformed | None = None
+        for rule, shared in self._rules:
+            if rule == "whole":
+                body = response.strip(BLANKS)
+                if body[:1] not in _BEGINNINGS:
+                    continue
+                try:
+                    value = parse(body)
+                except Malformed as malformed:
+                    # Text that begins like JSON was to be JSON; but a fence or tag may still follow.
+                    begun = begun or (malformed if body[:1] in ("{", "[") else None)
+                    continue
+                start = len(response) - len(response.lstrip(BLANKS))
+                return Located(value, body, "whole", (start, start + len(body)), True)
+            if shared is not None:
+                found = self._shared(shared, response)
+            elif rule == "fence":
+                found = self._fenced(response)
+            else:
+                found = [
+                    Located(value, response[start:end], "prose", (start, end), False)
+                    for value, start, end in standing_in(response, roots)
+                ]
+            if found:
+                return self._one(found, response)
+        if begun is not None:
+            raise begun
+        return None
+
+    def _shared(self, rule: SharedRule, response: str) -> list[Located]:
+        extracted = rule(response)
+        if extracted is None:
+            return []
+        found: list[Located] = []
+        for text in extracted.texts:
+            inner = self._fenced(text) if self._fences else []
+            if inner and inner[0].alone:
+                found.append(Located(inner[0].value, inner[0].text, extracted.rule, extracted.span, False))
+            else:
+                found.append(Located(parse(text), text, extracted.rule, extracted.span, False))
+        return found
+
+    @staticmethod
+    def _fenced(text: str) -> list[Located]:
+        found: list[Located] = []
+        for fence in fences(text):
+            content = fence.content.strip(BLANKS)
+            if fence.word in JSON_WORDS or (fence.word == "" and content[:1] in ("{", "[")):
+                if not fence.closed:
+                    raise Malformed("unclosed_fence", "the code fence never closes")
+                alone = not (text[: fence.start].strip() or text[fence.end :].strip())
+                found.append(Located(parse(content), content, "fence", (fence.start, fence.end), alone))
+        return found
+
+    def _one(self, found: list[Located], response: str) -> Located:
+        last = found[-1]
+        if len(found) > 1 and self._several == "hedge":
+            distinct = {canonical(item.value) for item in found}
+            if len(distinct) > 1:
+                raise Hedged(found, last.rule)
+        alone = last.alone
+        if last.rule not in OWN_RULES:
+            start, end = last.span
+            alone = len(found) == 1 and not (response[:start].strip() or response[end:].strip())
+        return Located(last.value, last.text, last.rule, last.span, alone, len(found))
+
+
+@lru_cache(maxsize=64)
+def _preset(name: str, several: Literal["hedge", "last"]) -> Finder:
+    return Finder(PRESETS[name], several)
+
+
+def finder(extraction: str | Sequence[Rule], several: Literal["hedge", "last"]) -> Finder:
+    """The finder of the `extraction` parameter: a preset's name or an ordered list of rules. Raises InvalidParams."""
+    if isinstance(extraction, str):
+        if extraction not in PRESETS:
+            raise InvalidParams(
+                f"extraction has no preset {extraction!r}; it has {', '.join(PRESETS)}", path="extraction"
+            )
+        return _preset(extraction, several)
+    if not extraction:
+        raise InvalidParams("extraction must be a preset's name or a non-empty list of rules", path="extraction")
+    for index, rule in enumerate(extraction):
+        if isinstance(rule, str) and rule not in (*OWN_RULES, *SHARED_RULES):
+            raise InvalidParams(
+                f"extraction[{index}] must be one of {', '.join((*OWN_RULES, *SHARED_RULES))}, or {{'regex': …}} or "
+                "{'tag': …}",
+                path=f"extraction[{index}]",
+            )
+    return Finder(tuple(extraction), several)

@@ -1,0 +1,240 @@
+"""Parameters and references of `json`, worked out once for all responses."""
+
+from __future__ import annotations
+
+import marshal
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from rewarden.errors import InvalidReference
+from rewarden_verifiers.structure.json.comparing import Field, ListRule, Rules, TextRule
+from rewarden_verifiers.structure.json.expected import Blank, Extra, Scheme, Target
+from rewarden_verifiers.structure.json.locate import Finder, Rule, finder
+from rewarden_verifiers.structure.json.strict import Malformed, parse
+from rewarden_verifiers.structure.json.validation import Draft, Schema, Validation, validation
+
+Level = Literal["parses", "format", "structure", "validity", "content"]
+LEVELS: tuple[Level, ...] = ("parses", "format", "structure", "validity", "content")
+
+MAX_REFERENCES = 4096
+"""References that are kept worked out, for each distinct set of parameters."""
+
+MAX_ALTERNATIVES = 64
+"""Values of which any is right, in one reference."""
+
+_REFERENCE_KEYS = {"expected", "alternatives", "schema"}
+_ROOTS: Mapping[str, type] = {"object": dict, "array": list}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonParams:
+    """Options of `json`.
+
+    extraction: where the JSON stands: `strict` (the text is nothing else), `fenced` (or it stands in one code fence,
+        prose around it allowed), `explicit` (or in an answer tag), `lax` (or amid prose), or an ordered list of the
+        rules `whole`, `fence`, `prose`, `answer_tag`, `boxed`, `{"tag": name}` and `{"regex": pattern}`.
+    several: what several JSON values are that differ: `hedge` (they earn nothing) or `last` (the last one counts).
+    reference_as: how the reference is read: `value` (it is the expected value), `object` (it is
+        `{"expected" | "alternatives", "schema"?}`), or `auto` (the latter if it is an object with none but these keys;
+        a text that is a JSON object or list is that value; else it is the value itself).
+    schema: a JSON Schema that the value must be valid for; one in the reference goes before it.
+    schemas: more schemas by address, for `$ref` to reach. Nothing is ever fetched.
+    draft: the schema's draft; `auto`: what its `$schema` says, else 2020-12.
+    formats: whether `format` is asserted; None: as the draft says (4 to 7 do).
+    patterns: the engine of `pattern`: `linear` cannot backtrack and knows no look-around; `backtracking` knows it, and
+        gives up after a bound.
+    content: how values earn: `exact` (all or nothing) or `f_beta` (precision and recall over the leaves, by weight).
+    beta: how many times as much recall counts as precision.
+    text: how texts are compared: `exact`; `normal` (case, space and composition of letters aside); `fuzzy` (similar
+        enough, as rapidfuzz's ratio says, and with the same numbers in them); `similarity` (such a text earns its
+        ratio).
+    threshold: the least ratio of `fuzzy` and `similarity`.
+    rel_tol, abs_tol: tolerances of numbers: relative to the expected one, and absolute.
+    coerce: whether a number or truth value may stand as text, in the expected value or in the answer.
+    lists: `ordered`; `multiset` (any order, paired to match most); `set` (and repetitions aside).
+    blank: whether null, "", [] and {} are values, or mean that there is nothing (`absent`): then a missing key is as
+        good, and neither counts.
+    extra: keys that are not expected: `punish` (they count as wrong) or `ignore`. Items of lists always count.
+    fields: rules for the values at some paths: weights, comparers, what to ignore. Of several the last decides.
+    levels: weights of the levels `parses`, `format` (nothing stands beside the JSON, its fence or tag), `structure`
+        (F-beta over paths and types), `validity` (of the schema) and `content`. The score is their weighted mean;
+        levels without a schema or expected value to judge by are left out of it. Without levels the score is that of
+        the content, and nothing where the schema does not hold.
+    cascade: whether a level counts only where those before it have full marks.
+    allow_empty: whether `{}` or `[]` may earn anything where it is not what is expected.
+    pass_at: the least score that passes.
+    """
+
+    extraction: str | tuple[Rule, ...] = "explicit"
+    several: Literal["hedge", "last"] = "hedge"
+    reference_as: Literal["auto", "value", "object"] = "auto"
+    schema: Schema | None = None
+    schemas: dict[str, Schema] | None = None
+    draft: Draft = "auto"
+    formats: bool | None = None
+    patterns: Literal["linear", "backtracking"] = "linear"
+    content: Literal["exact", "f_beta"] = "exact"
+    beta: float = 1.0
+    text: TextRule = "exact"
+    threshold: float = 0.9
+    rel_tol: float = 0.0
+    abs_tol: float = 0.0
+    coerce: bool = False
+    lists: ListRule = "ordered"
+    blank: Blank = "value"
+    extra: Extra = "punish"
+    fields: tuple[Field, ...] = ()
+    levels: dict[Level, float] | None = None
+    cascade: bool = False
+    allow_empty: bool = False
+    pass_at: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.01 <= self.beta <= 100:
+            raise ValueError("beta must lie between 0.01 and 100")
+        if not 0 < self.threshold <= 1:
+            raise ValueError("threshold must lie above 0 and at most at 1")
+        for name in ("rel_tol", "abs_tol"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} must be a number that is not negative")
+        if not 0 < self.pass_at <= 1:
+            raise ValueError("pass_at must lie above 0 and at most at 1")
+        if len(self.fields) > 256:
+            raise ValueError("fields must be at most 256")
+        weights = [1.0] if self.levels is None else list(self.levels.values())
+        if any(not 0 <= weight <= 1e6 for weight in weights) or not sum(weights):
+            raise ValueError("levels must have weights between 0 and 1,000,000, one of them above 0")
+        if self.cascade and self.levels is None:
+            raise ValueError("cascade needs levels: give their weights")
+        self.reader  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
+
+    @cached_property
+    def reader(self) -> Reader:
+        """What is worked out once for all samples with these parameters."""
+        return Reader(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expected:
+    """A reference, worked out: the values of which any is right (none: there is only a schema), and the schema."""
+
+    targets: tuple[Target, ...]
+    validation: Validation | None
+    roots: tuple[type, ...]
+    """Types of the value that is looked for amid prose."""
+    empty: bool
+    """Whether an empty value is among the right ones."""
+
+
+class Reader:
+    """Parameters, worked out; and references, the last ones kept."""
+
+    def __init__(self, params: JsonParams) -> None:
+        self._params = params
+        self.finder: Finder = finder(params.extraction, params.several)
+        rules = Rules(
+            text=params.text,
+            threshold=params.threshold,
+            rel_tol=params.rel_tol,
+            abs_tol=params.abs_tol,
+            coerce=params.coerce,
+            lists=params.lists,
+        )
+        self.scheme = Scheme(rules, params.fields, params.blank, params.extra)
+        self._plain = Scheme(rules, (), params.blank, params.extra)
+        self._validation = None if params.schema is None else self._validate(params.schema)
+        self._kept: OrderedDict[bytes, Expected] = OrderedDict()
+
+    def expected(self, reference: Any) -> Expected:
+        """A reference, worked out. Raises InvalidReference."""
+        try:
+            key = marshal.dumps(reference, 0)  # exact (1, 1.0 and true differ), and the fastest there is
+        except ValueError as error:
+            raise InvalidReference(f"the reference is no JSON: {error}", path="reference") from None
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = self._read(reference)
+            if len(self._kept) > MAX_REFERENCES:
+                self._kept.popitem(last=False)
+        return found
+
+    def _validate(self, schema: Schema) -> Validation:
+        params = self._params
+        return validation(schema, params.schemas or {}, params.draft, params.formats, params.patterns)
+
+    def _read(self, reference: Any) -> Expected:
+        values, schema = self._parts(reference)
+        check = self._validation
+        if schema is not None:
+            try:
+                check = self._validate(schema)
+            except ValueError as error:
+                raise InvalidReference(f"reference: {error}", path="reference.schema") from None
+        elif check is None and not values:
+            raise InvalidReference(
+                "give an expected value (in the reference) or a schema (there or as a parameter)", path="reference"
+            )
+        targets = tuple(self._target(value) for value in values)
+        roots: tuple[type, ...] = tuple({type(value) for value in values} & {dict, list})
+        if not values:
+            form = schema if schema is not None else self._params.schema
+            named = form.get("type") if isinstance(form, dict) else None
+            roots = (_ROOTS[named],) if isinstance(named, str) and named in _ROOTS else ()
+        if values and check is not None and not any(check.holds(value) for value in values):
+            raise InvalidReference("the expected value is not valid for the schema", path="reference")
+        return Expected(targets, check, roots or (dict, list), any(value in ({}, []) for value in values))
+
+    def _parts(self, reference: Any) -> tuple[list[Any], Schema | None]:
+        """The values of which any is right, and the schema, of a reference."""
+        form = self._params.reference_as
+        if reference is None and form != "value":
+            return [], None
+        listed = isinstance(reference, Mapping) and bool(reference) and set(reference) <= _REFERENCE_KEYS
+        if form == "object" and not listed:
+            raise InvalidReference(
+                'the reference must be an object with "expected" or "alternatives", and "schema"', path="reference"
+            )
+        if form == "value" or not listed:
+            return [self._value(reference, form == "auto")], None
+        if "expected" in reference and "alternatives" in reference:
+            raise InvalidReference("the reference has both 'expected' and 'alternatives'", path="reference")
+        schema = reference.get("schema")
+        if schema is not None and not isinstance(schema, (dict, bool)):
+            raise InvalidReference(
+                "the reference's schema must be an object; where 'schema' is a key of the expected value, set the "
+                "parameter reference_as: value",
+                path="reference.schema",
+            )
+        if "alternatives" in reference:
+            several = reference["alternatives"]
+            if not isinstance(several, (list, tuple)) or not 1 <= len(several) <= MAX_ALTERNATIVES:
+                raise InvalidReference(
+                    f"alternatives must be a list of 1 to {MAX_ALTERNATIVES} values", path="reference.alternatives"
+                )
+            return list(several), schema
+        return ([reference["expected"]] if "expected" in reference else []), schema
+
+    @staticmethod
+    def _value(reference: Any, read: bool) -> Any:
+        if read and isinstance(reference, str) and reference.lstrip()[:1] in ("{", "["):
+            try:
+                return parse(reference)
+            except Malformed as malformed:
+                raise InvalidReference(
+                    f"the reference is a text that begins like JSON but is none ({malformed}); for a text as expected "
+                    "value set the parameter reference_as: value",
+                    path="reference",
+                ) from None
+        return reference
+
+    def _target(self, value: Any) -> Target:
+        try:
+            node = self.scheme.node(value)
+        except ValueError as error:
+            raise InvalidReference(f"the expected value: {error}", path="reference") from None
+        if not node.total and self._plain.weigh(value, (), Rules()):
+            raise InvalidReference("every value of the reference is ignored or weighs nothing", path="reference")
+        return Target(node)

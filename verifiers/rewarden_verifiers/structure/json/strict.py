@@ -1,0 +1,182 @@
+"""Strict JSON (RFC 8259), and what a policy could write to make two readers of it disagree refused, with the reason.
+
+Duplicate keys (each parser keeps another one), NaN and Infinity (no JSON), numbers that overflow or have hundreds of
+digits, halves of surrogate pairs (no UTF-8), deep nesting and huge texts are all `Malformed`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from json import JSONDecodeError, JSONDecoder, dumps
+from typing import Any, NoReturn
+
+MAX_TEXT = 1_000_000
+"""Characters of a text that is read as JSON."""
+
+MAX_DEPTH = 64
+"""How deep lists and objects may nest."""
+
+MAX_DIGITS = 300
+"""Digits of a number; every such integer still has a floating-point value."""
+
+MAX_VALUES = 50_000
+"""Values of a text, keys not counted."""
+
+BLANKS = " \t\r\n"
+"""What JSON takes for space."""
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class Malformed(Exception):
+    """Text that is not the JSON that was asked for. `reason` is a snake_case word, `message` tells a person."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):  # the attack: show one value to a check and another to whoever uses the answer
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise Malformed("duplicate_key", f"the key {key[:80]!r} stands twice in an object")
+            seen.add(key)
+    return made
+
+
+def _constant(name: str) -> NoReturn:
+    raise Malformed("not_a_number", f"{name} is no JSON")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise Malformed("huge_number", f"an integer of {len(digits)} characters")
+    return int(digits)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):  # 1e999 becomes infinity
+        raise Malformed("huge_number", f"{text[:40]} is beyond the range of numbers")
+    return value
+
+
+_DECODER = JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_integer, strict=True
+)
+# `raw_decode` is this in a wrapper that costs as much as a small text.
+_scan: Callable[[str, int], tuple[Any, int]] = vars(_DECODER)["scan_once"]
+
+
+def parse(text: str) -> Any:
+    """The value of a text that is JSON and nothing else but blanks. Raises Malformed. Linear in the text."""
+    body = text.strip(BLANKS)
+    value, end = decode(body, 0)
+    if end != len(body):
+        raise Malformed("trailing_text", f"after the JSON stands {body[end : end + 40].lstrip()!r}")
+    return value
+
+
+def decode(text: str, start: int) -> tuple[Any, int]:
+    """The JSON value that begins exactly at `start`, and where it ends. Raises Malformed."""
+    if len(text) - start > MAX_TEXT:
+        raise Malformed("too_long", f"more than {MAX_TEXT} characters")
+    try:
+        value, end = _scan(text, start)
+    except StopIteration as stop:
+        raise SyntaxFault("Expecting value", stop.value) from None
+    except JSONDecodeError as error:
+        raise SyntaxFault(error.msg, error.pos) from None
+    except RecursionError:
+        raise Malformed("too_deep", f"nested deeper than {MAX_DEPTH}") from None
+    if end - start > MAX_DEPTH:
+        _check(value, text, start, end)
+    if not text.isascii() or ("\\u" in text and _SURROGATE.search(text, start, end) is not None):
+        try:
+            dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise Malformed("lone_surrogate", "half of a surrogate pair is no text") from None
+    return value, end
+
+
+class SyntaxFault(Malformed):
+    """Text that is no JSON at all from `position` on."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__("malformed", f"{message.removesuffix(' at')} at character {position}")
+        self.position = position
+
+
+def _check(value: Any, text: str, start: int, end: int) -> None:
+    """Depth and number of values. Counting signs is far cheaper than walking, and nearly always enough."""
+    brackets = text.count("[", start, end) + text.count("{", start, end)
+    if brackets <= MAX_DEPTH and text.count(",", start, end) + brackets < MAX_VALUES:
+        return
+    number, level, waiting = 0, 0, [value]
+    while waiting:
+        level += 1
+        number += len(waiting)
+        if number > MAX_VALUES:
+            raise Malformed("too_long", f"more than {MAX_VALUES} values")
+        inner: list[Any] = []
+        for item in waiting:
+            if isinstance(item, dict):
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
+        # A level of scalars alone is not nesting: `[1]` has the depth 1.
+        if level > MAX_DEPTH and any(isinstance(item, (dict, list)) for item in waiting):
+            raise Malformed("too_deep", f"nested deeper than {MAX_DEPTH}")
+        waiting = inner
+
+
+def canonical(value: Any) -> str:
+    """Equal text for values that are the same JSON, whatever the order of keys."""
+    return dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def standing_in(text: str, wanted: Sequence[type]) -> list[tuple[Any, int, int]]:
+    """The objects and lists that stand in prose, as (value, start, end), outermost only; of types in `wanted` where
+    there are such.
+
+    One pass: after a value the search goes on at its end, after text that is none where reading failed. Raises
+    Malformed where an object was begun and is not well formed: what stands within it is no answer.
+    """
+    found: list[tuple[Any, int, int]] = []
+    position = 0
+    while True:
+        start = _next(text, position)
+        if start < 0:
+            break
+        try:
+            value, position = decode(text, start)
+        except SyntaxFault as fault:
+            if text[start] == "{" and text[start + 1 : fault.position].strip(BLANKS):
+                raise
+            if _opened(text, start, fault.position) > MAX_DEPTH:
+                raise Malformed("too_deep", f"nested deeper than {MAX_DEPTH}") from None
+            position = max(fault.position, start + 1)
+            continue
+        found.append((value, start, position))
+    preferred = [item for item in found if isinstance(item[0], tuple(wanted))]
+    return preferred or found
+
+
+_OPENING = re.compile(r"[\[{]")
+
+
+def _next(text: str, position: int) -> int:
+    match = _OPENING.search(text, position)
+    return -1 if match is None else match.start()
+
+
+def _opened(text: str, start: int, end: int) -> int:
+    """How many brackets are open after a part of a text, strings not looked at."""
+    opened = text.count("[", start, end) + text.count("{", start, end)
+    return opened - text.count("]", start, end) - text.count("}", start, end)

@@ -1,0 +1,120 @@
+"""JSON Schema (drafts 4 to 2020-12) by `jsonschema-rs`: compiled once, never fetching anything.
+
+References reach into the schema itself and into the schemas given with it; whatever else they name is refused before
+a byte is sent. `pattern` runs on an engine whose time is linear, unless the caller asks for look-around.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import islice
+from json import dumps, loads
+from typing import Any, Literal, NoReturn
+
+import jsonschema_rs
+
+Draft = Literal["auto", "4", "6", "7", "2019-09", "2020-12"]
+Schema = dict[str, Any] | bool
+
+BACKTRACKS = 100_000
+"""Steps back that one match may take where patterns may backtrack."""
+
+MAX_SCHEMA = 1_000_000
+"""Characters of a schema, written as JSON."""
+
+_DRAFTS: Mapping[str, type[jsonschema_rs.Validator]] = {
+    "4": jsonschema_rs.Draft4Validator,
+    "6": jsonschema_rs.Draft6Validator,
+    "7": jsonschema_rs.Draft7Validator,
+    "2019-09": jsonschema_rs.Draft201909Validator,
+    "2020-12": jsonschema_rs.Draft202012Validator,
+}
+_MESSAGE = 200
+_LOOK_AROUND = re.compile(r"\(\?(?:[=!]|<[=!]|>)|\\[1-9]|\\k<")
+
+
+def _refuse(uri: str) -> NoReturn:
+    # The attack: a schema whose $ref makes the server ask an address of the author's choice (SSRF, files).
+    raise ValueError(f"{uri} is neither within the schema nor among the given 'schemas'; nothing is fetched")
+
+
+class Validation:
+    """A compiled schema."""
+
+    __slots__ = ("_validator",)
+
+    def __init__(self, validator: jsonschema_rs.Validator) -> None:
+        self._validator = validator
+
+    def holds(self, value: Any) -> bool:
+        """Whether the value is valid. The value is from the strict parser: no NaN, no lone surrogates, not deep."""
+        return self._validator.is_valid(value)
+
+    def faults(self, value: Any, most: int) -> list[dict[str, str]]:
+        """What is wrong with the value, at most so many entries: its path, the keyword, a message."""
+        return [
+            {
+                "path": "/" + "/".join(str(step)[:80] for step in error.instance_path),
+                "keyword": str(error.schema_path[-1]) if error.schema_path else "false",
+                "message": error.message[:_MESSAGE],
+            }
+            for error in islice(self._validator.iter_errors(value), most)
+        ]
+
+
+def validation(
+    schema: Schema,
+    schemas: Mapping[str, Schema],
+    draft: Draft,
+    formats: bool | None,
+    patterns: Literal["linear", "backtracking"],
+) -> Validation:
+    """A schema, compiled; the same one is compiled once. Raises ValueError for a schema that is none."""
+    try:
+        texts = dumps(schema), dumps(schemas, sort_keys=True)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"the schema is no JSON: {error}") from None
+    if sum(map(len, texts)) > MAX_SCHEMA:
+        raise ValueError(f"the schema has more than {MAX_SCHEMA} characters")
+    return _compiled(*texts, draft, formats, patterns)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(
+    schema_text: str,
+    schemas_text: str,
+    draft: Draft,
+    formats: bool | None,
+    patterns: Literal["linear", "backtracking"],
+) -> Validation:
+    schema, schemas = loads(schema_text), loads(schemas_text)
+    # A Decimal, an object of the caller's, or a huge number has become plain JSON by now.
+    make = _DRAFTS[draft] if draft != "auto" else jsonschema_rs.validator_for
+    options: Any = (
+        jsonschema_rs.RegexOptions()
+        if patterns == "linear"
+        else jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS)
+    )
+    try:
+        registry = jsonschema_rs.Registry(list(schemas.items()), retriever=_refuse) if schemas else None
+        return Validation(
+            make(
+                schema,
+                validate_formats=formats,
+                retriever=_refuse,
+                registry=registry,
+                pattern_options=options,
+            )
+        )
+    except (ValueError, jsonschema_rs.ReferencingError) as error:
+        raise ValueError(_told(error, patterns)) from None
+
+
+def _told(error: Exception, patterns: str) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    message = " ".join(lines)[:500]
+    if patterns == "linear" and _LOOK_AROUND.search(message) and "regex" in message:
+        message += " (look-around and back-references need the parameter patterns: backtracking)"
+    return f"the schema is not valid: {message}"

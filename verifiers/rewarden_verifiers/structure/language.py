@@ -1,0 +1,218 @@
+"""`language`: whether a response, its thought included, is in the language asked for."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from rewarden.errors import InvalidReference
+from rewarden.types import Component, Outcome
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.structure import languages
+from rewarden_verifiers.structure.prose import prose
+from rewarden_verifiers.view import View, apply_view
+from rewarden_verifiers.words import tokens
+
+MOST_CHARACTERS = 200_000
+"""Characters of a response that are looked at; a longer one is `too_expensive`."""
+_CHUNK = 80
+"""Letters that a language is told from at a time, at least: a long sentence, or two short ones."""
+_MOST_CHUNKS = 16
+"""Chunks of a part; a longer part has longer ones, so that the detector's work is bounded."""
+_ENOUGH = 40
+"""Letters below which languages of one script cannot be told apart."""
+
+
+_SENTENCE_END = re.compile(r"[.!?…]\s|[。！？।؟\n]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageParams:
+    """Options of `language`.
+
+    language: the language asked for: a code ("fr", "zh", "pt-BR") or an English name; None: the reference's, and
+        without one the prompt's.
+    accept: other languages that are as good.
+    parts: what is judged: the thought (`thinking`), what follows it (`final`), or `both`, as far as they are there.
+    combine: of both parts the `worst` counts, or their `mean` by words.
+    method: `auto`: by script where that tells, else by script and detection; `script`: by script alone.
+    open, close: the tags of the thought.
+    threshold: the share of words from which the verdict is `passed`.
+    graded: whether the score is the share of words; otherwise 1 from the threshold on, and 0 below.
+    short_score: what a response earns that has too few words for telling; more than 0 makes short answers pay.
+    """
+
+    language: str | None = None
+    accept: tuple[str, ...] = ()
+    parts: Literal["thinking", "final", "both"] = "both"
+    combine: Literal["worst", "mean"] = "worst"
+    method: Literal["auto", "script"] = "auto"
+    open: str = "<think>"
+    close: str = "</think>"
+    threshold: float = 0.8
+    graded: bool = True
+    short_score: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.accepted  # noqa: B018 - a language that does not exist is told once, not for each sample
+        if self.language is not None:
+            languages.known(self.language)
+        if not self.open or not self.close or self.open == self.close:
+            raise ValueError("open and close must differ and must not be empty")
+        if not 0 < self.threshold <= 1:
+            raise ValueError("threshold must be above 0 and at most 1")
+        if not 0 <= self.short_score <= 1:
+            raise ValueError("short_score must lie between 0 and 1")
+
+    @cached_property
+    def accepted(self) -> tuple[str, ...]:
+        """The codes of `accept`."""
+        return tuple(languages.known(name) for name in self.accept)
+
+    def seen(self, response: str) -> dict[str, str]:
+        """The parts to be judged that are there."""
+        found: dict[str, str] = {}
+        for part in ("thinking", "final"):
+            if self.parts in (part, "both"):
+                view = View(part=part, open=self.open, close=self.close, special_tokens=())
+                text = apply_view(response, view).text
+                if text is not None and text.strip():
+                    found[part] = text
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was found of a part: its words, the share of them in the language, and whether that can be told."""
+
+    words: int
+    share: float
+    told: bool
+
+
+def _chunks(text: str) -> Iterator[list[str]]:
+    """The words of the text, in stretches of whole sentences that are long enough for telling a language."""
+    sentences = [found for sentence in _SENTENCE_END.split(text) if (found := tokens(sentence))]
+    left = sum(len(word) for sentence in sentences for word in sentence)
+    size = max(_CHUNK, left // _MOST_CHUNKS)
+    chunk: list[str] = []
+    letters = 0
+    for sentence in sentences:
+        for word in sentence:
+            # A sentence without end is cut: the detector would look at its beginning alone.
+            if letters >= 4 * size:
+                yield chunk
+                left -= letters
+                chunk, letters = [], 0
+            chunk.append(word)
+            letters += len(word)
+        # What is left over at the end is not told by itself, being too short.
+        if letters >= size and left - letters >= size:
+            yield chunk
+            left -= letters
+            chunk, letters = [], 0
+    if chunk:
+        yield chunk
+
+
+def _judged(text: str, codes: tuple[str, ...], method: str) -> _Found:
+    total, good, told = 0, 0.0, False
+    for chunk in _chunks(prose(text)):
+        read = [(word, name) for word in chunk if (name := languages.script(word)) is not None]
+        if not any("LATIN" in languages.SCRIPTS[code] for code in codes):
+            # Variables and the letters of answers are in every language.
+            read = [(word, name) for word, name in read if name != "LATIN" or len(word) > 1]
+        found = Counter(name for _, name in read)
+        best = 0
+        told_apart: dict[frozenset[str], dict[str, float]] = {}
+        for code in codes:
+            own = languages.belongs(found, code)
+            if own <= best:
+                continue
+            if method == "script" or code not in languages.SHARING:
+                best, told = own, True
+                continue
+            scripts = languages.SCRIPTS[code]
+            inside = [word for word, name in read if name in scripts]
+            if sum(map(len, inside)) >= _ENOUGH:
+                told = True
+                if scripts not in told_apart:
+                    told_apart[scripts] = languages.probabilities(" ".join(inside))
+                if told_apart[scripts].get(code, 0.0) >= languages.PROBABLE:
+                    best = own
+        outside = len(read) - max((languages.belongs(found, code) for code in codes), default=0)
+        told = told or 2 * outside > len(read)  # words of other scripts are in another language, however few
+        total += len(read)
+        good += best
+    return _Found(total, good / total if total else 0.0, told)
+
+
+def _expected(params: LanguageParams, reference: Any, prompt: str | None) -> str:
+    """The language asked for. Raises InvalidReference."""
+    if params.language is not None:
+        return languages.known(params.language)
+    if reference is not None:
+        if not isinstance(reference, str):
+            raise InvalidReference("the reference must be a language's code or English name", path="reference")
+        try:
+            return languages.known(reference)
+        except ValueError as error:
+            raise InvalidReference(str(error), path="reference") from None
+    text = prose(prompt[:MOST_CHARACTERS]) if prompt is not None else ""
+    found = languages.language_of(text, tokens(text))
+    if found is None:
+        raise InvalidReference(
+            "no language is asked for: give the parameter 'language', a reference, or a prompt that is in one",
+            path="prompt",
+        )
+    return found
+
+
+@verifier(version="1", graded=True, view="full", libraries=("langdetect",), warm=languages.warm)
+def language(response: str, params: LanguageParams, reference: Any = None, prompt: str | None = None) -> Outcome:
+    """The thought and the answer are in the language asked for; the score is the share of words that are.
+
+    The language is the parameter's, the reference's or the prompt's. Code, formulas, addresses, tags and digits are in
+    no language and are left out. A script of a language's own tells it (Greek, Hangul, kana, Han without kana …);
+    within a script that several languages share, langdetect tells two sentences at a time, offline and with its seed
+    fixed. Both parts are judged by default, the worse one counts; so the whole response is read (view `full`).
+
+    A part that is too short for telling is passed over where another one can be told. Where none can, the response
+    earns `short_score`, 0 by default (`too_short`, or `no_words`): saying little must not pay. A thought that never
+    closes leaves nothing to judge of the answer. Source: DeepSeek-R1's language consistency, the share of words in the
+    target language. Chinese is told from Japanese, simplified script from traditional is not.
+    """
+    if len(response) > MOST_CHARACTERS:
+        return too_expensive(evidence={"characters": len(response), "most": MOST_CHARACTERS})
+    code = _expected(params, reference, prompt)
+    parts = params.seen(response)
+    if not parts or (params.parts != "thinking" and "final" not in parts):
+        return no_answer()  # a thought alone, in whatever language, answers nothing
+    found = {name: _judged(text, (code, *params.accepted), params.method) for name, text in parts.items()}
+    told = {name: part for name, part in found.items() if part.told and part.words}
+    evidence: dict[str, Any] = {
+        "language": code,
+        "words": {name: part.words for name, part in found.items()},
+        "shares": {name: part.share for name, part in told.items()},
+    }
+    if not told:
+        reason = "too_short" if any(part.words for part in found.values()) else "no_words"
+        if not params.short_score:
+            return wrong(reason, flags=(reason,), evidence=evidence)
+        return scored(params.short_score, passed=False, reason=reason, flags=(reason,), evidence=evidence)
+    if params.combine == "worst":
+        share = min(part.share for part in told.values())
+    else:
+        share = sum(part.share * part.words for part in told.values()) / sum(part.words for part in told.values())
+    components = {name: Component(status="scored", score=part.share) for name, part in told.items()}
+    passed = share >= params.threshold
+    details: dict[str, Any] = {"raw": share, "components": components, "evidence": evidence}
+    score = share if params.graded else float(passed)
+    if score == 1.0:
+        return right(**details)
+    return scored(score, passed=passed, reason=None if passed else "other_language", **details)

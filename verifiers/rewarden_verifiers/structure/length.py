@@ -1,0 +1,217 @@
+"""`length`: whether a response is as long as was asked for."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rewarden.errors import InvalidReference, InvalidSample
+from rewarden.types import Outcome, Step
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.outcome import no_answer, right, scored
+from rewarden_verifiers.structure.fences import split_code
+from rewarden_verifiers.words import visible, words
+
+Unit = Literal["characters", "words", "tokens", "sentences", "lines", "paragraphs", "steps", "code_characters"]
+
+_SENTENCE_END = re.compile(
+    r"(?<![.!?…])[.!?…]{1,8}[\"'”’»)\]*_]{0,4}(?=\s|$)|[。！？｡؟।]|\n\s*\n|\n(?=[ \t]{0,8}(?:[-*•]|\d{1,3}[.)]) )"
+)
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|cf|fig|eq|no|vol|pp|approx|e\.g|i\.e|a\.k\.a|u\.s)|\b[A-Z])\.$", re.IGNORECASE
+)
+_SOLE_CAPITAL = re.compile(r"(?:^|\s)[A-Z]\.$")
+_STEP = re.compile(
+    r"^[ \t]{0,16}(?:[#*_]{1,6}[ \t]{0,4})?(?:step[ \t]{0,4}\d{1,4}\b[ \t*_]{0,4}[:.)\-–—]?"
+    r"|第?[一二三四五六七八九十\d]{1,4}步[:：]?|\d{1,4}[.)](?=\s)|[-*•+](?=\s))(.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*\n")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthParams:
+    """Options of `length`. At least one of min, max and target must be given.
+
+    unit: what is counted: `characters` (as seen: a run of white space is one, invisible ones are none), `words` (in
+        scripts without spaces every character), `tokens` (the `token_count` that the sample brings), `sentences`,
+        `lines` (not blank), `paragraphs`, `steps` (those that the sample brings, else the distinct lines that begin
+        like a step, else paragraphs), `code_characters` (as seen, in fenced code blocks; without a fence everything).
+    min: full marks from this length on.
+    max: full marks up to this length.
+    target: full marks at this length, instead of min and max.
+    tolerance: how far from the target still earns full marks, as a share of it.
+    relative: whether min, max, target, zero_below and zero_above are ratios to the length of the reference.
+    zero_below: at this length and below the score is 0. None: 0. Equal to min: a step instead of a slope.
+    zero_above: at this length and above the score is 0. None: twice where full marks end. Equal to max: a step.
+    exponent: of the fall: 1 is linear, 2 falls slowly at first and fast at last.
+    prefer: a slope between min and max instead of full marks: `more` rises from 0 at min to 1 at max, `fewer` falls
+        from 1 at min to 0 at max.
+    threshold: the score from which the verdict is `passed`.
+    graded: whether scores between the ends occur; otherwise 1 from the threshold on, and 0 below.
+    """
+
+    unit: Unit = "words"
+    min: float | None = None
+    max: float | None = None
+    target: float | None = None
+    tolerance: float = 0.0
+    relative: bool = False
+    zero_below: float | None = None
+    zero_above: float | None = None
+    exponent: float = 1.0
+    prefer: Literal["more", "fewer"] | None = None
+    threshold: float = 1.0
+    graded: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("min", "max", "target", "tolerance", "zero_below", "zero_above", "exponent", "threshold"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must be a finite number of at least 0")
+        if self.target is not None and (self.min is not None or self.max is not None or self.prefer):
+            raise ValueError("give either target, or min, max and prefer")
+        if self.target is None and self.min is None and self.max is None:
+            raise ValueError("nothing is required: give min, max or target")
+        if self.target == 0:
+            raise ValueError("target must be above 0")
+        if self.tolerance and self.target is None:
+            raise ValueError("tolerance belongs to target")
+        if not 0 < self.exponent <= 16:
+            raise ValueError("exponent must be above 0 and at most 16")
+        if not 0 < self.threshold <= 1:
+            raise ValueError("threshold must be above 0 and at most 1")
+        if self.prefer is not None:
+            if self.min is None or self.max is None or self.min >= self.max:
+                raise ValueError("prefer needs min and max, min below max: the ends of the slope")
+            if self.zero_below is not None or self.zero_above is not None:
+                raise ValueError("prefer has its slope between min and max: leave out zero_below and zero_above")
+        low, high = self.full_marks
+        if low > high:
+            raise ValueError("max must be at least min")
+        if self.zero_below is not None and self.zero_below > low:
+            raise ValueError("zero_below must not be above where full marks begin")
+        if self.zero_above is not None and self.zero_above < high:
+            raise ValueError("zero_above must not be below where full marks end")
+
+    @property
+    def full_marks(self) -> tuple[float, float]:
+        """The least and the greatest length that earn full marks (infinity where nothing bounds it)."""
+        if self.target is not None:
+            return self.target * (1 - self.tolerance), self.target * (1 + self.tolerance)
+        if self.prefer == "more":
+            return self.max or 0.0, math.inf
+        if self.prefer == "fewer":
+            return 0.0, self.min or 0.0
+        return self.min or 0.0, math.inf if self.max is None else self.max
+
+    def score(self, length: float) -> float:
+        """The score of a length."""
+        low, high = self.full_marks
+        if low <= length <= high:
+            return 1.0
+        if length < low:
+            way, whole = low - length, low - ((self.min if self.prefer else self.zero_below) or 0.0)
+        else:
+            zero = self.max if self.prefer else self.zero_above
+            way, whole = length - high, (2 * high if zero is None else zero) - high
+        return 0.0 if way >= whole else 1.0 - (way / whole) ** self.exponent
+
+
+def count(text: str, unit: Unit) -> int:
+    """How long a text is in a unit that the text alone decides. Linear."""
+    if unit == "characters":
+        return len(visible(text))
+    if unit == "words":
+        return len(words(text))
+    if unit == "lines":
+        return sum(not line.isspace() and line != "" for line in text.splitlines())
+    if unit == "paragraphs":
+        return sum(bool(part.strip()) for part in _BLANK_LINE.split(text))
+    if unit == "sentences":
+        return _sentences(text)
+    if unit == "code_characters":
+        code, _ = split_code(text)
+        return len(visible("\n".join(code) if code else text))
+    return _steps(text)
+
+
+def _sentences(text: str) -> int:
+    """Stretches between ends of sentences that hold a word. Abbreviations and lone initials end none."""
+    found, begin = 0, 0
+    for match in _SENTENCE_END.finditer(text):
+        before = text[max(begin, match.end() - 12) : match.end()]
+        if match.group() == "." and (_ABBREVIATION.search(before) or _SOLE_CAPITAL.search(before)):
+            continue
+        found += any(char.isalnum() for char in text[begin : match.end()])
+        begin = match.end()
+    return found + any(char.isalnum() for char in text[begin:])
+
+
+def _steps(text: str) -> int:
+    # A step that says nothing, or what another one said, is none: "Step 1: Step 2: …" must not pay.
+    said = {tuple(words(match.group(1).lower())) for match in _STEP.finditer(text)} - {()}
+    return len(said) if said else count(text, "paragraphs")
+
+
+def _reference_length(reference: Any, unit: Unit) -> float:
+    """What ratios are taken to. Raises InvalidReference."""
+    if isinstance(reference, bool) or not isinstance(reference, (str, int, float)):
+        raise InvalidReference("a relative length needs a reference: a text, or its length", path="reference")
+    if isinstance(reference, str) and unit == "tokens":
+        raise InvalidReference("the unit 'tokens' needs the reference's length as a number", path="reference")
+    length = count(reference, unit) if isinstance(reference, str) else reference
+    if not (math.isfinite(length) and length > 0):
+        raise InvalidReference("the reference has no length that a ratio could be taken to", path="reference")
+    return float(length)
+
+
+@verifier(version="1", graded=True, inline=True)
+def length(
+    response: str,
+    params: LengthParams,
+    reference: Any = None,
+    steps: Sequence[Step] = (),
+    token_count: int | None = None,
+) -> Outcome:
+    """The response is as long as asked for, in characters, words, tokens, sentences, lines, paragraphs, steps or code.
+
+    Between `min` and `max` (or around `target`) the score is 1; outside it falls to 0 at `zero_below` and
+    `zero_above`, along a line or a power (`exponent`). `prefer` rewards more, or fewer, all the way between the two.
+    With `relative` all lengths are ratios to that of the reference (a text, or a number). The view says which part of
+    the text is measured; `tokens` is what the trainer counted, of whatever it counted.
+
+    A blank response earns 0 (`no_answer`) however short is good; the other reasons are `too_short` and `too_long`.
+    The unit `tokens` without a `token_count` is the caller's mistake. Sources: LongWriter-Zero (a range with a fall at
+    both sides), RLRF (code length against the reference's), Format-Length (a rise to a turning point and a fall after
+    it), RLSP (more steps).
+    """
+    if not response.strip():
+        return no_answer()
+    if params.unit == "tokens":
+        if token_count is None:
+            raise InvalidSample("the unit 'tokens' needs the sample's token_count", path="token_count")
+        found = token_count
+    elif params.unit == "steps" and steps:
+        found = len(steps)
+    else:
+        found = count(response, params.unit)
+    evidence: dict[str, Any] = {"length": found, "unit": params.unit}
+    measured: float = found
+    if params.relative:
+        expected = _reference_length(reference, params.unit)
+        measured = found / expected
+        evidence |= {"reference_length": expected, "ratio": measured}
+    if not found:  # no words, no code: nothing that could be of the right length
+        return no_answer(evidence=evidence)
+    score = params.score(measured)
+    if score == 1.0:
+        return right(raw=measured, evidence=evidence)
+    passed = score >= params.threshold
+    if not params.graded:
+        score = float(passed)
+    reason = "too_short" if measured < params.full_marks[0] else "too_long"
+    return scored(score, passed=passed, reason=None if passed else reason, raw=measured, evidence=evidence)

@@ -1,0 +1,60 @@
+"""What of a text is language: prose without code, formulas, addresses and tags. Linear."""
+
+from __future__ import annotations
+
+import re
+
+from rewarden_verifiers.structure.fences import split_code
+
+_MATH = (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$"))
+_LONGEST_FORMULA = 2000
+_INLINE_CODE = re.compile(r"`[^`\n]{1,300}`")
+_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]{1,2000}")
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
+_COMMAND = re.compile(r"\\[A-Za-z]{1,40}\*?")
+_TEXT_COMMAND = re.compile(r"\\(?:text|textbf|textit|textrm|mbox|emph)\s?\{([^{}]{0,500})\}")
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_CODE_SIGN = re.compile(r"[{}()=;<>\[\]_/\\+*#|$&]")
+
+
+def prose(text: str) -> str:
+    """The text without what is in no language. A formula or block that holds sentences is no formula and no code."""
+    blocks, around = split_code(text)
+    # Thoughts in another language within a fence are thoughts in another language.
+    spoken = [line for block in blocks for line in block.splitlines() if _says(line) and not _CODE_SIGN.search(line)]
+    around = _ADDRESS.sub(" ", _INLINE_CODE.sub(_unless_said, around))
+    for opening, closing in _MATH:
+        around = _without(around, opening, closing)
+    around = _COMMAND.sub(" ", _TEXT_COMMAND.sub(r" \1 ", _TAG.sub("\n", around)))
+    return "\n".join([around, *spoken])
+
+
+def _says(text: str) -> bool:
+    """Whether a stretch has the words of a sentence: five of four letters, or ten of a script without spaces."""
+    return len(_WORD.findall(_COMMAND.sub(" ", text))) >= 5 or sum(char > "\u3040" for char in text) >= 10
+
+
+def _unless_said(match: re.Match[str]) -> str:
+    return match.group() if _says(match.group()) else " "
+
+
+def _without(text: str, opening: str, closing: str) -> str:
+    if opening not in text:
+        return text
+    parts: list[str] = []
+    after = 0
+    start = text.find(opening)
+    while start >= 0:
+        begin = start + len(opening)
+        end = text.find(closing, begin, begin + _LONGEST_FORMULA)
+        if end < 0:
+            parts.append(text[after:begin])
+            after = begin
+        else:
+            inner = text[begin:end]
+            parts.append(text[after:start])
+            parts.append(inner if _says(inner) else " ".join(["", *_TEXT_COMMAND.findall(inner), ""]))
+            after = end + len(closing)
+        start = text.find(opening, after)
+    parts.append(text[after:])
+    return "".join(parts)

@@ -1,0 +1,201 @@
+"""`repetition`: how little of a response repeats what it said already."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from rewarden.errors import InvalidReference
+from rewarden.types import Component, Outcome
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive
+from rewarden_verifiers.structure.repeats import longest_repeat, repeated_share
+from rewarden_verifiers.words import tokens, visible
+
+Kind = Literal["ngrams", "longest", "lines", "compression"]
+
+MOST_CHARACTERS = 600_000
+"""Characters of a response that are looked at; a longer one is `too_expensive`."""
+MOST_UNITS = 150_000
+"""Words, or characters where these are compared, of a response that are looked at."""
+_LONGEST_WORD = 40
+"""Characters of a word; of a longer one ("hahaha…") the characters are compared."""
+_N = {"words": 3, "characters": 20}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A way to measure repetition: a share from 0 (nothing is repeated) to 1.
+
+    kind: `ngrams`: the share of n-grams that stood before; `longest`: the longest span that stands twice, as a share
+        of the text; `lines`: the share of lines that stood before; `compression`: what zlib saves, as a share (plain
+        prose of a page saves about a half: set allowed).
+    n: the length of n-grams; None: 3 words or 20 characters.
+    allowed: the share up to which nothing is lost.
+    full: the share from which on everything is lost.
+    weight: of this measure in a mean.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    kind: Kind = "ngrams"
+    n: int | None = None
+    allowed: float = 0.0
+    full: float = 1.0
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.n is not None and not 1 <= self.n <= 1000:
+            raise ValueError("n must be between 1 and 1000")
+        if self.n is not None and self.kind != "ngrams":
+            raise ValueError("n belongs to the kind 'ngrams'")
+        if not 0 <= self.allowed < self.full <= 1:
+            raise ValueError("allowed must be at least 0 and below full, and full at most 1")
+        if not (math.isfinite(self.weight) and self.weight > 0):
+            raise ValueError("weight must be above 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepetitionParams:
+    """Options of `repetition`.
+
+    measures: what is measured: kinds (`ngrams`, `longest`, `lines`, `compression`) or `{kind, n, allowed, full,
+        weight}`.
+    unit: whether n-grams and spans are of words or of characters. In scripts without spaces every character is a word.
+    combine: of several measures the `worst` counts, or their weighted `mean`.
+    shape: `linear`: the penalty grows from 0 at allowed to 1 at full; `step`: 1 above allowed; `adaptive`: linear, but
+        what is allowed is at least the current level, which the reference gives: a share, or a text that is measured.
+    max_penalty: the most that repetition may cost.
+    same_numbers: whether all numbers count as the same, so that a loop with a counter in it is a loop.
+    threshold: the score from which the verdict is `passed`.
+    """
+
+    measures: tuple[Kind | Measure, ...] = ("ngrams",)
+    unit: Literal["words", "characters"] = "words"
+    combine: Literal["worst", "mean"] = "worst"
+    shape: Literal["linear", "step", "adaptive"] = "linear"
+    max_penalty: float = 1.0
+    same_numbers: bool = False
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not self.measures:
+            raise ValueError("measures must name at least one")
+        kinds = [measure.kind for measure in self.listed]
+        if len({(measure.kind, measure.n) for measure in self.listed}) < len(kinds):
+            raise ValueError("measures must differ")
+        if not 0 < self.max_penalty <= 1:
+            raise ValueError("max_penalty must be above 0 and at most 1")
+        if not 0 < self.threshold <= 1:
+            raise ValueError("threshold must be above 0 and at most 1")
+
+    @property
+    def listed(self) -> tuple[Measure, ...]:
+        """The measures, those named by kind with their defaults."""
+        return tuple(Measure(kind=measure) if isinstance(measure, str) else measure for measure in self.measures)
+
+
+class _Text:
+    """A text, cut into the units that measures compare, each at most once."""
+
+    def __init__(self, text: str, params: RepetitionParams) -> None:
+        self._text, self._params = text, params
+        found = self._read(text) if params.unit == "words" else []
+        seen = visible(text)
+        # A text of few words ("!!!!!!", "No 😂😂😂😂…") is looked at by its characters: it must not go free.
+        self.by_words = 4 * sum(map(len, found)) >= len(seen) - seen.count(" ")
+        self.units: Sequence[str] = seen
+        if self.by_words:
+            self.units = [unit for word in found for unit in ((word,) if len(word) <= _LONGEST_WORD else word)]
+
+    def _read(self, text: str) -> list[str]:
+        found = tokens(text)
+        return ["0" if word.isdecimal() else word for word in found] if self._params.same_numbers else found
+
+    def share(self, measure: Measure) -> float:
+        """How much is repeated, from 0 to 1."""
+        if measure.kind == "compression":
+            data = visible(self._text).encode("utf-8", "surrogatepass")
+            return max(0.0, 1.0 - len(zlib.compress(data, 6)) / len(data)) if data else 0.0
+        if measure.kind == "lines":
+            lines = [line for line in map(self._line, self._text.splitlines()) if line]
+            return 1.0 - len(set(lines)) / len(lines) if lines else 0.0
+        if measure.kind == "longest":
+            return longest_repeat(self.units) / len(self.units) if self.units else 0.0
+        return repeated_share(self.units, measure.n or _N["words" if self.by_words else "characters"])
+
+    def _line(self, line: str) -> tuple[str, ...]:
+        """What is compared of a line: its words. One without any ("}", a rule) is no line that could be repeated."""
+        return tuple(self._read(line))
+
+
+def _penalty(share: float, measure: Measure, params: RepetitionParams, level: float) -> float:
+    allowed = max(measure.allowed, level)
+    if share <= allowed:
+        return 0.0
+    if params.shape == "step" or allowed >= measure.full:
+        return 1.0
+    return min(1.0, (share - allowed) / (measure.full - allowed))
+
+
+def _levels(reference: Any, params: RepetitionParams) -> Callable[[Measure], float]:
+    """Of each measure the level that is allowed at present. Raises InvalidReference."""
+    if params.shape != "adaptive":
+        return lambda measure: 0.0
+    if isinstance(reference, str) and len(reference) <= MOST_CHARACTERS:
+        text = _Text(reference, params)
+        return text.share
+    if isinstance(reference, bool) or not isinstance(reference, (int, float)) or not 0 <= reference <= 1:
+        raise InvalidReference(
+            "the shape 'adaptive' needs a reference: the current share of repetition, from 0 to 1, or a text",
+            path="reference",
+        )
+    return lambda measure: float(reference)
+
+
+@verifier(version="1", graded=True)
+def repetition(response: str, params: RepetitionParams, reference: Any = None) -> Outcome:
+    """The response does not repeat itself: less is earned with every n-gram, span or line said twice.
+
+    Words are compared without case, punctuation, invisible characters and compatibility forms. The measure `ngrams` is
+    1 - distinct / all n-grams, what open recipes for long reasoning subtract; `longest` and `lines` find loops that are
+    longer than n; `compression` finds those that none of them sees. The score is 1 - max_penalty × penalty; each
+    measure's share is in the evidence, its own score in the components, as a penalty that recipes weigh.
+
+    A blank response earns 0 (`no_answer`): silence does not repeat itself either. Beyond 150,000 words:
+    `too_expensive`. Near-linear in the text, and exact: spans are compared by their content, not by hashes. Sources:
+    Demystifying Long CoT, MiroMind-M1 (adaptive to the current level), LongWriter-Zero.
+    """
+    if not response.strip():
+        return no_answer()
+    if len(response) > MOST_CHARACTERS:
+        return too_expensive(evidence={"characters": len(response), "most": MOST_CHARACTERS})
+    text = _Text(response, params)
+    if not text.units:  # nothing that can be seen: zero-width characters and the like
+        return no_answer()
+    if len(text.units) > MOST_UNITS:
+        return too_expensive(evidence={"units": len(text.units), "most": MOST_UNITS})
+    level = _levels(reference, params)
+    shares: dict[str, float] = {}
+    penalties: list[tuple[float, float]] = []
+    components: dict[str, Component] = {}
+    for measure in params.listed:
+        name = measure.kind if measure.n is None else f"{measure.kind}:{measure.n}"
+        shares[name] = text.share(measure)
+        penalty = _penalty(shares[name], measure, params, level(measure))
+        penalties.append((penalty, measure.weight))
+        components[name] = Component(status="scored", score=1.0 - penalty)
+    if params.combine == "worst":
+        worst = max(penalty for penalty, _ in penalties)
+    else:
+        worst = sum(penalty * weight for penalty, weight in penalties) / sum(weight for _, weight in penalties)
+    evidence = {"shares": shares, "unit": "words" if text.by_words else "characters", "units": len(text.units)}
+    score = max(0.0, 1.0 - params.max_penalty * worst)
+    if score == 1.0:
+        return right(raw=worst, components=components, evidence=evidence)
+    passed = score >= params.threshold
+    reason = None if passed else "repetitive"
+    return scored(score, passed=passed, reason=reason, raw=worst, components=components, evidence=evidence)

@@ -1,0 +1,1 @@
+"""Verifiers of what a policy does with tools."""

@@ -1,0 +1,122 @@
+"""Calls in Python's syntax, `[search(query="x", k=3), stop()]`: parsed, never evaluated; arguments are literals."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import warnings
+from typing import Any
+
+from rewarden_verifiers.structure.json.strict import MAX_DEPTH, MAX_DIGITS, Malformed
+from rewarden_verifiers.tools.tool_calls.calls import MAX_NAME, Call
+
+MAX_CODE = 100_000
+"""Characters of a text that is read as Python."""
+
+_BEGINNING = re.compile(r"\[?\s{0,100}[A-Za-z_][\w.]{0,255}\(")
+_WORDS = {"true": True, "false": False, "null": None}
+_LARGEST = 10**MAX_DIGITS
+
+
+def looks_like_python(text: str) -> bool:
+    """Whether a text, blanks at its ends removed, is meant as calls in Python's syntax."""
+    return text.endswith((")", "]")) and _BEGINNING.match(text) is not None
+
+
+def python_calls(text: str) -> list[Call]:
+    """The calls of a text. Raises Malformed for anything else: names, operators, comprehensions, nested calls."""
+    if len(text) > MAX_CODE:
+        raise Malformed("too_long", f"more than {MAX_CODE} characters")
+    try:
+        if "\\" in text:  # a warning about an escape must neither be printed nor, where a caller asks so, raised
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse(text)
+        else:
+            tree = ast.parse(text)
+    except SyntaxError as error:
+        raise Malformed("malformed", f"no Python: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError):
+        # Null bytes and lone surrogates; operators and attributes nested without end.
+        raise Malformed("malformed", "no Python that can be read") from None
+    calls: list[Call] = []
+    for statement in tree.body:
+        value = statement.value if isinstance(statement, ast.Expr) else None
+        items = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
+        for item in items:
+            if not isinstance(item, ast.Call):
+                raise Malformed("malformed_call", "there is something beside calls")
+            calls.append(_call(item))
+    return calls
+
+
+def _call(node: ast.Call) -> Call:
+    arguments: dict[str, Any] = {}
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise Malformed("malformed_call", "** in a call")
+        if keyword.arg in arguments:
+            raise Malformed("duplicate_key", f"the argument {keyword.arg[:80]!r} stands twice in a call")
+        arguments[keyword.arg] = _literal(keyword.value, 1)
+    return Call(_name(node.func), arguments, tuple(_literal(item, 1) for item in node.args))
+
+
+def _name(node: ast.expr) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        raise Malformed("malformed_call", "what is called has no plain name")
+    parts.append(node.id)
+    name = ".".join(reversed(parts))
+    if len(name) > MAX_NAME:
+        raise Malformed("malformed_call", f"a tool's name must not be longer than {MAX_NAME} characters")
+    return name
+
+
+def _literal(node: ast.expr, depth: int) -> Any:
+    """The value of a literal that JSON can hold. Raises Malformed for all else."""
+    if depth > MAX_DEPTH:
+        raise Malformed("too_deep", f"nested deeper than {MAX_DEPTH}")
+    if isinstance(node, ast.Constant):
+        return _constant(node.value)
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_literal(item, depth + 1) for item in node.elts]
+    if isinstance(node, ast.Dict):
+        made: dict[str, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            name = _literal(key, depth + 1) if key is not None else None
+            if not isinstance(name, str):
+                raise Malformed("malformed_call", "the keys of a dictionary must be texts")
+            if name in made:
+                raise Malformed("duplicate_key", f"the key {name[:80]!r} stands twice in a dictionary")
+            made[name] = _literal(value, depth + 1)
+        return made
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        number = node.operand.value if isinstance(node.operand, ast.Constant) else None
+        if isinstance(number, (int, float)) and not isinstance(number, bool):
+            number = _constant(number)
+            return -number if isinstance(node.op, ast.USub) else number
+    if isinstance(node, ast.Name) and node.id in _WORDS:  # as models write that know JSON better
+        return _WORDS[node.id]
+    raise Malformed("malformed_call", "an argument is no literal")
+
+
+def _constant(value: object) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise Malformed("lone_surrogate", "half of a surrogate pair is no text") from None
+        return value
+    if isinstance(value, int):
+        if value >= _LARGEST:
+            raise Malformed("huge_number", f"an integer of more than {MAX_DIGITS} digits")
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise Malformed("malformed_call", "an argument is no value of JSON")

@@ -1,0 +1,230 @@
+"""`tool_calls`: whether a response calls the right tools with the right arguments, or rightly calls none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from rewarden.types import Outcome
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.structure.json.comparing import Field, ListRule, Rules, TextRule, TooExpensive
+from rewarden_verifiers.structure.json.expected import Scheme
+from rewarden_verifiers.structure.json.strict import Malformed
+from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped
+from rewarden_verifiers.tools.tool_calls.definitions import Tool, tools_of
+from rewarden_verifiers.tools.tool_calls.golden import MAX_CALLS, Gilder, Golden, named, plain_name
+from rewarden_verifiers.tools.tool_calls.matching import Candidate, Extra, Match, Order, Weights, candidate, match
+from rewarden_verifiers.tools.tool_calls.reading import Reading, Shape, read
+from rewarden_verifiers.view import View
+
+_SHOWN_CALLS = 8
+_SHOWN = 2000
+"""Characters of a call's arguments that an outcome shows."""
+
+Reference = list[Any] | dict[str, Any] | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolCallsParams:
+    """Options of `tool_calls`.
+
+    shapes: the shapes in which calls are accepted: `json`, `python`, `xml`.
+    credit: `all`: 1 where every call is right and there are no others, else 0 (the function-calling leaderboard);
+        `calls`: the share of calls that are right in everything; `levels`: points for names, arguments' names and
+        values, as a share of those there are (ToolRL).
+    weights: what the levels count.
+    order: `set`: in any order, paired so that most is right; `ordered`: in the reference's.
+    extra: calls beside the right ones: `penalise` (at every level), `names` (only the share of names falls, as in
+        ToolRL), `ignore`.
+    values: an argument's value earns all or nothing (`exact`), or F1 over its leaves (`partial`).
+    tools: definitions of the tools, as OpenAI, Anthropic or MCP write them. A call of another tool, or with arguments
+        that are not valid, is not right. They also name positional arguments and type those in tags.
+    dots: whether `math.sqrt` and `math_sqrt` are one name: some interfaces allow no dots.
+    text, threshold, rel_tol, abs_tol, coerce, lists: how values are compared, as in `json`.
+    fields: rules for the values at some paths, as in `json`; a path begins with the tool's name: `search.query`,
+        `*.city`.
+    pass_at: the least score that passes.
+    """
+
+    shapes: tuple[Shape, ...] = ("json", "python", "xml")
+    credit: Literal["all", "calls", "levels"] = "all"
+    weights: Weights = field(default_factory=Weights)
+    order: Order = "set"
+    extra: Extra = "penalise"
+    values: Literal["exact", "partial"] = "exact"
+    tools: tuple[dict[str, Any], ...] | None = None
+    dots: bool = False
+    text: TextRule = "exact"
+    threshold: float = 0.9
+    rel_tol: float = 0.0
+    abs_tol: float = 0.0
+    coerce: bool = False
+    lists: ListRule = "ordered"
+    fields: tuple[Field, ...] = ()
+    pass_at: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.shapes:
+            raise ValueError("shapes must name at least one of json, python, xml")
+        if not 0 < self.threshold <= 1:
+            raise ValueError("threshold must lie above 0 and at most at 1")
+        for name in ("rel_tol", "abs_tol"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} must be a number that is not negative")
+        if not 0 < self.pass_at <= 1:
+            raise ValueError("pass_at must lie above 0 and at most at 1")
+        if len(self.fields) > 256:
+            raise ValueError("fields must be at most 256")
+        self.scheme  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
+        self.own_tools  # noqa: B018 - likewise
+
+    @cached_property
+    def scheme(self) -> Scheme:
+        """How values are compared."""
+        rules = Rules(
+            text=self.text,
+            threshold=self.threshold,
+            rel_tol=self.rel_tol,
+            abs_tol=self.abs_tol,
+            coerce=self.coerce,
+            lists=self.lists,
+        )
+        return Scheme(rules, self.fields, "value", "punish")
+
+    @cached_property
+    def own_tools(self) -> dict[str, Tool] | None:
+        """The tools that the parameters define."""
+        return None if self.tools is None else named(tools_of(self.tools), self.dots)
+
+
+def prepare(reference: Reference, params: ToolCallsParams) -> Golden:
+    """The reference, worked out once for all its candidates."""
+    return Gilder(params.scheme, params.dots, params.own_tools).read(reference)
+
+
+@verifier(version="1", graded=True, prepare=prepare, libraries=("jsonschema-rs", "rapidfuzz"), view=View(calls=True))
+def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outcome:
+    """The response calls the right tools with the right arguments; or it rightly calls none.
+
+    **Shapes.** JSON, as the whole text or in a code fence: `{"name", "arguments"}`, `{"tool", "parameters"}`,
+    `{"function": {…}}`, a list of such, a message with `tool_calls` (arguments as an object or as JSON text). Python's
+    call syntax, `[f(a=1), g("x")]`: parsed, never evaluated, literals only. Tags: `<tool_call>` with one or more JSON
+    calls, `<function=name><parameter=x>`, `<invoke name="…">`. Calls in the thought are not seen; those in inline code,
+    quoted lines or (tags) code fences are quotations.
+
+    **Reference.** A call or a list of calls in any of these shapes, also as text; the leaderboard's
+    `{"f": {"x": [values that are right, "" if it may be left out]}}`; calls with `"allowed": {"x": [further values]}`
+    and `"optional": ["x"]`; or `{"calls" | "alternatives": [list of lists], "tools"}`. An empty list: no call is right.
+
+    **Score.** Calls are paired with right calls of the same name. `levels`, in points: the names (Jaccard index over
+    the calls, repetitions counted), for each right call the names of its arguments (Jaccard index), for each argument
+    its value; divided by all points there are, those of calls too many included. ToolRL scales this share to -3…3:
+    in a recipe, `6 * tool_calls.score - 3`.
+
+    **Abstaining** is right where the reference is empty: text with a word in it, or an empty list, and no call in any
+    shape, a quoted one included (whoever serves the policy may not know quotations). A blank response earns nothing.
+
+    **What earns nothing and says why:** `no_call`; `unwanted_call`; calls that are not well formed (`malformed`,
+    `malformed_call`, `duplicate_key`, `unclosed_tag`, …: no serving layer would run them, so neither do the good ones
+    beside them count); `wrong_shape`; `too_many_calls` (over 64); `too_expensive`.
+    """
+    try:
+        reading = read(response)
+    except Malformed as malformed:
+        return _malformed(malformed)
+    if not reading.calls:
+        return _silent(reading, prepared)
+    if reading.shape not in params.shapes:
+        return wrong("wrong_shape", evidence={"shape": reading.shape})
+    if len(reading.calls) > MAX_CALLS:
+        return wrong("too_many_calls", evidence={"shape": reading.shape, "calls": len(reading.calls)})
+    candidates = [candidate(call, plain_name(call.name, params.dots), prepared.tools) for call in reading.calls]
+    try:
+        return _judged(reading, candidates, prepared, params)
+    except TooExpensive:
+        return too_expensive(evidence={"shape": reading.shape})
+
+
+def _malformed(malformed: Malformed) -> Outcome:
+    evidence = {"fault": malformed.message}
+    if malformed.reason == "too_long":
+        return too_expensive(flags=("malformed",), evidence=evidence)
+    return wrong(malformed.reason, flags=("malformed",), feedback=malformed.message, evidence=evidence)
+
+
+def _silent(reading: Reading, prepared: Golden) -> Outcome:
+    """The outcome where there is no call."""
+    if any(not golds for golds in prepared.alternatives):
+        if reading.quoted:
+            return wrong("quoted_call", feedback="a call stands in a quotation")
+        if reading.words:
+            return right(extracted=[], evidence={"calls": 0})
+        return no_answer()
+    if not reading.words:
+        return no_answer()
+    return no_answer("no_call", evidence={"quoted": reading.quoted})
+
+
+def _judged(reading: Reading, candidates: Sequence[Candidate], prepared: Golden, params: ToolCallsParams) -> Outcome:
+    best: Match | None = None
+    score = 0.0
+    partial = params.values == "partial"
+    for golds in prepared.alternatives:
+        if not golds:
+            continue
+        found = match(golds, candidates, params.weights, params.order, params.extra, partial)
+        earned = _score(found, params)
+        if best is None or (earned, found.points) > (score, best.points):
+            best, score = found, earned
+        if found.whole:
+            break
+    evidence: dict[str, Any] = {"shape": reading.shape, "calls": len(candidates)}
+    extracted = [_shown(call) for call in reading.calls[:_SHOWN_CALLS]]
+    if best is None:
+        return wrong("unwanted_call", extracted=extracted, evidence=evidence)
+    evidence |= {"right": best.right, "names": best.names, "arguments": best.arguments, "values": best.values}
+    for name, listed in (("missing", best.missing), ("extra", best.extra), ("differs", best.differs)):
+        if listed:
+            evidence[name] = listed
+    if invalid := [f"{one.name[:80]}: {one.invalid}" for one in candidates if one.invalid][:_SHOWN_CALLS]:
+        evidence["invalid"] = invalid
+    if score == 1.0:
+        return right(extracted=extracted, evidence=evidence)
+    return scored(
+        score,
+        passed=score >= params.pass_at,
+        reason="partly_right" if score else "wrong",
+        feedback=_told(best),
+        extracted=extracted,
+        evidence=evidence,
+    )
+
+
+def _score(found: Match, params: ToolCallsParams) -> float:
+    if found.whole:
+        return 1.0
+    if params.credit == "all":
+        return 0.0
+    return found.calls if params.credit == "calls" else found.points
+
+
+def _shown(call: Call) -> dict[str, Any]:
+    arguments: Any = {key: str(value) if type(value) is Untyped else value for key, value in call.arguments.items()}
+    if len(written := str(arguments)) > _SHOWN:
+        arguments = written[:_SHOWN]
+    shown: dict[str, Any] = {"name": call.name, "arguments": arguments}
+    if call.positional:
+        shown["positional"] = str(list(call.positional))[:_SHOWN]
+    return shown
+
+
+def _told(found: Match) -> str | None:
+    told = [
+        f"{words}: {', '.join(listed[:5])}"
+        for words, listed in (("missing", found.missing), ("too many", found.extra), ("differs", found.differs))
+        if listed
+    ]
+    return "; ".join(told) or None

@@ -1,0 +1,1 @@
+"""Verifiers of places: boxes, points and clicks in images, intervals in videos."""

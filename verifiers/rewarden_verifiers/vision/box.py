@@ -1,0 +1,414 @@
+"""`box`: whether the boxes of a response lie where they should."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rewarden.errors import InvalidSample
+from rewarden.types import Outcome, Progress
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.extraction import MAX_ANSWER
+from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, undecided, wrong
+from rewarden_verifiers.vision import assignment, coco, polygons, rectangles
+from rewarden_verifiers.vision.box_format import Shape
+from rewarden_verifiers.vision.box_gold import Gold, GoldBox, prepare
+from rewarden_verifiers.vision.box_params import BoxParams
+from rewarden_verifiers.vision.box_reader import Boxes, Detection
+from rewarden_verifiers.vision.box_shape import Shaper
+from rewarden_verifiers.vision.frames import SCALES, Scale, Size, extent, factors, size_of
+from rewarden_verifiers.vision.schedule import threshold_now
+
+_SHOWN = 100
+"""Boxes that are shown in a verdict."""
+_CONFUSED = 0.5
+"""The score from which a box in another scale is taken for right but for its scale."""
+_CROWD_SHARE = 0.5
+_JUDGES = 16
+_EDGE = 0.01
+"""How near to the image's border a box must come to be "the whole image", as a share of its size."""
+_NEARLY_ALL = 0.9
+_WHOLE = 1 - 1e-12
+"""Perfect average precision; COCO's own guard against a division by zero keeps it just below 1."""
+
+
+class Predicted(NamedTuple):
+    """A box of the answer, ready to be measured; `shape` is None where it is none."""
+
+    shape: Shape | None
+    label: str | None
+    score: float | None
+
+
+@dataclass(slots=True)
+class Result:
+    """What a set of boxes earns, and why."""
+
+    score: float
+    evidence: dict[str, Any]
+    flags: list[str]
+    reason: str | None = None
+
+
+class Judge:
+    """The boxes of one answer against those that are expected, at the threshold that now holds."""
+
+    def __init__(self, gold: Gold, params: BoxParams, size: Size | None, threshold: float | None) -> None:
+        self.gold, self.params, self.size = gold, params, size
+        self.image = extent(params.measured_scale, size)
+        self.threshold = threshold
+        self._measure: Callable[[Any, Any], float] = params.own_measure
+        self._as_measured = params.l1_limit is None and (params.below_zero == "clip" or params.measure == "iou")
+        self._shapers: dict[Scale, Shaper | None] = {scale: self._shaper(scale) for scale in SCALES}
+
+    def _shaper(self, scale: Scale) -> Shaper | None:
+        by = factors(scale, self.params.measured_scale, self.size)
+        return None if by is None else Shaper(self.params, self.params.format, by, self.image)
+
+    def predicted(self, items: Sequence[Detection], scale: Scale) -> list[Predicted] | None:
+        """The boxes in the scale that is measured in; None where going there takes the image's size."""
+        shaper, classes = self._shapers[scale], self.params.classes
+        if shaper is None:
+            return None
+        return [Predicted(shaper.shape(item), classes.of(item.label), item.score) for item in items]
+
+    def value(self, shape: Shape, expected: Shape) -> float:
+        """The measure of a pair, at least 0 and at most 1."""
+        value = self._measure(shape, expected)
+        if not self._as_measured:
+            limit = self.params.l1_limit
+            value = (value + 1) / 2 if limit is None else 1 - value / limit
+        return 0.0 if value < 0 else 1.0 if value > 1 else value
+
+    def worth(self, value: float) -> float:
+        """What a measure is worth: itself, or by thresholds."""
+        threshold = self.threshold
+        if threshold is not None:
+            return (value if self.params.keep_value else 1.0) if value >= threshold else 0.0
+        if self.params.steps:
+            return max((worth for least, worth in self.params.steps if value >= least), default=0.0)
+        return value
+
+    def covers_all(self, shape: Shape, expected: Shape) -> bool:
+        """Whether a box around the whole image stands where less was expected."""
+        if self.image is None or self.params.whole_image == "keep" or self.params.family != "rectangle":
+            return False
+        width, height = self.image
+        return bool(
+            shape[0] <= _EDGE * width
+            and shape[2] >= (1 - _EDGE) * width
+            and shape[1] <= _EDGE * height
+            and shape[3] >= (1 - _EDGE) * height
+            and rectangles.area(expected) < _NEARLY_ALL * width * height
+        )
+
+    def alone(self, one: Predicted) -> Result:
+        """One box where one is expected."""
+        expected = self.gold.boxes[0]
+        if one.shape is None:
+            return Result(0.0, {}, ["malformed_box"], "malformed")
+        if self.params.by_class and one.label != expected.label:
+            return Result(0.0, {"label": one.label}, [], "wrong_class")
+        value = self.value(one.shape, expected.shape)
+        evidence: dict[str, Any] = {self.params.measure: value}
+        if value and self.covers_all(one.shape, expected.shape):
+            return Result(0.0, evidence, ["whole_image"], "whole_image")
+        worth = self.worth(value)
+        if self.params.confidence_weight:
+            worth *= self._confidence([one], {0} if worth else set(), evidence)
+        return Result(worth, evidence, [])
+
+    def together(self, boxes: Sequence[Predicted]) -> Result:
+        """Several boxes against all that are expected."""
+        params, golds = self.params, self.gold.counted
+        ranked = sorted(range(len(boxes)), key=lambda place: -(boxes[place].score or 0.0))
+        most = params.most or (len(golds) if params.aggregate == "recall" else params.usual_most)
+        # In the order in which they were written: that of the scores is a matter of matching alone.
+        kept = [boxes[place] for place in sorted(ranked[:most])]
+        flags: list[str] = []
+        if any(box.shape is None for box in kept):
+            flags.append("malformed_box")
+        gains = [[self._gain(box, gold, flags) for gold in golds] for box in kept]
+        order = sorted(range(len(kept)), key=lambda place: -(kept[place].score or 0.0))
+        pairs = assignment.assign(gains, params.match, order)
+        worths = [self.worth(self.value(kept[row].shape, golds[column].shape)) for row, column in pairs]
+        matched = {row for row, _ in pairs}
+        crowds = [gold for gold in self.gold.boxes if gold.crowd]
+        lost = sum(1 for place, box in enumerate(kept) if place not in matched and self._in_crowd(box, crowds))
+        predicted, total = len(kept) - lost, sum(worths)
+        evidence: dict[str, Any] = {
+            "predicted": predicted,
+            "expected": len(golds),
+            "matched": len(pairs),
+            "precision": total / predicted if predicted else 0.0,
+            "recall": total / len(golds),
+            "worths": worths[:_SHOWN],
+        }
+        if len(boxes) > len(kept):
+            evidence["left_out"] = len(boxes) - len(kept)
+        if params.aggregate in ("ap", "map"):
+            found = self._average_precision(boxes, evidence)
+            if found is None:
+                return Result(0.0, evidence, flags, "nothing_expected")
+            score = found if found < _WHOLE else 1.0
+        else:
+            score = self._aggregate(total, predicted, len(golds))
+        if params.confidence_weight:
+            score *= self._confidence(kept, matched, evidence)
+        if len(kept) > 1 and (duplicates := self._duplicates(kept)):
+            flags.append("duplicates")
+            evidence["duplicates"] = duplicates
+            score = max(0.0, score - params.duplicate_penalty * duplicates)
+        return Result(min(1.0, score), evidence, flags)
+
+    def _gain(self, box: Predicted, gold: GoldBox, flags: list[str]) -> float:
+        if box.shape is None or (self.params.by_class and box.label != gold.label):
+            return 0.0
+        value = self.value(box.shape, gold.shape)
+        worth = self.worth(value) if value else 0.0
+        if worth and self.covers_all(box.shape, gold.shape):
+            if "whole_image" not in flags:
+                flags.append("whole_image")
+            return 0.0
+        # Of matchings worth the same, the one that fits better.
+        return worth + 1e-6 * value if worth else 0.0
+
+    def _aggregate(self, total: float, predicted: int, expected: int) -> float:
+        params = self.params
+        if not total:
+            return 0.0
+        precision, recall = total / predicted, total / expected
+        if params.aggregate == "precision":
+            return precision
+        if params.aggregate == "recall":
+            return recall
+        if params.aggregate == "weighted":
+            return params.precision_weight * precision + (1 - params.precision_weight) * recall
+        if params.aggregate == "f":
+            square = params.beta**2
+            return (1 + square) * precision * recall / (square * precision + recall)
+        return total / max(predicted, expected)
+
+    def _average_precision(self, boxes: Sequence[Predicted], evidence: dict[str, Any]) -> float | None:
+        """COCO's, over the classes that are expected; None where none is, in this range of areas."""
+        params = self.params
+        golds = self.gold.boxes
+        thresholds = coco.THRESHOLDS if params.aggregate == "map" else (self.threshold or 0.5,)
+        labels = sorted({gold.label or "" for gold in golds}) if params.by_class else [None]
+        by_class: dict[str, float] = {}
+        recalls: list[float] = []
+        for label in labels:
+            expected = [
+                coco.Expected(gold.shape, rectangles.area(gold.shape) if gold.area is None else gold.area, gold.crowd)
+                for gold in golds
+                if label is None or gold.label == label
+            ]
+            detected = [
+                coco.Detected(box.shape, box.score or 0.0) for box in boxes if label is None or box.label == label
+            ]
+            found = coco.curves(expected, detected, thresholds, params.most or params.usual_most, params.area)
+            if found is not None:
+                by_class[label or "all"] = coco.mean([curve.precision for curve in found])
+                recalls.append(coco.mean([curve.recall for curve in found]))
+        if not by_class:
+            return None
+        evidence["average_precision"] = dict(list(by_class.items())[:_SHOWN])
+        evidence["average_recall"] = coco.mean(recalls)
+        return coco.mean(list(by_class.values()))
+
+    def _confidence(self, boxes: Sequence[Predicted], matched: set[int], evidence: dict[str, Any]) -> float:
+        """The factor that the confidences make of the score."""
+        earned = 0.0
+        for place, box in enumerate(boxes):
+            if box.score is not None and 0 <= box.score <= 1:
+                earned += box.score if place in matched else 1 - box.score
+        share = earned / len(boxes) if boxes else 0.0
+        evidence["confidence"] = share
+        return 1 - self.params.confidence_weight * (1 - share)
+
+    def _duplicates(self, boxes: Sequence[Predicted]) -> int:
+        """Boxes that repeat an earlier one of their class."""
+        least, measure = self.params.duplicate_iou, self.params.own_iou
+        seen: list[Predicted] = []
+        count = 0
+        for box in boxes:
+            if box.shape is None:
+                continue
+            if any(
+                (not self.params.by_class or other.label == box.label) and measure(box.shape, other.shape) >= least
+                for other in seen
+            ):
+                count += 1
+            else:
+                seen.append(box)
+        return count
+
+    def _in_crowd(self, box: Predicted, crowds: Sequence[GoldBox]) -> bool:
+        """Whether a box lies for the most part in a region where single things are not told apart."""
+        shared, area = self.params.own_overlap
+        return box.shape is not None and any(
+            shared(box.shape, crowd.shape) >= _CROWD_SHARE * area(box.shape)
+            for crowd in crowds
+            if not self.params.by_class or crowd.label == box.label
+        )
+
+
+def _judge(gold: Gold, params: BoxParams, size: Size | None, threshold: float | None) -> Judge:
+    """The judge of a reference's answers, made once for each size and threshold."""
+    judge: Judge | None = gold.judges.get((size, threshold))
+    if judge is None:
+        if len(gold.judges) >= _JUDGES:
+            gold.judges.clear()
+        judge = gold.judges[size, threshold] = Judge(gold, params, size, threshold)
+    return judge
+
+
+def _read(texts: Sequence[str], params: BoxParams) -> Boxes:
+    """The boxes of all the answers that stand together."""
+    if len(texts) == 1:
+        boxes = params.reader.read(texts[0])
+    else:
+        parts = [params.reader.read(text) for text in texts]
+        items = tuple(item for part in parts for item in part.items)
+        boxes = Boxes(items, parts[-1].form, denied=all(part.denied for part in parts))
+    if params.which != "all" and len(boxes.items) > 1:
+        return Boxes((boxes.items[0 if params.which == "first" else -1],), boxes.form)
+    return boxes
+
+
+def _confused(judge: Judge, items: Sequence[Detection], score: float) -> tuple[Scale, Result] | None:
+    """The scale in which the boxes would be right, where it is not the one that was asked for."""
+    params = judge.params
+    numbers = [value for item in items for value in (item.numbers or ())]
+    if not numbers or params.family != "rectangle":
+        return None
+    best: tuple[Scale, Result] | None = None
+    for scale in SCALES:
+        reach = extent(scale, judge.size)
+        if scale == params.scale or reach is None or max(numbers) > 1.02 * max(reach) or min(numbers) < 0:
+            continue
+        boxes = judge.predicted(items, scale)
+        if boxes is not None:
+            found = judge.alone(boxes[0]) if judge.gold.single else judge.together(boxes)
+            if found.score >= max(_CONFUSED, best[1].score if best else 0.0) and found.score > score:
+                best = scale, found
+    return best
+
+
+def _shown(items: Sequence[Detection], single: bool) -> Any:
+    """What was judged: the numbers as they were written."""
+    if single:
+        return list(items[0].numbers) if items[0].numbers else None
+    return [list(item.numbers) if item.numbers else None for item in items[:_SHOWN]]
+
+
+def warm() -> None:
+    """Import SciPy and Shapely, where they are installed."""
+    assignment.warm()
+    polygons.warm()
+
+
+@verifier(version="1", graded=True, prepare=prepare, warm=warm, libraries=("numpy", "scipy", "shapely"))
+def box(
+    response: str,
+    prepared: Gold,
+    params: BoxParams,
+    metadata: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """The boxes of the response lie where they should: overlap, threshold, F-measure or average precision.
+
+    The reference is one box (`[10, 20, 110, 220]`, `{"bbox": […], "label": "dog"}`) or a list of boxes, as numbers,
+    points or objects with `label`, `crowd` and `area`; `{"boxes": […], "labels": […], "size": [640, 480]}` brings the
+    image's size along; a text is read like an answer. An answer may be JSON in fences or in the text, lists of numbers
+    in prose, tags (`<box>`, `<bbox>`, `<|box_start|>(x,y),(x,y)<|box_end|>`), or named coordinates (`x1=10, y1=20 …`);
+    the most explicit form that it holds is read, and the evidence names it.
+
+    One box where one is expected earns its measure, or what the threshold makes of it; several different ones are
+    `hedged`. Where a list is expected, boxes are matched one to one, and what is too few, too many or no box (inverted,
+    empty, NaN) costs. The aggregate `precision` alone pays one sure box, and `recall` counts no more boxes than are
+    expected; `mean` and `f` ask for all of them and no others.
+
+    What earns nothing and says why: `no_answer`, `malformed`, `hedged`, `whole_image`, `wrong_class`, `missed` (it says
+    that there is nothing), `false_alarm` (boxes where nothing is), `too_many_boxes`, `wrong`. Where nothing is expected
+    (an empty list) an answer must say so: `[]`, or in words. Boxes that would be right in another scale are flagged
+    `scale_confused`.
+
+    `ap` and `map` equal pycocotools for the one image of a sample; only where nothing at all is expected they are not
+    -1 but follow the rule above. Axis-aligned boxes need no library, except to weigh up conflicts between several;
+    polygons need Shapely, which the extra `vision` installs.
+    """
+    threshold = params.threshold
+    effective: dict[str, Any] = {}
+    if params.schedule:
+        threshold, effective = threshold_now(params.schedule, progress)
+    found = None
+    for rule in params.rules:
+        found = rule(response)
+        if found is not None:
+            break
+    if found is None:
+        return too_expensive() if len(response) > MAX_ANSWER else no_answer()
+    boxes = _read(found.texts, params)
+    items = boxes.items
+    details: dict[str, Any] = {"evidence": {"rule": found.rule, "form": boxes.form}, "effective": effective}
+    if not items:
+        return _none(boxes, prepared, params, details)
+    if len(items) > params.limit:
+        return wrong("too_many_boxes", flags=("too_many_boxes",), **details)
+    single = prepared.single
+    if single and len(items) > 1:
+        # What is said twice is one answer; what a sentence calls it matters only where classes count.
+        items = tuple({(item.numbers, item.named, params.by_class and item.label): item for item in items}.values())
+    details["extracted"] = _shown(items, single and len(items) == 1)
+    if single and len(items) > 1:
+        return wrong("hedged", flags=("hedged",), **details)
+    if not prepared.counted:
+        return wrong("false_alarm", **details)
+    size = prepared.size or params.size or (size_of(metadata) if metadata else None)
+    judge = _judge(prepared, params, size, threshold)
+    ready = judge.predicted(items, params.scale)
+    if ready is None:
+        raise InvalidSample(
+            f"going from scale {params.scale!r} to {params.measured_scale!r} takes the image's size: give it in the "
+            "reference, the parameter 'size' or the metadata",
+            path="metadata",
+        )
+    result = judge.alone(ready[0]) if single else judge.together(ready)
+    if result.reason == "nothing_expected":
+        return undecided("nothing_expected", fault="reference", **details)
+    if (
+        result.score < _CONFUSED
+        and result.reason is None
+        and (other := _confused(judge, items, result.score)) is not None
+    ):
+        scale, better = other
+        if scale in params.other_scales:
+            result = better
+            result.flags.append("other_scale")
+        else:
+            result.flags.append("scale_confused")
+        result.evidence["scale"] = scale
+    return _outcome(result, params, details)
+
+
+def _outcome(result: Result, params: BoxParams, details: dict[str, Any]) -> Outcome:
+    details["evidence"] |= result.evidence
+    if result.score <= 0:
+        return wrong(result.reason or "wrong", flags=result.flags, **details)
+    passed = result.score >= params.pass_score
+    return scored(result.score, passed=passed, reason=None if passed else "partly_right", flags=result.flags, **details)
+
+
+def _none(boxes: Boxes, gold: Gold, params: BoxParams, details: dict[str, Any]) -> Outcome:
+    """The outcome of an answer without a box: right where it says that there is none, and none is."""
+    if not boxes.denied:
+        return no_answer(**details)
+    if gold.counted:
+        return wrong("missed", extracted=[], **details)
+    if params.empty_score == 1:
+        return right(extracted=[], **details)
+    return scored(
+        params.empty_score, passed=params.empty_score >= params.pass_score, reason="empty", extracted=[], **details
+    )

@@ -1,0 +1,245 @@
+"""The options of `box`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from rewarden_verifiers.extraction import Rule, rules_of
+from rewarden_verifiers.vision import coco, polygons, rectangles, solids
+from rewarden_verifiers.vision.assignment import Matching
+from rewarden_verifiers.vision.box_format import FORMS, BoxFormat, Family
+from rewarden_verifiers.vision.box_reader import BoxReader
+from rewarden_verifiers.vision.classes import Classes
+from rewarden_verifiers.vision.frames import Scale, Size
+from rewarden_verifiers.vision.schedule import Stage, check_stages
+
+Measure = Literal["iou", "giou", "diou", "ciou", "l1"]
+Aggregate = Literal["mean", "precision", "recall", "f", "weighted", "ap", "map"]
+Steps = tuple[tuple[float, float], ...]
+
+_USUAL_MOST = 100
+_MEASURES: dict[Family, dict[Measure, Callable[[Any, Any], float]]] = {
+    "rectangle": {
+        "iou": rectangles.iou,
+        "giou": rectangles.giou,
+        "diou": rectangles.diou,
+        "ciou": rectangles.ciou,
+        "l1": rectangles.distance,
+    },
+    "polygon": {"iou": polygons.iou, "giou": polygons.giou},
+    "solid": {"iou": solids.iou, "giou": solids.giou, "l1": solids.distance},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxParams:
+    """Options of `box`.
+
+    format: what the numbers of an answer are: `xyxy` (left, top, right, bottom; also two points), `xywh`, `cxcywh`
+        (centre and size), `yxyx` (top, left, bottom, right), `corners` (two opposite corners in any order, or all
+        four), `quad` (four points), `polygon` (three points or more), `rotated` (centre, size, angle), `xyzxyz` and
+        `center_size_3d` (boxes in space). Keys that name themselves (`{"x1", …}`, `{"x", "y", "width", …}`) go before
+        it.
+    reference_format: the same for the reference; None: as `format`.
+    scale: `pixel`, `unit` (0 to 1) or `thousand` (0 to 1000): how the answer is written.
+    reference_scale: how the reference is written, which is the scale in which is measured; None: as `scale`.
+    other_scales: scales in which an answer may be written as well; without it a right box in the wrong scale is wrong,
+        and flagged `scale_confused` where the image's size is known.
+    size: the image's [width, height] in pixels, where neither the reference (`size`, or `width` and `height`) nor the
+        sample's metadata (`width` and `height`, or `size`, or `image_size`) says it. Needed to go between pixels and
+        the other scales.
+    angle: the unit of the angle of `rotated`, which turns from the x axis towards the y axis.
+    inclusive: right and bottom pixels belong to the box (sizes have "+1"); for `xyxy`, `yxyx` and `corners`.
+    clip: boxes are cut at the image's border, where its size is known.
+    which: of several boxes in an answer: `all`, or only the `first` or the `last`.
+    measure: `iou`, `giou`, `diou`, `ciou`, or `l1` (1 less the mean absolute difference of the coordinates by
+        `l1_limit`).
+    below_zero: what a negative `giou`, `diou` or `ciou` is worth: `clip` nothing; `shift` maps -1 … 1 to 0 … 1, which
+        pays for boxes that do not overlap.
+    l1_limit: the difference at which `l1` is worth nothing, in the reference's scale.
+    threshold: the measure that is needed: a pair at or above it is worth 1, one below nothing. None: a pair is worth
+        its measure.
+    keep_value: a pair at or above the threshold is worth its measure instead of 1.
+    steps: a table instead: `[[0.5, 0.3], [0.75, 0.6], [0.9, 1.0]]`, from which measure on a pair is worth what.
+    schedule: thresholds that grow with the training: `[{"threshold": 0.85}, {"threshold": 0.95, "from_share": 0.1},
+        {"threshold": 0.99, "from_share": 0.25}]` (or `from_step`); the request's `progress` says which holds, and
+        `effective` reports it.
+    match: which boxes belong together: `hungarian` (the greatest sum), `greedy_score` (in the order of the scores),
+        `greedy_value` (the greatest measure first). `ap` and `map` match as COCO does.
+    by_class: only boxes of one class belong together, by their labels.
+    aliases: other names of classes: `{"person": ["man", "woman"]}`.
+    aggregate: how several boxes become one score: `mean` (the pairs' worth by the greater number of boxes), `precision`
+        (by the predicted), `recall` (by the expected), `f` (F-beta of both), `weighted` (of both by
+        `precision_weight`), `ap` (COCO's average precision at `threshold`, by default 0.5), `map` (over IoU 0.50:0.95
+        and classes).
+    beta: recall's weight in `f`.
+    precision_weight: precision's share in `weighted`, the rest is recall's.
+    confidence_weight: how far the score hangs on the confidences (Visual-RFT): it is multiplied by 1 less this weight
+        times what the confidences lack: on average a box's confidence where it matched, one less it where it did not,
+        0 where none stands. A factor and not a summand, or boxes of confidence 0 anywhere would pay.
+    most: boxes that count, those of the highest scores; None: 100, and for `recall` as many as are expected.
+    limit: boxes beyond which an answer is worth nothing (`too_many_boxes`).
+    duplicate_iou: from which IoU a box of the same class is a duplicate of an earlier one.
+    duplicate_penalty: what each duplicate takes from the score, down to 0.
+    area: for `ap` and `map`: only expected boxes of this size: `small`, `medium`, `large` (COCO's), or `all`.
+    whole_image: a box around (nearly) the whole image where less is expected: `zero` it is worth nothing; `keep` its
+        measure. Where the image's size is known.
+    empty_score: what is earned for saying that nothing is there, where the reference is an empty list.
+    pass_score: the score from which the sample passes.
+    extraction: where the answer stands: an ordered list of rules, or a preset; by default a box in LaTeX, an answer
+        tag, else the whole response.
+    """
+
+    format: BoxFormat = "xyxy"
+    reference_format: BoxFormat | None = None
+    scale: Scale = "pixel"
+    reference_scale: Scale | None = None
+    other_scales: tuple[Scale, ...] = ()
+    size: Size | None = None
+    angle: Literal["degrees", "radians"] = "degrees"
+    inclusive: bool = False
+    clip: bool = False
+    which: Literal["all", "first", "last"] = "all"
+    measure: Measure = "iou"
+    below_zero: Literal["clip", "shift"] = "clip"
+    l1_limit: float | None = None
+    threshold: float | None = None
+    keep_value: bool = False
+    steps: Steps = ()
+    schedule: tuple[Stage, ...] = ()
+    match: Matching = "hungarian"
+    by_class: bool = False
+    aliases: dict[str, tuple[str, ...]] | None = None
+    aggregate: Aggregate = "mean"
+    beta: float = 1.0
+    precision_weight: float = 0.5
+    confidence_weight: float = 0.0
+    most: int | None = None
+    limit: int = 300
+    duplicate_iou: float = 0.9
+    duplicate_penalty: float = 0.0
+    area: coco.Area = "all"
+    whole_image: Literal["zero", "keep"] = "zero"
+    empty_score: float = 1.0
+    pass_score: float = 0.5
+    extraction: str | tuple[str | dict[str, str], ...] = ("boxed", "answer_tag", "whole")
+
+    def __post_init__(self) -> None:
+        self._check_measure()
+        self._check_worth()
+        if self.size is not None and min(self.size) <= 0:
+            raise ValueError("size must be a positive width and height")
+        if self.other_scales and self.family != "rectangle":
+            raise ValueError("other_scales is for axis-aligned boxes in the plane")
+        if self.family == "solid" and {self.scale, self.measured_scale} != {"pixel"}:
+            raise ValueError("boxes in space have one scale: leave scale and reference_scale at 'pixel'")
+        if not 0 < self.pass_score <= 1:
+            raise ValueError("pass_score must lie above 0 and at most at 1")
+        for name in ("precision_weight", "confidence_weight", "duplicate_penalty", "empty_score"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must lie between 0 and 1")
+        if not 0 < self.duplicate_iou <= 1:
+            raise ValueError("duplicate_iou must lie above 0 and at most at 1")
+        if not 0.01 <= self.beta <= 100:
+            raise ValueError("beta must lie between 0.01 and 100")
+        if not 1 <= self.limit <= 1000:
+            raise ValueError("limit must lie between 1 and 1000")
+        if self.most is not None and not 1 <= self.most <= self.limit:
+            raise ValueError("most must lie between 1 and limit")
+        self.classes  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
+        self.rules  # noqa: B018
+
+    def _check_measure(self) -> None:
+        families = {FORMS[self.format].family, FORMS[self.gold_format].family}
+        if "solid" in families and len(families) > 1:
+            raise ValueError("format and reference_format must both be of boxes in space, or neither")
+        if self.measure not in _MEASURES[self.family]:
+            raise ValueError(f"measure: {self.measure!r} is not defined for format {self.format!r}")
+        if (self.measure == "l1") != (self.l1_limit is not None):
+            raise ValueError("l1_limit goes with measure 'l1', which needs it")
+        if self.l1_limit is not None and not 0 < self.l1_limit <= 1e9:
+            raise ValueError("l1_limit must be above 0")
+        if self.inclusive and not {self.format, self.gold_format} <= {"xyxy", "yxyx", "corners"}:
+            raise ValueError("inclusive is for the formats xyxy, yxyx and corners")
+        if self.inclusive and {self.scale, self.measured_scale, *self.other_scales} != {"pixel"}:
+            raise ValueError("inclusive is for pixels")
+
+    def _check_worth(self) -> None:
+        given = (self.threshold is not None) + bool(self.steps) + bool(self.schedule)
+        if given > 1:
+            raise ValueError("give one of threshold, steps and schedule")
+        thresholds = [stage.threshold for stage in self.schedule]
+        thresholds += [] if self.threshold is None else [self.threshold]
+        thresholds += [least for least, _ in self.steps]
+        if not all(0 < value <= 1 for value in thresholds):
+            # Nothing overlaps with everything: a threshold of 0 would pay for any box at all.
+            raise ValueError("thresholds must lie above 0 and at most at 1")
+        if list(self.steps) != sorted(self.steps) or not all(0 <= worth <= 1 for _, worth in self.steps):
+            raise ValueError("steps must rise, and be worth between 0 and 1")
+        check_stages(self.schedule)
+        if self.keep_value and self.threshold is None and not self.schedule:
+            raise ValueError("keep_value goes with a threshold or a schedule")
+        if self.aggregate in ("ap", "map"):
+            if self.family != "rectangle" or self.measure != "iou":
+                raise ValueError(f"aggregate {self.aggregate!r} is for axis-aligned boxes and measure 'iou'")
+            if self.steps or self.keep_value or (self.aggregate == "map" and given):
+                raise ValueError(f"aggregate {self.aggregate!r} has its own thresholds")
+        elif self.area != "all":
+            raise ValueError("area is for the aggregates ap and map")
+        if self.area != "all" and self.measured_scale != "pixel":
+            raise ValueError("area counts pixels: reference_scale must be 'pixel'")
+
+    @cached_property
+    def gold_format(self) -> BoxFormat:
+        """The reference's format."""
+        return self.reference_format or self.format
+
+    @cached_property
+    def measured_scale(self) -> Scale:
+        """The reference's scale, in which is measured."""
+        return self.reference_scale or self.scale
+
+    @cached_property
+    def family(self) -> Family:
+        """What is measured: polygons where the answer or the reference is one."""
+        families = {FORMS[self.format].family, FORMS[self.gold_format].family}
+        return "polygon" if "polygon" in families else FORMS[self.format].family
+
+    @cached_property
+    def own_measure(self) -> Callable[[Any, Any], float]:
+        """The measure of two shapes, before it is made a worth."""
+        return _MEASURES[self.family][self.measure]
+
+    @cached_property
+    def own_iou(self) -> Callable[[Any, Any], float]:
+        """The overlap of two shapes, whatever is measured."""
+        return _MEASURES[self.family]["iou"]
+
+    @cached_property
+    def own_overlap(self) -> tuple[Callable[[Any, Any], float], Callable[[Any], float]]:
+        """The shared area of two shapes, and the area of one."""
+        module = polygons if self.family == "polygon" else rectangles
+        return module.shared, module.area
+
+    @cached_property
+    def classes(self) -> Classes:
+        """Classes with their aliases."""
+        return Classes(self.aliases or {})
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules of extraction."""
+        return rules_of(self.extraction)
+
+    @cached_property
+    def reader(self) -> BoxReader:
+        """What reads answers."""
+        return BoxReader(self.format)
+
+    @cached_property
+    def usual_most(self) -> int:
+        """Boxes that count where `most` does not say it and the aggregate is not recall."""
+        return min(_USUAL_MOST, self.limit)

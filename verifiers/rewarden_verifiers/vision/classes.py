@@ -1,0 +1,35 @@
+"""Classes: names of what is in a box, and which names mean the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+_GAPS = re.compile(r"[\s_-]+")
+_ARTICLE = re.compile(r"(?:the|an?) (?=.)")
+
+
+def plain_name(name: str) -> str:
+    """A name without what carries no meaning: case, an article, blanks, hyphens, underscores, quotes, a full stop."""
+    plain = _GAPS.sub(" ", name.strip(" \t\r\n\"'`*.")).strip().casefold()
+    article = _ARTICLE.match(plain)
+    return plain[article.end() :] if article else plain
+
+
+class Classes:
+    """Names to canonical names, by a table of aliases. Raises ValueError for an alias of two names."""
+
+    def __init__(self, aliases: Mapping[str, Sequence[str]]) -> None:
+        self._canonical: dict[str, str] = {}
+        for name, others in aliases.items():
+            for spelling in (name, *others):
+                own, target = plain_name(spelling), plain_name(name)
+                if self._canonical.setdefault(own, target) != target:
+                    raise ValueError(f"aliases: {spelling!r} stands for two classes; give it to one")
+
+    def of(self, name: str | None) -> str | None:
+        """The canonical name of a class, or None for no name."""
+        if name is None:
+            return None
+        plain = plain_name(name)
+        return self._canonical.get(plain, plain)

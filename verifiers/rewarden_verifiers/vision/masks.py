@@ -1,0 +1,52 @@
+"""Masks as COCO stores them: run lengths down the columns, as a list or compressed in a text."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+MAX_PIXELS = 10**9
+
+
+def run_lengths(counts: str) -> list[int]:
+    """The run lengths of COCO's compressed text: groups of five bits, least first, each but the first two runs as the
+    difference to the one two before. Raises ValueError for a text that ends within a number.
+    """
+    found: list[int] = []
+    value = shift = 0
+    for char in counts:
+        bits = ord(char) - 48
+        if not 0 <= bits < 64 or shift > 30:
+            raise ValueError("counts is no compressed run-length encoding")
+        value |= (bits & 0x1F) << shift
+        shift += 5
+        if not bits & 0x20:
+            if bits & 0x10:
+                value -= 1 << shift
+            found.append(value + (found[-2] if len(found) > 2 else 0))
+            value = shift = 0
+    if shift:
+        raise ValueError("counts ends within a number")
+    return found
+
+
+class Mask:
+    """Which pixels of an image belong to a thing. Raises ValueError where the runs do not make up the image."""
+
+    def __init__(self, height: int, width: int, counts: str | Sequence[int]) -> None:
+        runs = run_lengths(counts) if isinstance(counts, str) else list(counts)
+        if height < 1 or width < 1 or height * width > MAX_PIXELS:
+            raise ValueError("size must be the image's [height, width]")
+        if any(run < 0 for run in runs) or sum(runs) != height * width:
+            raise ValueError("the runs do not add up to height times width")
+        self.height, self.width = height, width
+        self._ends = list(accumulate(runs))
+
+    def contains(self, x: float, y: float) -> bool:
+        """Whether the pixel at a place belongs to it; a pixel reaches from its own number to the next."""
+        column, row = int(x // 1), int(y // 1)
+        if not (0 <= column < self.width and 0 <= row < self.height):
+            return False
+        # The runs begin with one of pixels outside, which may be of length 0.
+        return bisect_right(self._ends, column * self.height + row) % 2 == 1

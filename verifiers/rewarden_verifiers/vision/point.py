@@ -1,0 +1,343 @@
+"""`point`: whether the points, clicks and actions of a response hit what they should."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rapidfuzz.distance import Indel
+
+from rewarden.errors import InvalidSample
+from rewarden.types import Outcome
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.extraction import MAX_ANSWER
+from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.vision import assignment
+from rewarden_verifiers.vision.action_reader import Action, Actions
+from rewarden_verifiers.vision.frames import SCALES, Scale, Size, extent, factors, size_of
+from rewarden_verifiers.vision.point_gold import ExpectedAction, PointGold, prepare
+from rewarden_verifiers.vision.point_params import PointParams
+from rewarden_verifiers.vision.point_reader import Place, Points
+from rewarden_verifiers.vision.targets import Target
+
+_SHOWN = 100
+_CONFUSED = 0.5
+"""The score from which points in another scale are taken for right but for their scale."""
+_LONGEST_TEXT = 2000
+
+Spots = Sequence[Place | None]
+
+
+class _Scaler:
+    """Brings points to the scale that is measured in."""
+
+    def __init__(self, params: PointParams, size: Size | None) -> None:
+        self._params, self._size = params, size
+        self.image = extent(params.measured_scale, size)
+
+    def by(self, scale: Scale) -> Size | None:
+        """What x and y are multiplied by; None where that takes the image's size."""
+        return factors(scale, self._params.measured_scale, self._size)
+
+    def plausible(self, spots: Spots, scale: Scale) -> bool:
+        """Whether points could be written in a scale: they lie within its image."""
+        reach = extent(scale, self._size)
+        return reach is not None and all(
+            spot is not None and 0 <= spot[0] <= reach[0] and 0 <= spot[1] <= reach[1] for spot in spots
+        )
+
+    def outside(self, spot: Place) -> bool:
+        """Whether a point, brought to the scale, lies outside of the image."""
+        if self.image is None:
+            return False
+        return not (0 <= spot[0] <= self.image[0] and 0 <= spot[1] <= self.image[1])
+
+
+def _worth(spot: Place | None, target: Target, by: Size, scaler: _Scaler) -> float:
+    if spot is None:
+        return 0.0
+    x, y = spot[0] * by[0], spot[1] * by[1]
+    return 0.0 if scaler.outside((x, y)) else target.worth(x, y)
+
+
+def _scaled_best(
+    judge: Callable[[Size], float], spots: Spots, params: PointParams, scaler: _Scaler, flags: list[str]
+) -> tuple[float, Scale]:
+    """The score in the scale that is asked for, or in another one that is permitted; flags one that is not."""
+    by = scaler.by(params.scale)
+    if by is None:
+        raise InvalidSample(
+            f"going from scale {params.scale!r} to {params.measured_scale!r} takes the image's size: give it in the "
+            "reference, the parameter 'size' or the metadata",
+            path="metadata",
+        )
+    score = judge(by)
+    if score >= _CONFUSED or not spots:
+        return score, params.scale
+    for scale in SCALES:
+        other = scaler.by(scale)
+        if scale == params.scale or other is None or not scaler.plausible(spots, scale):
+            continue
+        better = judge(other)
+        if better >= _CONFUSED and better > score:
+            if scale in params.other_scales:
+                flags.append("other_scale")
+                return better, scale
+            if "scale_confused" not in flags:
+                flags.append("scale_confused")
+    return score, params.scale
+
+
+@verifier(version="1", graded=True, prepare=prepare, warm=assignment.warm, libraries=("numpy", "scipy", "rapidfuzz"))
+def point(
+    response: str, prepared: PointGold, params: PointParams, metadata: Mapping[str, Any] | None = None
+) -> Outcome:
+    """The points of the response lie where they should; or its action on a screen is the right one.
+
+    The reference is a point (`[x, y]`, with `tolerance` or `decay`), a box (`[left, top, right, bottom]`, or `{"box":
+    […]}`), a polygon (`{"polygon": [[x, y], …]}`), a mask (`{"mask": {"size": [height, width], "counts": …}}`, COCO's
+    run lengths), or a list of these; `size` brings the image's [width, height] along. An answer may be JSON (`[x, y]`,
+    `{"point_2d": […]}`, `{"x", "y"}`), tags (`<point x="…" y="…">`, `<point>x y</point>`), a call such as
+    `click(x, y)`, or prose with `(x, y)`.
+
+    One point where one target is expected is right or wrong, or worth what its distance says; several different ones
+    are `hedged`. Where a list is expected, points are matched one to one, in any order, and what is too few, too many
+    or no point costs. Points outside of the image hit nothing (`out_of_image`).
+
+    A reference with `action` is an action on a screen: `{"action": "click", "box": […]}`, `{"action": "type", "text":
+    "hello"}`, `{"action": "scroll", "direction": "down"}`, `key`, `app`, `end_point`; a list of several is a sequence.
+    The answer is read from JSON (tool calls too), calls (`click(10, 20)`, `type("hello")`) or tags. Its parts are
+    weighed: type, target (a point is needed where the reference has one), value; a wrong type is worth nothing, and so
+    are several actions where one is asked for.
+
+    What earns nothing and says why: `no_answer`, `malformed`, `hedged`, `wrong_type`, `missed`, `false_alarm`,
+    `too_many_points`, `wrong_count`, `wrong`. Points that would be right in another scale are flagged `scale_confused`.
+    """
+    found = None
+    for rule in params.rules:
+        found = rule(response)
+        if found is not None:
+            break
+    if found is None:
+        return too_expensive() if len(response) > MAX_ANSWER else no_answer()
+    scaler = _Scaler(params, prepared.size or params.size or size_of(metadata))
+    details: dict[str, Any] = {"evidence": {"rule": found.rule}}
+    if prepared.actions:
+        return _acted(found.texts, prepared, params, scaler, details)
+    points = _read(found.texts, params)
+    details["evidence"]["form"] = points.form
+    items: Spots = points.items
+    if not items:
+        return _none(points, prepared, params, details)
+    if len(items) > params.limit:
+        return wrong("too_many_points", flags=("too_many_points",), **details)
+    details["extracted"] = [None if item is None else list(item) for item in items[:_SHOWN]]
+    if not prepared.targets:
+        return wrong("false_alarm", **details)
+    return _pointed(items, prepared, params, scaler, details)
+
+
+def _read(texts: Sequence[str], params: PointParams) -> Points:
+    parts = [params.points.read(text) for text in texts]
+    points = parts[0]
+    if len(parts) > 1:
+        items = tuple(item for part in parts for item in part.items)
+        points = Points(items, parts[-1].form, denied=all(part.denied for part in parts))
+    if params.which != "all" and len(points.items) > 1:
+        return Points((points.items[0 if params.which == "first" else -1],), points.form)
+    return points
+
+
+def _pointed(items: Spots, gold: PointGold, params: PointParams, scaler: _Scaler, details: dict[str, Any]) -> Outcome:
+    """The outcome of points where some are expected."""
+    evidence: dict[str, Any] = details["evidence"]
+    flags = ["malformed_point"] if None in items else []
+    by = scaler.by(params.scale)
+    if by is not None and any(
+        item is not None and scaler.outside((item[0] * by[0], item[1] * by[1])) for item in items
+    ):
+        flags.append("out_of_image")
+    alone = gold.single or params.regions == "any"
+    if alone:
+        items = list(dict.fromkeys(items))
+        if len(items) == 1:
+            details["extracted"] = details["extracted"][0]
+        elif params.several == "hedged":
+            return wrong("hedged", flags=("hedged", *flags), **details)
+    if params.exact_count and not alone and len(items) != len(gold.targets):
+        evidence |= {"predicted": len(items), "expected": len(gold.targets)}
+        return wrong("wrong_count", flags=flags, **details)
+
+    def judge(by: Size) -> float:
+        if not alone:
+            return _matched(items, gold.targets, by, params, scaler, evidence)
+        worths = [max(_worth(item, target, by, scaler) for target in gold.targets) for item in items]
+        evidence["hit"] = sum(worth > 0 for worth in worths)
+        return sum(worths) / len(worths)
+
+    score, scale = _scaled_best(judge, items, params, scaler, flags)
+    if scale != params.scale:
+        evidence["scale"] = scale
+    elif "scale_confused" in flags:
+        judge(by or (1.0, 1.0))  # what the evidence tells is of the scale that was asked for
+    reason = "malformed" if not any(items) else None
+    return _outcome(score, params, flags, details, reason)
+
+
+def _matched(
+    items: Spots,
+    targets: Sequence[Target],
+    by: Size,
+    params: PointParams,
+    scaler: _Scaler,
+    evidence: dict[str, Any],
+) -> float:
+    """The score of points matched one to one with the targets."""
+    if params.aggregate == "recall":
+        items = items[: len(targets)]  # a grid of points would find everything
+    gains = [[_worth(item, target, by, scaler) for target in targets] for item in items]
+    pairs = assignment.assign(gains, "hungarian", range(len(items)))
+    total = sum(gains[row][column] for row, column in pairs)
+    precision, recall = total / len(items), total / len(targets)
+    evidence |= {
+        "predicted": len(items),
+        "expected": len(targets),
+        "matched": len(pairs),
+        "precision": precision,
+        "recall": recall,
+    }
+    if not total:
+        return 0.0
+    if params.aggregate == "precision":
+        return precision
+    if params.aggregate == "recall":
+        return recall
+    if params.aggregate == "f":
+        square = params.beta**2
+        return (1 + square) * precision * recall / (square * precision + recall)
+    return total / max(len(items), len(targets))
+
+
+def _acted(
+    texts: Sequence[str], gold: PointGold, params: PointParams, scaler: _Scaler, details: dict[str, Any]
+) -> Outcome:
+    """The outcome of actions where some are expected."""
+    evidence: dict[str, Any] = details["evidence"]
+    parts = [params.acts.read(text) for text in texts]
+    read = Actions(tuple(action for part in parts for action in part.items), parts[-1].form)
+    items = read.items
+    evidence["form"] = read.form
+    if params.which != "all" and len(items) > 1:
+        items = (items[0 if params.which == "first" else -1],)
+    if not items:
+        return no_answer(**details)
+    if gold.single:
+        items = tuple(dict.fromkeys(items))
+    details["extracted"] = _shown(items[0]) if len(items) == 1 else [_shown(item) for item in items[:_SHOWN]]
+    if gold.single and len(items) > 1:
+        return wrong("hedged", flags=("hedged",), **details)
+    told: list[dict[str, float]] = []
+    flags: list[str] = []
+    spots = [item.place for item in items if item.place is not None]
+
+    def judge(by: Size) -> float:
+        told[:] = [_parts(item, wanted, by, params, scaler) for item, wanted in zip(items, gold.actions, strict=False)]
+        total = sum(_weighed(one, params) for one in told)
+        return total / max(len(items), len(gold.actions))
+
+    if any(wanted.target is not None for wanted in gold.actions):
+        score, scale = _scaled_best(judge, spots, params, scaler, flags)
+        if scale != params.scale:
+            evidence["scale"] = scale
+        elif "scale_confused" in flags:
+            score = judge(scaler.by(params.scale) or (1.0, 1.0))
+    else:
+        score = judge((1.0, 1.0))
+    evidence["parts"] = told[0] if gold.single else told[:_SHOWN]
+    reason = "wrong_type" if told and not any(one["type"] for one in told) else None
+    return _outcome(score, params, flags, details, reason)
+
+
+def _parts(item: Action, wanted: ExpectedAction, by: Size, params: PointParams, scaler: _Scaler) -> dict[str, float]:
+    """What each part that the reference has is worth. Of an action of another type none is worth anything: a click at
+    the right place is no text typed there.
+    """
+    same = item.type == wanted.action.type
+    parts = {"type": float(same)}
+    if wanted.target is not None:
+        parts["target"] = _worth(item.place, wanted.target, by, scaler) if same else 0.0
+        if wanted.end is not None:
+            parts["target"] = min(parts["target"], _worth(item.end, wanted.end, by, scaler))
+    expected = wanted.action
+    values = [
+        _alike(ours, theirs, params)
+        for ours, theirs in (
+            (item.text, expected.text if expected.direction is None else None),
+            (item.direction, expected.direction),
+            (_chord(item.key), _chord(expected.key)),
+            (item.app or item.text, expected.app),
+        )
+        if theirs is not None
+    ]
+    if values:
+        parts["value"] = float(same and all(values))
+    return parts
+
+
+def _weighed(parts: Mapping[str, float], params: PointParams) -> float:
+    if not parts["type"]:
+        return 0.0
+    if params.all_or_nothing:
+        return float(all(worth == 1 for worth in parts.values()))
+    weights = {name: getattr(params.weights, name) for name in parts}
+    total = sum(weights.values())
+    return sum(weights[name] * worth for name, worth in parts.items()) / total if total else 0.0
+
+
+def _alike(ours: str | None, theirs: str, params: PointParams) -> bool:
+    """Whether two texts are the same, as `text` says."""
+    if ours is None:
+        return False
+    if params.text == "exact" or ours == theirs:
+        return ours == theirs
+    ours, theirs = " ".join(ours.casefold().split()), " ".join(theirs.casefold().split())
+    if params.text == "plain" or ours == theirs or max(len(ours), len(theirs)) > _LONGEST_TEXT:
+        return ours == theirs
+    return Indel.normalized_similarity(ours, theirs) >= params.text_threshold
+
+
+def _chord(keys: str | None) -> str | None:
+    """Keys pressed together, joined in one way: "ctrl c", "ctrl+c"."""
+    return None if keys is None else "+".join(re.split(r"[\s+]+", keys.strip())) if keys.strip("+ ") else keys
+
+
+def _shown(item: Action) -> dict[str, Any]:
+    """What was judged."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value[:_LONGEST_TEXT] if isinstance(value, str) else value
+        for name, value in item._asdict().items()
+        if value is not None
+    }
+
+
+def _outcome(
+    score: float, params: PointParams, flags: Sequence[str], details: dict[str, Any], reason: str | None
+) -> Outcome:
+    if score <= 0:
+        return wrong(reason or "wrong", flags=flags, **details)
+    passed = score >= params.pass_score
+    return scored(min(1.0, score), passed=passed, reason=None if passed else "partly_right", flags=flags, **details)
+
+
+def _none(points: Points, gold: PointGold, params: PointParams, details: dict[str, Any]) -> Outcome:
+    """The outcome of an answer without a point: right where it says that there is none, and none is."""
+    if not points.denied:
+        return no_answer(**details)
+    if gold.targets:
+        return wrong("missed", extracted=[], **details)
+    if params.empty_score == 1:
+        return right(extracted=[], **details)
+    return scored(
+        params.empty_score, passed=params.empty_score >= params.pass_score, reason="empty", extracted=[], **details
+    )

@@ -1,0 +1,175 @@
+"""Reading points: from JSON, tags, calls such as `click(10, 20)`, and prose.
+
+What is written as a point but is none (NaN, three numbers, a box) is kept as None: it counts as a prediction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rewarden_verifiers.vision.documents import fenced, says_nothing, values_in
+from rewarden_verifiers.vision.numerals import NUMBER, number, numbers_in
+
+MAX_READ = 2000
+_MAX_DEPTH = 8
+Place = tuple[float, float]
+
+
+class Points(NamedTuple):
+    """What an answer holds. `form` says how it was written; `denied`: it says in so many words that there is none."""
+
+    items: tuple[Place | None, ...]
+    form: str
+    denied: bool = False
+
+
+POINT_KEYS = frozenset(
+    [
+        "point",
+        "point_2d",
+        "points",
+        "points_2d",
+        "coordinate",
+        "coordinates",
+        "coord",
+        "coords",
+        "position",
+        "location",
+        "xy",
+        "center",
+        "click",
+        "click_point",
+        "start_box",
+        "start_point",
+        "target",
+    ]
+)
+BOX_KEYS = frozenset(["bbox", "bbox_2d", "box", "box_2d", "bounding_box"])
+_GAP = r"(?:\s{1,4}(?:[,;]\s{0,4})?|[,;]\s{0,4})"
+_GROUP = re.compile(rf"[\[(]\s{{0,8}}({NUMBER}(?:{_GAP}{NUMBER}){{1,7}})\s{{0,4}}[\])]")
+_LONE = re.compile(rf"{NUMBER}(?:{_GAP}{NUMBER}){{1,7}}")
+_PAIR = re.compile(r"[\[(]?(-?\d{1,8}(?:\.\d{1,9})?),\s?(-?\d{1,8}(?:\.\d{1,9})?)[\])]?")
+"""The usual answer, which needs no other look at its numbers."""
+_TAGGED = re.compile(
+    r"<points?>([^<>]{0,2000})</|<\|point_start\|>([^<>]{0,2000})<\||<points?((?:\s{1,4}\w{1,12}=[\"'][^\"'<>]{0,80}[\"'])+)",
+    re.IGNORECASE,
+)
+_ATTRIBUTE = re.compile(rf"\b([xy])(\d{{0,3}})=[\"']\s{{0,2}}({NUMBER})\s{{0,2}}[\"']", re.IGNORECASE)
+_NAMED = re.compile(
+    rf"(?<![\w])[\"']?x[\"']?\s{{0,3}}[:=]\s{{0,3}}({NUMBER})[\s,;]{{1,6}}(?:and\s{{1,2}})?[\"']?y[\"']?\s{{0,3}}[:=]"
+    rf"\s{{0,3}}({NUMBER})",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(
+    r"\b(?:no|none|not|nothing|null|absent|empty|nowhere|without|isn't|aren't|doesn't|cannot|n/a|zero)\b", re.IGNORECASE
+)
+_MAX_DENIAL = 400
+
+
+class PointReader:
+    """Reads points. centers: a box stands for its centre; otherwise it is no point."""
+
+    def __init__(self, centers: bool) -> None:
+        self._centers = centers
+
+    def read(self, text: str) -> Points:
+        """The points of an answer, by the most explicit form that it holds: tags, fenced JSON, JSON in the text,
+        numbers in brackets, named coordinates. Linear in the text; never raises.
+        """
+        if (pair := _PAIR.fullmatch(text)) is not None:
+            return Points(((float(pair[1]), float(pair[2])),), "numbers")
+        if "\n" not in text and _LONE.fullmatch(text):
+            return Points((self.place(numbers_in(text)),), "numbers")
+        if "<" in text and (tagged := self._tagged(text)):
+            return Points(tuple(tagged), "tags")
+        empty = False
+        for parts, form in ((fenced(text), "fenced_json"), ([text], "json")):
+            found: list[Place | None] = []
+            for part in parts:
+                for value in values_in(part):
+                    empty = empty or says_nothing(value)
+                    self.walk(value, found)
+            if found:
+                return Points(tuple(found), form)
+        prose = self._prose(text)
+        if prose:
+            return Points(tuple(prose), "prose")
+        denied = 0 < len(text) <= _MAX_DENIAL and _DENIAL.search(text) is not None
+        return Points((), "none", denied=empty or denied)
+
+    def walk(self, value: Any, found: list[Place | None], depth: int = 0) -> None:
+        """All points of a JSON value, in order."""
+        if depth > _MAX_DEPTH or len(found) >= MAX_READ:
+            return
+        if isinstance(value, Mapping):
+            fields = {str(key).casefold(): item for key, item in value.items()}
+            if "x" in fields and "y" in fields:
+                found.append(self.place([fields["x"], fields["y"]]))
+                return
+            own = [key for key in fields if key in POINT_KEYS or key in BOX_KEYS]
+            for key in own or fields:
+                item = fields[key]
+                if isinstance(item, str) and own:
+                    found.append(self.place(numbers_in(item[:200])))
+                elif isinstance(item, Mapping) or (
+                    isinstance(item, (list, tuple)) and (own or not _flat(item) or len(item) == 2)
+                ):
+                    self.walk(item, found, depth + 1)
+        elif isinstance(value, (list, tuple)) and value:
+            if _flat(value):
+                found.append(self.place(value))
+            else:
+                for item in value:
+                    if isinstance(item, (Mapping, list, tuple)):
+                        self.walk(item, found, depth + 1)
+
+    def place(self, values: Sequence[Any]) -> Place | None:
+        """Two numbers as a point; four as the centre of a box, where that is asked for."""
+        numbers = [number(value) for value in values]
+        if len(numbers) == 4 and self._centers:
+            left, top, right, bottom = numbers
+            if left is None or top is None or right is None or bottom is None or left > right or top > bottom:
+                return None
+            return (left + right) / 2, (top + bottom) / 2
+        if len(numbers) != 2 or numbers[0] is None or numbers[1] is None:
+            return None
+        return numbers[0], numbers[1]
+
+    def _tagged(self, text: str) -> list[Place | None]:
+        found: list[Place | None] = []
+        for match in _TAGGED.finditer(text):
+            if match.group(3) is not None:
+                found += self._attributes(match.group(3))
+            else:
+                inner = match.group(1) if match.group(1) is not None else match.group(2)
+                found += self._prose(inner) or [self.place(numbers_in(inner))]
+            if len(found) >= MAX_READ:
+                break
+        return found
+
+    def _attributes(self, text: str) -> list[Place | None]:
+        """`x="10" y="20"`, or `x1="10" y1="20" x2="30" y2="40"`."""
+        held: dict[str, dict[str, str]] = {}
+        for axis, place, value in _ATTRIBUTE.findall(text):
+            held.setdefault(place, {})[axis.lower()] = value
+        return [self.place([pair["x"], pair["y"]]) if len(pair) == 2 else None for pair in held.values()]
+
+    def _prose(self, text: str) -> list[Place | None]:
+        found: list[Place | None] = []
+        for match in _GROUP.finditer(text):
+            found.append(self.place(numbers_in(match.group(1))))
+            if len(found) >= MAX_READ:
+                break
+        if found:
+            return found
+        return [self.place(match.groups()) for match in _NAMED.finditer(text)][:MAX_READ]
+
+
+def _flat(value: Sequence[Any]) -> bool:
+    return bool(value) and all(
+        (isinstance(item, (int, float)) and not isinstance(item, bool))
+        or (isinstance(item, str) and number(item) is not None)
+        for item in value
+    )

@@ -1,0 +1,341 @@
+"""`temporal`: whether the intervals of a response cover the right moments of a video."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from rewarden.errors import InvalidReference, InvalidSample
+from rewarden.types import Outcome
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.extraction import MAX_ANSWER, Rule, rules_of
+from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.vision import assignment
+from rewarden_verifiers.vision.clock import Time, TimeUnit
+from rewarden_verifiers.vision.interval_reader import Span, Spans, read_spans, walk
+from rewarden_verifiers.vision.intervals import Interval, clamped, iou, length, merged, union_iou
+from rewarden_verifiers.vision.numerals import number
+
+_SHOWN = 100
+_NEARLY_ALL = 0.9
+_EDGE = 0.01
+_MOST_EXPECTED = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemporalParams:
+    """Options of `temporal`.
+
+    unit: what numbers without a unit are: `seconds` or `frames`. Time codes and written units speak for themselves.
+    reference_unit: the same for the reference; None: as `unit`.
+    fps: frames a second, where neither the reference (`fps`) nor the metadata (`fps`) says it; needed for frames.
+    duration: the video's seconds, where neither the reference (`duration`) nor the metadata (`duration`) says it.
+    clamp: intervals are cut at 0 and, where it is known, at the video's end.
+    which: of several intervals in an answer: `all`, or only the `first` or the `last`.
+    aggregate: how several intervals become one score: `union` (the IoU of the time that they cover together), or
+        matched one to one: `mean` (the pairs' worth by the greater number of intervals), `precision`, `recall` (of
+        which the first as many as are expected count), `f` (F-beta of both).
+    match: `hungarian` (the greatest sum) or `greedy_value` (the greatest IoU first).
+    beta: recall's weight in `f`.
+    thresholds: an IoU is worth the share of these that it reaches: `[0.5]` makes it 0 or 1, `[0.3, 0.5, 0.7]` the mean
+        of R@0.3, R@0.5 and R@0.7. None given: an IoU is worth itself.
+    limit: intervals beyond which an answer is worth nothing (`too_many_intervals`).
+    whole_video: an interval of (nearly) the whole video where less is expected: `zero` it is worth nothing; `keep` its
+        IoU. Where the duration is known.
+    empty_score: what is earned for saying that it never happens, where the reference is an empty list.
+    pass_score: the score from which the sample passes.
+    extraction: where the answer stands: an ordered list of rules, or a preset; by default a box in LaTeX, an answer
+        tag, else the whole response.
+    """
+
+    unit: TimeUnit = "seconds"
+    reference_unit: TimeUnit | None = None
+    fps: float | None = None
+    duration: float | None = None
+    clamp: bool = True
+    which: Literal["all", "first", "last"] = "all"
+    aggregate: Literal["union", "mean", "precision", "recall", "f"] = "union"
+    match: Literal["hungarian", "greedy_value"] = "hungarian"
+    beta: float = 1.0
+    thresholds: tuple[float, ...] = ()
+    limit: int = 100
+    whole_video: Literal["zero", "keep"] = "zero"
+    empty_score: float = 1.0
+    pass_score: float = 0.5
+    extraction: str | tuple[str | dict[str, str], ...] = ("boxed", "answer_tag", "whole")
+
+    def __post_init__(self) -> None:
+        for name in ("fps", "duration"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value <= 1e9:
+                raise ValueError(f"{name} must be above 0")
+        if not all(0 < value <= 1 for value in self.thresholds):
+            # Every interval reaches an IoU of 0: such a threshold would pay for any.
+            raise ValueError("thresholds must lie above 0 and at most at 1")
+        if list(self.thresholds) != sorted(set(self.thresholds)):
+            raise ValueError("thresholds must rise")
+        if not 0.01 <= self.beta <= 100:
+            raise ValueError("beta must lie between 0.01 and 100")
+        if not 1 <= self.limit <= 1000:
+            raise ValueError("limit must lie between 1 and 1000")
+        if not 0 <= self.empty_score <= 1:
+            raise ValueError("empty_score must lie between 0 and 1")
+        if not 0 < self.pass_score <= 1:
+            raise ValueError("pass_score must lie above 0 and at most at 1")
+        self.rules  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules of extraction."""
+        return rules_of(self.extraction)
+
+    def worth(self, value: float) -> float:
+        """What an IoU is worth: itself, or the share of the thresholds that it reaches."""
+        if not self.thresholds:
+            return value
+        return sum(value >= least for least in self.thresholds) / len(self.thresholds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """What is expected, as it was written. `single`: one interval is asked for, not a set."""
+
+    spans: tuple[tuple[Time, Time], ...]
+    single: bool
+    fps: float | None
+    duration: float | None
+    seconds: dict[float | None, tuple[Interval, ...]] = field(default_factory=dict)
+    """The intervals in seconds, for each frame rate."""
+
+
+def prepare(reference: str | list[Any] | dict[str, Any], params: TemporalParams) -> Moments:
+    """The expected intervals. Raises InvalidReference for what is none."""
+    fps = duration = None
+    if isinstance(reference, str):
+        spans = read_spans(reference.strip())
+        items, single = list(spans.items), len(spans.items) == 1 and "[[" not in reference
+        empty = spans.denied
+    else:
+        items = []
+        walk(_intervals_of(reference), items)
+        single = len(items) == 1 and not _is_listed(_intervals_of(reference))
+        empty = _intervals_of(reference) == []
+        if isinstance(reference, dict):
+            fps, duration = number(reference.get("fps")), number(reference.get("duration"))
+    if not items and not empty:
+        raise InvalidReference("the reference holds no interval", path="reference")
+    if len(items) > _MOST_EXPECTED:
+        raise InvalidReference(f"the reference has more than {_MOST_EXPECTED} intervals", path="reference")
+    ends = [item.ends for item in items if item.ends is not None]
+    if len(ends) < len(items) or any(start.unit == end.unit and start.value >= end.value for start, end in ends):
+        raise InvalidReference("an interval of the reference is inverted, empty or no interval", path="reference")
+    if (fps is not None and fps <= 0) or (duration is not None and duration <= 0):
+        raise InvalidReference("the reference's fps and duration must be above 0", path="reference")
+    return Moments(tuple(ends), single, fps, duration)
+
+
+def _intervals_of(reference: Any) -> Any:
+    if isinstance(reference, dict):
+        for key in ("intervals", "interval", "segments", "spans", "timestamps", "moments", "answer"):
+            if key in reference:
+                return reference[key]
+    return reference
+
+
+def _is_listed(reference: Any) -> bool:
+    return isinstance(reference, (list, tuple)) and any(isinstance(item, (list, tuple, dict)) for item in reference)
+
+
+def _in_seconds(ends: tuple[Time, Time], unit: TimeUnit, fps: float | None) -> Interval | None:
+    """The interval, or None where its end is not later than its start. Raises InvalidSample for want of `fps`."""
+    values = []
+    for time in ends:
+        if (time.unit or unit) == "seconds":
+            values.append(time.value)
+        elif fps is None:
+            raise InvalidSample(
+                "frames take the video's fps: give it in the reference, the parameter 'fps' or the metadata",
+                path="metadata.fps",
+            )
+        else:
+            values.append(time.value / fps)
+    return (values[0], values[1]) if values[0] < values[1] else None
+
+
+def _expected(moments: Moments, params: TemporalParams, fps: float | None) -> tuple[Interval, ...]:
+    found = moments.seconds.get(fps)
+    if found is None:
+        unit = params.reference_unit or params.unit
+        made = [_in_seconds(ends, unit, fps) for ends in moments.spans]
+        if None in made:
+            raise InvalidReference("an interval of the reference is inverted or empty", path="reference")
+        if len(moments.seconds) >= 16:
+            moments.seconds.clear()
+        found = moments.seconds[fps] = tuple(one for one in made if one is not None)
+    return found
+
+
+def _read(texts: Sequence[str], params: TemporalParams) -> Spans:
+    parts = [read_spans(text) for text in texts]
+    spans = parts[0]
+    if len(parts) > 1:
+        items = tuple(item for part in parts for item in part.items)
+        spans = Spans(items, parts[-1].form, denied=all(part.denied for part in parts))
+    if params.which != "all" and len(spans.items) > 1:
+        return Spans((spans.items[0 if params.which == "first" else -1],), spans.form)
+    return spans
+
+
+def _written(item: Span, params: TemporalParams, fps: float | None) -> Interval | None:
+    if item.ends is None:
+        return None
+    if fps is None and "frames" in [time.unit for time in item.ends] and params.unit == "seconds":
+        return None  # seconds were asked for: the answer is not in a unit that can be told
+    return _in_seconds(item.ends, params.unit, fps)
+
+
+@verifier(version="1", graded=True, prepare=prepare, warm=assignment.warm, libraries=("numpy", "scipy"))
+def temporal(
+    response: str, prepared: Moments, params: TemporalParams, metadata: Mapping[str, Any] | None = None
+) -> Outcome:
+    """The intervals of the response are the right ones: IoU of one, of the union of several, or matched.
+
+    The reference is one interval (`[3.2, 8.5]`, `{"start": 3.2, "end": 8.5}`, "00:03 - 00:08") or a list of them;
+    `{"intervals": […], "duration": 120, "fps": 30}` brings the video along. An answer may be JSON (lists, objects with
+    start and end), tags (`<interval>`, `<time>` …) or prose ("from 3.2 to 8.5 seconds", "0:03-0:08", "frames 90 to
+    240"); times are seconds, frames, minutes, or time codes (mm:ss, hh:mm:ss.mmm).
+
+    One interval where one is expected earns its IoU, or the share of `thresholds` that it reaches (temporal grounding's
+    R@0.3, R@0.5, R@0.7); several different ones are `hedged`. Where a list is expected, `union` compares the time
+    covered, in which what is said twice counts once; the other aggregates match one to one, and too few, too many or
+    no intervals cost.
+
+    What earns nothing and says why: `no_answer`, `malformed` (inverted, empty, NaN), `hedged`, `whole_video`, `missed`
+    (it says that it never happens), `false_alarm`, `too_many_intervals`, `wrong`. Where nothing is expected (an empty
+    list) an answer must say so: `[]`, or in words.
+    """
+    found = None
+    for rule in params.rules:
+        found = rule(response)
+        if found is not None:
+            break
+    if found is None:
+        return too_expensive() if len(response) > MAX_ANSWER else no_answer()
+    spans = _read(found.texts, params)
+    details: dict[str, Any] = {"evidence": {"rule": found.rule, "form": spans.form}}
+    if not spans.items:
+        return _none(spans, prepared, params, details)
+    if len(spans.items) > params.limit:
+        return wrong("too_many_intervals", flags=("too_many_intervals",), **details)
+    given = metadata or {}
+    fps = prepared.fps or params.fps or _positive(given.get("fps"))
+    duration = prepared.duration or params.duration or _positive(given.get("duration"))
+    expected = _expected(prepared, params, fps)
+    read = [_written(item, params, fps) for item in spans.items]
+    details["extracted"] = [None if one is None else list(one) for one in read[:_SHOWN]]
+    if prepared.single:
+        read = list(dict.fromkeys(read))
+        if len(read) > 1:
+            return wrong("hedged", flags=("hedged",), **details)
+        details["extracted"] = details["extracted"][0]
+    if not expected:
+        return wrong("false_alarm", **details)
+    if params.clamp:
+        read = [None if one is None else clamped(one, duration) for one in read]
+    return _judged(read, expected, duration, params, details)
+
+
+def _positive(value: Any) -> float | None:
+    found = number(value)
+    return found if found is not None and found > 0 else None
+
+
+def _judged(
+    read: Sequence[Interval | None],
+    expected: Sequence[Interval],
+    duration: float | None,
+    params: TemporalParams,
+    details: dict[str, Any],
+) -> Outcome:
+    evidence, flags = details["evidence"], []
+    whole = sum(map(length, merged(expected))) < _NEARLY_ALL * duration if duration else False
+    sound: list[Interval | None] = []
+    for one in read:
+        if one is None:
+            flags.append("malformed_interval")
+        elif whole and duration and one[0] <= _EDGE * duration and one[1] >= (1 - _EDGE) * duration:
+            if params.whole_video == "zero":
+                one = None
+            flags.append("whole_video")
+        sound.append(one)
+    flags = list(dict.fromkeys(flags))
+    usable = [one for one in sound if one is not None]
+    if not usable:
+        reason = "whole_video" if "whole_video" in flags else "malformed"
+        return wrong(reason, flags=flags, **details)
+    if len(usable) > 1 and sum(map(length, merged(usable))) < sum(map(length, usable)) * (1 - 1e-9):
+        flags.append("overlapping")
+    if len(read) == len(expected) == 1:
+        value = iou(usable[0], expected[0])
+        evidence["iou"] = value
+        score = params.worth(value)
+    elif params.aggregate == "union":
+        # What is no interval covers no time, but costs as if it were one more answer.
+        value = union_iou(usable, expected) * len(usable) / len(sound)
+        evidence |= {"iou": value, "predicted": len(sound), "expected": len(expected)}
+        score = params.worth(value)
+    else:
+        score = _matched(sound, expected, params, evidence)
+    if params.thresholds and "iou" in evidence:
+        evidence["recall_at"] = {f"{least:g}": float(evidence["iou"] >= least) for least in params.thresholds}
+    if score <= 0:
+        return wrong(flags=flags, **details)
+    passed = score >= params.pass_score
+    return scored(min(1.0, score), passed=passed, reason=None if passed else "partly_right", flags=flags, **details)
+
+
+def _matched(
+    read: Sequence[Interval | None], expected: Sequence[Interval], params: TemporalParams, evidence: dict[str, Any]
+) -> float:
+    """The score of intervals matched one to one."""
+    if params.aggregate == "recall":
+        read = read[: len(expected)]  # a hundred guesses would find everything
+    values = [[0.0 if one is None else iou(one, other) for other in expected] for one in read]
+    # Of matchings worth the same, the one that fits better.
+    gains = [[params.worth(value) and params.worth(value) + 1e-6 * value for value in row] for row in values]
+    pairs = assignment.assign(gains, params.match, range(len(read)))
+    total = sum(params.worth(values[row][column]) for row, column in pairs)
+    precision, recall = total / len(read), total / len(expected)
+    evidence |= {
+        "predicted": len(read),
+        "expected": len(expected),
+        "matched": len(pairs),
+        "precision": precision,
+        "recall": recall,
+        "ious": [values[row][column] for row, column in pairs][:_SHOWN],
+    }
+    if not total:
+        return 0.0
+    if params.aggregate == "precision":
+        return precision
+    if params.aggregate == "recall":
+        return recall
+    if params.aggregate == "f":
+        square = params.beta**2
+        return (1 + square) * precision * recall / (square * precision + recall)
+    return total / max(len(read), len(expected))
+
+
+def _none(spans: Spans, moments: Moments, params: TemporalParams, details: dict[str, Any]) -> Outcome:
+    """The outcome of an answer without an interval: right where it says that there is none, and none is."""
+    if not spans.denied:
+        return no_answer(**details)
+    if moments.spans:
+        return wrong("missed", extracted=[], **details)
+    if params.empty_score == 1:
+        return right(extracted=[], **details)
+    return scored(
+        params.empty_score, passed=params.empty_score >= params.pass_score, reason="empty", extracted=[], **details
+    )
