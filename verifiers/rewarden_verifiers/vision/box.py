@@ -10,8 +10,8 @@ from rewarden.errors import InvalidSample
 from rewarden.types import Outcome, Progress
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import MAX_ANSWER
-from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, undecided, wrong
-from rewarden_verifiers.vision import assignment, coco, polygons, rectangles
+from rewarden_verifiers.outcome import no_answer, scored, too_expensive, undecided, wrong
+from rewarden_verifiers.vision import assignment, coco, matched, polygons, rectangles
 from rewarden_verifiers.vision.box_format import Shape
 from rewarden_verifiers.vision.box_gold import Gold, GoldBox, prepare
 from rewarden_verifiers.vision.box_params import BoxParams
@@ -176,19 +176,9 @@ class Judge:
 
     def _aggregate(self, total: float, predicted: int, expected: int) -> float:
         params = self.params
-        if not total:
-            return 0.0
-        precision, recall = total / predicted, total / expected
-        if params.aggregate == "precision":
-            return precision
-        if params.aggregate == "recall":
-            return recall
-        if params.aggregate == "weighted":
-            return params.precision_weight * precision + (1 - params.precision_weight) * recall
-        if params.aggregate == "f":
-            square = params.beta**2
-            return (1 + square) * precision * recall / (square * precision + recall)
-        return total / max(predicted, expected)
+        if params.aggregate == "weighted" and total:
+            return params.precision_weight * total / predicted + (1 - params.precision_weight) * total / expected
+        return matched.aggregate(total, predicted, expected, params.aggregate, params.beta)
 
     def _average_precision(self, boxes: Sequence[Predicted], evidence: dict[str, Any]) -> float | None:
         """COCO's, over the classes that are expected; None where none is, in this range of areas."""
@@ -354,7 +344,13 @@ def box(
     items = boxes.items
     details: dict[str, Any] = {"evidence": {"rule": found.rule, "form": boxes.form}, "effective": effective}
     if not items:
-        return _none(boxes, prepared, params, details)
+        return matched.nothing_found(
+            denied=boxes.denied,
+            expected=bool(prepared.counted),
+            empty_score=params.empty_score,
+            pass_score=params.pass_score,
+            details=details,
+        )
     if len(items) > params.limit:
         return wrong("too_many_boxes", flags=("too_many_boxes",), **details)
     single = prepared.single
@@ -399,16 +395,3 @@ def _outcome(result: Result, params: BoxParams, details: dict[str, Any]) -> Outc
         return wrong(result.reason or "wrong", flags=result.flags, **details)
     passed = result.score >= params.pass_score
     return scored(result.score, passed=passed, reason=None if passed else "partly_right", flags=result.flags, **details)
-
-
-def _none(boxes: Boxes, gold: Gold, params: BoxParams, details: dict[str, Any]) -> Outcome:
-    """The outcome of an answer without a box: right where it says that there is none, and none is."""
-    if not boxes.denied:
-        return no_answer(**details)
-    if gold.counted:
-        return wrong("missed", extracted=[], **details)
-    if params.empty_score == 1:
-        return right(extracted=[], **details)
-    return scored(
-        params.empty_score, passed=params.empty_score >= params.pass_score, reason="empty", extracted=[], **details
-    )

@@ -12,8 +12,8 @@ from rewarden.errors import InvalidSample
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import MAX_ANSWER
-from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
-from rewarden_verifiers.vision import assignment
+from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
+from rewarden_verifiers.vision import assignment, matched
 from rewarden_verifiers.vision.action_reader import Action, Actions
 from rewarden_verifiers.vision.frames import SCALES, Scale, Size, extent, factors, size_of
 from rewarden_verifiers.vision.point_gold import ExpectedAction, PointGold, prepare
@@ -129,7 +129,13 @@ def point(
     details["evidence"]["form"] = points.form
     items: Spots = points.items
     if not items:
-        return _none(points, prepared, params, details)
+        return matched.nothing_found(
+            denied=points.denied,
+            expected=bool(prepared.targets),
+            empty_score=params.empty_score,
+            pass_score=params.pass_score,
+            details=details,
+        )
     if len(items) > params.limit:
         return wrong("too_many_points", flags=("too_many_points",), **details)
     details["extracted"] = [None if item is None else list(item) for item in items[:_SHOWN]]
@@ -207,16 +213,7 @@ def _matched(
         "precision": precision,
         "recall": recall,
     }
-    if not total:
-        return 0.0
-    if params.aggregate == "precision":
-        return precision
-    if params.aggregate == "recall":
-        return recall
-    if params.aggregate == "f":
-        square = params.beta**2
-        return (1 + square) * precision * recall / (square * precision + recall)
-    return total / max(len(items), len(targets))
+    return matched.aggregate(total, len(items), len(targets), params.aggregate, params.beta)
 
 
 def _acted(
@@ -328,16 +325,3 @@ def _outcome(
         return wrong(reason or "wrong", flags=flags, **details)
     passed = score >= params.pass_score
     return scored(min(1.0, score), passed=passed, reason=None if passed else "partly_right", flags=flags, **details)
-
-
-def _none(points: Points, gold: PointGold, params: PointParams, details: dict[str, Any]) -> Outcome:
-    """The outcome of an answer without a point: right where it says that there is none, and none is."""
-    if not points.denied:
-        return no_answer(**details)
-    if gold.targets:
-        return wrong("missed", extracted=[], **details)
-    if params.empty_score == 1:
-        return right(extracted=[], **details)
-    return scored(
-        params.empty_score, passed=params.empty_score >= params.pass_score, reason="empty", extracted=[], **details
-    )

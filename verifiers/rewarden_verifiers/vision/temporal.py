@@ -11,8 +11,8 @@ from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import MAX_ANSWER, Rule, rules_of
-from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
-from rewarden_verifiers.vision import assignment
+from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
+from rewarden_verifiers.vision import assignment, matched
 from rewarden_verifiers.vision.clock import Time, TimeUnit
 from rewarden_verifiers.vision.interval_reader import Span, Spans, read_spans, walk
 from rewarden_verifiers.vision.intervals import Interval, clamped, iou, length, merged, union_iou
@@ -226,7 +226,13 @@ def temporal(
     spans = _read(found.texts, params)
     details: dict[str, Any] = {"evidence": {"rule": found.rule, "form": spans.form}}
     if not spans.items:
-        return _none(spans, prepared, params, details)
+        return matched.nothing_found(
+            denied=spans.denied,
+            expected=bool(prepared.spans),
+            empty_score=params.empty_score,
+            pass_score=params.pass_score,
+            details=details,
+        )
     if len(spans.items) > params.limit:
         return wrong("too_many_intervals", flags=("too_many_intervals",), **details)
     given = metadata or {}
@@ -316,26 +322,4 @@ def _matched(
         "recall": recall,
         "ious": [values[row][column] for row, column in pairs][:_SHOWN],
     }
-    if not total:
-        return 0.0
-    if params.aggregate == "precision":
-        return precision
-    if params.aggregate == "recall":
-        return recall
-    if params.aggregate == "f":
-        square = params.beta**2
-        return (1 + square) * precision * recall / (square * precision + recall)
-    return total / max(len(read), len(expected))
-
-
-def _none(spans: Spans, moments: Moments, params: TemporalParams, details: dict[str, Any]) -> Outcome:
-    """The outcome of an answer without an interval: right where it says that there is none, and none is."""
-    if not spans.denied:
-        return no_answer(**details)
-    if moments.spans:
-        return wrong("missed", extracted=[], **details)
-    if params.empty_score == 1:
-        return right(extracted=[], **details)
-    return scored(
-        params.empty_score, passed=params.empty_score >= params.pass_score, reason="empty", extracted=[], **details
-    )
+    return matched.aggregate(total, len(read), len(expected), params.aggregate, params.beta)

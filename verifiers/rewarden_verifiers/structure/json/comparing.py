@@ -86,6 +86,13 @@ class Rules:
     coerce: bool = False
     lists: ListRule = "ordered"
 
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold <= 1:
+            raise ValueError("threshold must lie above 0 and at most at 1")
+        for name in ("rel_tol", "abs_tol"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} must be a number that is not negative")
+
     def but(self, field: Field) -> Rules:
         """These rules, with what a field says otherwise."""
         given = {

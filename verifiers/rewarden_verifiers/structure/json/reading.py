@@ -95,11 +95,6 @@ class JsonParams:
     def __post_init__(self) -> None:
         if not 0.01 <= self.beta <= 100:
             raise ValueError("beta must lie between 0.01 and 100")
-        if not 0 < self.threshold <= 1:
-            raise ValueError("threshold must lie above 0 and at most at 1")
-        for name in ("rel_tol", "abs_tol"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} must be a number that is not negative")
         if not 0 < self.pass_at <= 1:
             raise ValueError("pass_at must lie above 0 and at most at 1")
         if len(self.fields) > 256:
