@@ -20,7 +20,7 @@ _ALIASES: Mapping[str, Branch] = {
     **dict.fromkeys(("bbox", "boxes", "grounding", "detection"), "box"),
 }
 _BOX_KEYS = {"box", "bbox", "bbox_2d", "boxes"}
-_NUMBER_KEYS = {"low", "high"}
+_NUMBER_KEYS = {"low", "high", "value"}
 
 _LETTER = re.compile(r"\(?([A-J])\)?\.?")
 _DATE = re.compile(
@@ -28,6 +28,21 @@ _DATE = re.compile(
     r"|P(?=[\dT])[\dYMWDTHS.]{1,40}"
     r"|(?:\d{1,2}(?:st|nd|rd|th)? )?(?:January|February|March|April|May|June|July|August|September|October|November|"
     r"December)(?: \d{1,2}(?:st|nd|rd|th)?)?,? \d{4}"
+)
+# "2 h 30 min"; one unit alone is a quantity.
+_DURATION = re.compile(
+    r"(?:\d+(?:\.\d+)? ?(?:d|days?|h|hrs?|hours?|mins?|minutes?|s|secs?|seconds?|weeks?|months?|years?)"
+    r"(?:,? (?:and )?|$)){2,}"
+)
+# The usual units; other words behind a number ("3 apples") make it a text.
+_UNIT = (
+    r"(?:[kMGmcµμn]?(?:m|g|s|N|J|W|V|A|Hz|Pa|mol|L|l|eV|cal|bar)|°C|°F|K|kWh|min|h|d|Ω|"
+    r"meters?|metres?|kilometers?|kilometres?|miles?|feet|foot|ft|inch(?:es)?|grams?|kilograms?|tons?|pounds?|lbs?|"
+    r"seconds?|minutes?|hours?|days?|weeks?|months?|years?|lit(?:er|re)s?|gallons?|newtons?|joules?|watts?|volts?)"
+    r"(?:\^?[-\d²³]{1,3})?"
+)
+_QUANTITY = re.compile(
+    rf"[-+\u2212]?\d[\d,]{{0,30}}(?:\.\d{{1,30}})?(?:[eE][-+]?\d{{1,3}})? ?{_UNIT}(?:[/·* ]{_UNIT}){{0,3}}"
 )
 _TRUTH = frozenset(("true", "false", "proved", "disproved"))
 _TEX = re.compile(r"\\[A-Za-z(\[{]|[$^_]|\d\s{0,2}[-+*/=<>]\s{0,2}[\d(A-Za-z]")
@@ -45,9 +60,9 @@ def branch_named(name: str) -> Branch | None:
 def branch_of(reference: Any) -> Branch:
     """The branch for a reference that says no type, by its form alone; `text` where nothing else fits.
 
-    Numbers, vectors and ranges are `number`, truth values `label`, one letter or a thing with options `choice`, dates
-    and durations `time`, digits and formulas `math`. A bare list of four numbers is a vector: a box must be named, or
-    stand under a key such as `bbox`.
+    Numbers, vectors, ranges and quantities ("3.2 km") are `number`, truth values `label`, one letter or a thing with
+    options `choice`, dates and durations `time`, digits and formulas `math`. A bare list of four numbers is a vector: a
+    box must be named, or stand under a key such as `bbox`.
     """
     if isinstance(reference, bool):
         return "label"
@@ -60,6 +75,8 @@ def branch_of(reference: Any) -> Branch:
             return "choice"
         if _BOX_KEYS & set(reference):
             return "box"
+        if set(reference) == {"any"}:
+            return branch_of(reference["any"])
         if _NUMBER_KEYS & set(reference) or (reference and all(_is_number(value) for value in reference.values())):
             return "number"
         return "text"
@@ -80,8 +97,10 @@ def _of_text(text: str) -> Branch:
         return "choice"
     if text.lower() in _TRUTH:
         return "label"
-    if _DATE.fullmatch(text):
+    if _DATE.fullmatch(text) or (len(text) <= 80 and _DURATION.fullmatch(text)):
         return "time"
+    if len(text) <= 80 and _QUANTITY.fullmatch(text):
+        return "number"
     if len(text) <= 400 and (
         _TEX.search(text)
         or (_FORMULA.fullmatch(text) and any(letter.isdigit() for letter in text))
