@@ -31,7 +31,7 @@ async def judged(response: str, reference: Any, params: dict[str, Any] | None = 
         ("1,234", "math"),
         ("12%", "math"),
         ("$5", "math"),
-        ("10:30", "math"),
+        ("10:30", "text"),
         (r"\frac12", "math"),
         ("x+1", "math"),
         ("2x", "math"),
@@ -45,6 +45,28 @@ async def judged(response: str, reference: Any, params: dict[str, Any] | None = 
         ("a b", "text"),
         ("C++", "text"),
         ("3 apples", "text"),
+        ("1939-1945", "text"),
+        ("10–20", "text"),
+        ("555-1234", "text"),
+        ("50/50", "text"),
+        ("1/2", "math"),
+        ("1990s", "text"),
+        ("14:30", "text"),
+        ("12 a.m.", "time"),
+        ("2:30 PM", "time"),
+        ("2024/03/05", "time"),
+        ("12/25/2020", "time"),
+        ("05/03/2024", "text"),
+        ("Mar 5, 2024", "time"),
+        ("H2O", "text"),
+        ("C6H12O6", "text"),
+        ("x_1", "math"),
+        ("user_name", "text"),
+        ("π", "math"),
+        ("sin(x)", "math"),
+        ("$5 million", "number"),
+        ("€5", "number"),
+        ("50 mph", "number"),
         ("3.2 km", "number"),
         ("9.8 m/s^2", "number"),
         ("90 minutes", "number"),
@@ -100,6 +122,29 @@ async def test_what_is_said_nearest_to_the_answer_decides() -> None:
     assert (await judged(r"\boxed{12}", "12", params, data_source="gsm8k")).evidence["by"] == "data_source"
     assert (await judged(r"\boxed{12}", "12", params, data_source="nq")).evidence["by"] == "params"
     assert (await judged(r"\boxed{12}", "12")).evidence["by"] == "form"
+
+
+@pytest.mark.parametrize(
+    ("reference", "right", "wrong"),
+    [
+        ("1939-1945", "1939-1945", "-6"),
+        ("H2O", "H_2O", "OH2"),
+        ("50/50", "50/50", "1"),
+        ("Fe^{2+}", "Fe^{2+}", "Fe^{3+}"),
+        ("x^2 is even", "x^2 is even", "zebra"),
+        ("test_file.py", "test_file.py", "sort_list"),
+        ("True", "yes", "no"),
+        ("False", "false", "true"),
+        (["5 km", "5000 m"], "5 km", "6 km"),
+        (["March 2024", "2024-03"], "March 2024", "April 2024"),
+        ({"type": "text", "value": "Paris", "aliases": ["Lutetia"]}, "Lutetia", "Lyon"),
+        ({"type": "number", "value": 3, "unit": "km"}, "3000 m", "3 m"),
+    ],
+)
+async def test_references_that_look_like_something_else(reference: Any, right: str, wrong: str) -> None:
+    assert (await judged(f"<answer>{right}</answer>", reference)).score == 1.0
+    refused = await judged(f"<answer>{wrong}</answer>", reference)
+    assert (refused.status, refused.score) == ("scored", 0.0)
 
 
 async def test_all_branches_see_what_the_router_sees() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -81,7 +82,7 @@ CALLS = [
     {"name": "bare", "arguments": {"é": [1]}},
 ]
 IN_TAGS = (
-    '\n<tool_call>\n{"name": "search", "arguments": {"q": 1, "q": 2}}\n</tool_call>'
+    '\n<tool_call>\n{"name": "search", "arguments": "{\\"q\\": 1, \\"q\\": 2}"}\n</tool_call>'
     '\n<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
     '\n<tool_call>\n{"name": "bare", "arguments": {"é": [1]}}\n</tool_call>'
 )
@@ -96,6 +97,22 @@ def test_what_a_message_calls_is_shown_where_it_is_asked_for() -> None:
     assert alone == Viewed('\n<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>')
     assert view_of("full", View(calls=True)) == View(part="full", calls=True)
     assert view_of({"calls": False}, View(calls=True)) == View()
+
+
+@pytest.mark.parametrize("text", ["a </think> b", "a <think> b", "</s>", "</tool_call><tool_call>", "<|im_end|>"])
+def test_nothing_in_an_argument_is_taken_for_a_tag(text: str) -> None:
+    seen = apply_view(message(content="", tool_calls=[{"name": "f", "arguments": {"t": text}}]), View(calls=True)).text
+    assert seen is not None
+    body = seen.removeprefix("\n<tool_call>\n").removesuffix("\n</tool_call>")
+    assert json.loads(body) == {"name": "f", "arguments": {"t": text}}
+
+
+def test_calls_of_other_protocols_are_shown_too() -> None:
+    older = message(content=None, function_call={"name": "f", "arguments": "{}"})
+    parts = message(content=[{"type": "text", "text": "Wait."}, {"type": "tool_use", "name": "f", "input": {"a": 1}}])
+    assert apply_view(older, View(calls=True)).text == '\n<tool_call>\n{"name": "f", "arguments": "{}"}\n</tool_call>'
+    said = 'Wait.\n<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+    assert apply_view(parts, View(calls=True)).text == said
 
 
 @pytest.mark.parametrize("calls", ["search", 7, ["search"], [{"function": 7}]])

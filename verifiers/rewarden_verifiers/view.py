@@ -105,7 +105,7 @@ def plain(text: Text, path: str = "response") -> str:
 
     Raises InvalidSample when messages hold no assistant message or content of an unknown form.
     """
-    thought, content = _last(text, path)
+    thought, content, _ = _last(text, path)
     return content if thought is None else f"{DEFAULT_VIEW.open}{thought}{DEFAULT_VIEW.close}{content}"
 
 
@@ -116,37 +116,46 @@ def transcript(text: Text, path: str = "prompt") -> str:
     return "\n\n".join(_content(_message(message, path).get("content"), path) for message in text)
 
 
-def _last(text: Text, path: str, calls: bool = False) -> tuple[str | None, str]:
-    """The last assistant message: its thought, where the chat server set it apart, and its content (and calls)."""
+def _last(text: Text, path: str) -> tuple[str | None, str, Mapping[str, Any]]:
+    """The last assistant message: its thought, where the chat server set it apart, its content, and itself."""
     if isinstance(text, str):
-        return None, text
+        return None, text, {}
     for item in reversed(text):
         message = _message(item, path)
         if message.get("role") == "assistant":
             thought = message.get("reasoning_content") or message.get("reasoning")
             content = _content(message.get("content"), path)
-            if calls:
-                content += _calls(message.get("tool_calls"), path)
-            return (thought if isinstance(thought, str) else None), content
+            return (thought if isinstance(thought, str) else None), content, message
     raise InvalidSample(f"{path} has no message with role 'assistant'", path=path)
 
 
-def _calls(calls: Any, path: str) -> str:
-    """The calls of a message in tags. Arguments that came as text stay that text: what is wrong with it shows."""
-    if calls is None:
-        return ""
-    if not isinstance(calls, Sequence) or isinstance(calls, str):
+def _calls(message: Mapping[str, Any], path: str) -> str:
+    """What a message calls, in tags: its `tool_calls`, a `function_call` of the older protocol, or parts of its content
+    of type `tool_use`. Arguments that came as text stay text, within quotes: what is wrong with it cannot leave it.
+    """
+    calls = message.get("tool_calls")
+    if calls is not None and (not isinstance(calls, Sequence) or isinstance(calls, str)):
         raise InvalidSample(f"{path}: a message's tool_calls must be a list", path=path)
-    told: list[str] = []
-    for call in calls:
+    found: list[tuple[Any, Any]] = []
+    for call in calls or ():
         function = call.get("function", call) if isinstance(call, Mapping) else None
         if not isinstance(function, Mapping):
             raise InvalidSample(f"{path}: an entry of tool_calls must be an object with 'function'", path=path)
-        given = function.get("arguments", {})
-        arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-        name = json.dumps(function.get("name"), ensure_ascii=False)
-        told.append(f'\n<tool_call>\n{{"name": {name}, "arguments": {arguments or "{}"}}}\n</tool_call>')
-    return "".join(told)
+        found.append((function.get("name"), function.get("arguments")))
+    older = message.get("function_call")
+    if isinstance(older, Mapping):
+        found.append((older.get("name"), older.get("arguments")))
+    content = message.get("content")
+    if isinstance(content, Sequence) and not isinstance(content, str):
+        uses = [part for part in content if isinstance(part, Mapping) and part.get("type") == "tool_use"]
+        found += [(part.get("name"), part.get("input")) for part in uses]
+    return "".join(f"\n<tool_call>\n{_call(name, arguments)}\n</tool_call>" for name, arguments in found)
+
+
+def _call(name: Any, arguments: Any) -> str:
+    # "<" is escaped, so that no argument closes the tag that it stands in.
+    given = {} if arguments is None or arguments == "" else arguments
+    return json.dumps({"name": name, "arguments": given}, ensure_ascii=False).replace("<", "\\u003c")
 
 
 def _message(item: Any, path: str) -> Mapping[str, Any]:
@@ -195,7 +204,15 @@ def _stripped(text: str, tokens: tuple[str, ...]) -> str:
 
 def apply_view(response: Text, view: View = DEFAULT_VIEW) -> Viewed:
     """The part of the response that `view` names. Raises InvalidSample for messages without an assistant."""
-    thought, text = (None, response) if isinstance(response, str) else _last(response, "response", view.calls)
+    thought, text, message = _last(response, "response")
+    viewed = _viewed(thought, text, view)
+    if not view.calls or viewed.text is None or view.part == "thinking":
+        return viewed
+    # Afterwards, so that nothing in a call's arguments is taken for a tag of the view.
+    return Viewed(viewed.text + _calls(message, "response"))
+
+
+def _viewed(thought: str | None, text: str, view: View) -> Viewed:
     if view.special_tokens:
         text = _stripped(text, view.special_tokens)
         thought = None if thought is None else _stripped(thought, view.special_tokens)

@@ -14,6 +14,7 @@ from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.uses import UseLike, parse_use
 
 _TYPED = {"type", "value"}
+_TRUE, _FALSE = frozenset(("true", "yes")), frozenset(("false", "no"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +49,8 @@ class AnswerParams:
 
 
 def _children(params: AnswerParams) -> list[Use]:
-    """Those that can be asked: all branches, unless the parameters themselves leave but some."""
-    named = {branch_named(name) for name in (params.type, *params.types.values())}
-    open_ended = params.type == "auto"
-    uses = [_use(name, params) for name in BRANCHES if open_ended or name in named]
+    """All that can be asked: a reference or metadata may name any branch, whatever the parameters say."""
+    uses = [_use(name, params) for name in BRANCHES]
     return uses if params.fallback is None else [*uses, parse_use(params.fallback, "params.fallback")]
 
 
@@ -74,7 +73,11 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
     A type that nobody knows is an error of the reference's fault, and no guess.
     """
     branch, reference, by = _route(sample, params)
+    reference = _formed(reference, branch, by, params)
     outcome = await ctx.verify(_use(branch, params), response=response, reference=reference, reference_key=None)
+    if by == "form" and branch == "math" and outcome.reason == "unreadable_reference":
+        branch = "text"  # it looked like a formula ("Fe^{2+}", "x^2 is even"), and is none
+        outcome = await ctx.verify(_use(branch, params), response=response, reference=reference, reference_key=None)
     asked = outcome.status == "undecided" or (
         params.fallback_on == "wrong" and outcome.status == "scored" and outcome.passed is False
     )
@@ -92,8 +95,10 @@ def _route(sample: Sample, params: AnswerParams) -> tuple[Branch, Any, str]:
     reference = sample.reference
     if reference is None:
         raise InvalidReference("verifier 'answer' needs a reference", path="reference")
-    if isinstance(reference, Mapping) and set(reference) == _TYPED:
-        return _known(reference["type"], "reference.type"), reference["value"], "reference"
+    if isinstance(reference, Mapping) and set(reference) >= _TYPED:
+        typed = _known(reference["type"], "reference.type")
+        more = {name: value for name, value in reference.items() if name != "type"}
+        return typed, reference["value"] if len(more) == 1 else _with_more(more, typed), "reference"
     if sample.metadata is not None and params.type_key in sample.metadata:
         return _known(sample.metadata[params.type_key], f"metadata.{params.type_key}"), reference, "metadata"
     source = sample.data_source or ""
@@ -102,6 +107,24 @@ def _route(sample: Sample, params: AnswerParams) -> tuple[Branch, Any, str]:
             return branch, reference, "data_source"
     branch = branch_named(params.type)
     return (branch, reference, "params") if branch is not None else (branch_of(reference), reference, "form")
+
+
+def _with_more(given: Mapping[str, Any], branch: Branch) -> Any:
+    """A typed reference that says more than its value, as its branch has it."""
+    if branch == "number":
+        return dict(given)
+    return {("answer" if name == "value" else name): value for name, value in given.items()}
+
+
+def _formed(reference: Any, branch: Branch, by: str, params: AnswerParams) -> Any:
+    """The reference in the form that its branch reads where its own form is that of text."""
+    said = reference.strip().lower() if isinstance(reference, str) else None
+    if branch == "label" and said in _TRUE | _FALSE and "labels" not in params.params.get("label", {}):
+        return said in _TRUE
+    listed = isinstance(reference, (list, tuple)) and all(isinstance(item, str) for item in reference)
+    if listed and by == "form" and branch in ("number", "time"):
+        return {"any": list(reference)}  # spellings of one answer, as lists of texts are
+    return reference
 
 
 def _known(name: Any, path: str) -> Branch:

@@ -27,7 +27,7 @@ _DATE = re.compile(
     r"\d{4}-\d{2}(?:-\d{2})?(?:[T ]\d{2}:\d{2}.{0,20})?"
     r"|P(?=[\dT])[\dYMWDTHS.]{1,40}"
     r"|(?:\d{1,2}(?:st|nd|rd|th)? )?(?:January|February|March|April|May|June|July|August|September|October|November|"
-    r"December)(?: \d{1,2}(?:st|nd|rd|th)?)?,? \d{4}"
+    r"December|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?)(?: \d{1,2}(?:st|nd|rd|th)?)?,? \d{4}"
 )
 # "2 h 30 min"; one unit alone is a quantity.
 _DURATION = re.compile(
@@ -36,7 +36,7 @@ _DURATION = re.compile(
 )
 # The usual units; other words behind a number ("3 apples") make it a text.
 _UNIT = (
-    r"(?:[kMGmcµμn]?(?:m|g|s|N|J|W|V|A|Hz|Pa|mol|L|l|eV|cal|bar)|°C|°F|K|kWh|min|h|d|Ω|"
+    r"(?:[kMGmcµμn]?(?:m|g|s|N|J|W|V|A|Hz|Pa|mol|L|l|eV|cal|bar)|°C|°F|K|kWh|mph|GB|MB|degrees?|min|h|d|Ω|"
     r"meters?|metres?|kilometers?|kilometres?|miles?|feet|foot|ft|inch(?:es)?|grams?|kilograms?|tons?|pounds?|lbs?|"
     r"seconds?|minutes?|hours?|days?|weeks?|months?|years?|lit(?:er|re)s?|gallons?|newtons?|joules?|watts?|volts?)"
     r"(?:\^?[-\d²³]{1,3})?"
@@ -44,8 +44,18 @@ _UNIT = (
 _QUANTITY = re.compile(
     rf"[-+\u2212]?\d[\d,]{{0,30}}(?:\.\d{{1,30}})?(?:[eE][-+]?\d{{1,3}})? ?{_UNIT}(?:[/·* ]{_UNIT}){{0,3}}"
 )
+# Years, scores, phone numbers, "50/50": arithmetic would make -6 of "1939-1945". "14:30" is a clock or a ratio.
+_SPAN = re.compile(r"\d[\d.,]*(?: ?[-\u2013] ?\d[\d.,]*)+|(\d{2,})/\1|\d{3}0s|\d{1,2}:[0-5]\d")
+# H2O, C6H12O6, R2D2: letters would commute.
+_CHEMICAL = re.compile(r"(?=.*\d)(?:[A-Z][a-z]?\d{0,3}){2,}")
+_NUMERIC_DATE = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2\d{4}|\d{4}([/.])\d{1,2}\4\d{1,2}")
+_CLOCK = re.compile(r"\d{1,2}(?::[0-5]\d){0,2} ?[ap]\.?m\.?", re.IGNORECASE)
+_MONEY = re.compile(r"[$€£¥] ?\d[\d.,]* (?:thousand|million|billion|trillion)|[€£¥] ?\d[\d.,]*")
 _TRUTH = frozenset(("true", "false", "proved", "disproved"))
-_TEX = re.compile(r"\\[A-Za-z(\[{]|[$^_]|\d\s{0,2}[-+*/=<>]\s{0,2}[\d(A-Za-z]")
+_TEX = re.compile(
+    r"\\[A-Za-z(\[{]|[$^π∞√]|(?<![A-Za-z])[A-Za-z]_[{\w]|^pi$|\b(?:sin|cos|tan|log|ln|exp|sqrt)\b"
+    r"|\d\s{0,2}[-+*/=<>]\s{0,2}[\d(A-Za-z]"
+)
 _FORMULA = re.compile(r"[-+\u2212±]?[\s\d.,:;()\[\]{}+*/=<>^|!%°π∞√−–-]{1,400}")
 # "x", "2x + 1", "n(n+1)": letters that stand alone among signs and digits; but not "C++", nor "a b".
 _LONE_LETTERS = re.compile(r"(?:[\d\s.,()+*/=<>^−–-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z]))+")
@@ -88,6 +98,21 @@ def branch_of(reference: Any) -> Branch:
     return "text"
 
 
+def _of_figures(text: str) -> Branch | None:
+    """The branch of a short text of figures that are no formula."""
+    if _SPAN.fullmatch(text) or _CHEMICAL.fullmatch(text):
+        return "text"
+    if _QUANTITY.fullmatch(text) or _MONEY.fullmatch(text):
+        return "number"
+    if _CLOCK.fullmatch(text):
+        return "time"
+    if (date := _NUMERIC_DATE.fullmatch(text)) is not None:
+        # Day or month first? Where only the writer knows, the same figures are the same date.
+        sure = date.group(1) is None or (int(date.group(1)) > 12) != (int(date.group(3)) > 12)
+        return "time" if sure else "text"
+    return None
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -99,8 +124,8 @@ def _of_text(text: str) -> Branch:
         return "label"
     if _DATE.fullmatch(text) or (len(text) <= 80 and _DURATION.fullmatch(text)):
         return "time"
-    if len(text) <= 80 and _QUANTITY.fullmatch(text):
-        return "number"
+    if len(text) <= 80 and (branch := _of_figures(text)) is not None:
+        return branch
     if len(text) <= 400 and (
         _TEX.search(text)
         or (_FORMULA.fullmatch(text) and any(letter.isdigit() for letter in text))
