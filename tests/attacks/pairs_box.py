@@ -83,6 +83,10 @@ _TABLE: list[tuple[str, Any, str, str, Mapping[str, Any]]] = [
     ("the question echoed", GOLD, "Give the box as [x1, y1, x2, y2].", HONEST, {}),
     ("silence where nothing is", [], " ", "There is none.", {}),
     ("chatter where nothing is", [], "Let me look at the picture.", "[]", {}),
+    ("not knowing where nothing is", [], "I do not know.", "I do not see any bicycle.", {}),
+    ("not seeing where nothing is", [], "I cannot see the image.", "The bicycle cannot be seen.", {}),
+    ("another negation where nothing is", [], "The cat is at the left, not far from the door.", "The cat is not in the image.", {}),
+    ("a second box in bold print", GOLD, "[40, 60, 200, 300] or [**5**, 5, 9, 9]", "[**40**, 60, 200, 300]", {}),
     ("a denial with a box to be sure", [], "There is none, or it is at [40, 60, 200, 300].", "There is none.", {}),
     # Text
     ("a thought that never closes", GOLD, f"<think>{HONEST}", f"<think>hm</think>{HONEST}", {}),

@@ -72,6 +72,10 @@ _TABLE: list[tuple[str, Any, str, str, Mapping[str, Any]]] = [
     ("a denial", BOX, "There is no such button.", "[350, 230]", {}),
     ("the question echoed", BOX, "Give the point as (x, y).", "(350, 230)", {}),
     ("silence where nothing is", [], " ", "None.", {}),
+    ("not knowing where nothing is", [], "I do not know.", "I do not see any mug.", {}),
+    ("another negation where nothing is", [], "Click the button that is not greyed out.", "The button is not present.", {}),
+    ("null with a remark where nothing is", [], '{"answer": null, "note": "foo"}', '{"answer": null}', {}),
+    ("a second point in bold print", BOX, "(350, 230) or (**5**, 5)", "(**350**, 230)", {}),
     ("a point to be sure", [], "None, or (350, 230).", "None.", {}),
     # Text
     ("a thought that never closes", BOX, "<think>(350, 230)", "<think>hm</think>(350, 230)", {}),

@@ -54,6 +54,11 @@ _TABLE: list[tuple[str, Any, str, str, Mapping[str, Any]]] = [
     ("a denial", GOLD, "It never happens.", "It happens from 20 to 35 seconds.", {}),
     ("the question echoed", GOLD, "Give start and end in seconds.", "start 20, end 35: [20, 35]", {}),
     ("silence where nothing happens", [], " ", "It never happens.", {}),
+    ("not knowing where nothing happens", [], "Not sure, but I think it happens.", "It did not happen.", {}),
+    ("another negation where nothing happens", [], "The man, who is not tall, walks in.", "The man doesn’t appear.", {}),
+    ("null with a remark where nothing happens", [], '{"answer": null, "note": "foo"}', '{"answer": null}', {}),
+    ("a second interval in bold print", GOLD, "20 to 35 s or **60** to **70** s", "**20** to **35** s", {}),
+    ("the whole video in halves", {"intervals": [[10, 50], [60, 95]], "duration": 100}, "[[0, 50], [50, 100]]", "[[10, 50], [60, 95]]", {}),
     ("an interval to be sure", [], "It never happens, or from 20 to 35 seconds.", "It never happens.", {}),
     ("one of two, with a threshold", TWO, "[[0, 9], [80, 90]]", "[[60, 70], [20, 35]]", {"aggregate": "f"}),
     # Text

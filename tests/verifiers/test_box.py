@@ -25,6 +25,7 @@ from rewarden_verifiers.vision.box import box
 from rewarden_verifiers.vision.box_gold import prepare
 from rewarden_verifiers.vision.box_params import BoxParams
 from rewarden_verifiers.vision.box_reader import BoxReader
+from rewarden_verifiers.vision.documents import denies
 from tests.verifiers.counting import HOSTILE, steps
 
 PLANNER = Planner(Registry())
@@ -665,6 +666,31 @@ def test_the_work_grows_no_faster_than_the_text(piece: str) -> None:
     small, middle, large = (work(max(1, size // len(piece))) for size in (300, 1500, 7500))
     assert middle <= 6 * small + 2000
     assert large <= 5.5 * middle + 2000
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("None.", True),
+        ("**None.**", True),
+        ("The answer is: none", True),
+        ("No dogs.", True),
+        ("There isn't a dog.", True),
+        ("There are zero occurrences.", True),
+        ("The door isn’t opened.", True),
+        ("The described action does not take place.", True),
+        ("从未发生", True),
+        ("No idea.", False),
+        ("I don’t know.", False),
+        ("There is no doubt that the cat is here.", False),
+        ("The cat at the left is not fully visible.", False),
+        ("The button that does not open the menu is at the top.", False),
+        ("Maybe there is none.", False),
+        ("不知道", False),
+    ],
+)
+def test_a_denial_is_tied_to_being_or_happening(text: str, denied: bool) -> None:
+    assert denies(text) is denied
 
 
 def test_an_answer_too_long_to_be_read_is_scored() -> None:

@@ -284,7 +284,10 @@ async def test_a_grid_may_be_written_in_many_ways(answer: str) -> None:
 # --- no text raises, none takes more than near-linear work --------------------------------------------------------
 
 WORDS = "Q S G knight knave Ann House Name U right (0,1) [1,2] \\frac{1}{2} NaN 1e999 x C sin( ** \ud800 İ ٣ ² ½"
-PIECES = st.sampled_from([*"0123456789+-*/()[]{},:;=|_#.'\"\n \\^", "is a", *WORDS.split()])
+MARKUP = r"→ \to \begin{array} & \quad $ \("
+PIECES = st.sampled_from(
+    [*"0123456789+-*/()[]{},:;=|_#.'\"\n \\^", "is a", '{"header": [], "rows": [[]]}', *WORDS.split(), *MARKUP.split()]
+)
 CHECKERS = {task: checker(task) for task in REFERENCES}
 
 
@@ -299,12 +302,13 @@ def test_no_answer_raises(answer: str) -> None:
 
 
 FILLERS = (*HOSTILE, "(1,2)", "1 ", "[1", "[", '{"a":', "1+", "1\n", "x=1,", "U", "right ", "Ann is a ", "sin(", "'")
+MARKED = ("Ann , ", "**1", "\\quad", "\\frac ")
 
 
 @pytest.mark.parametrize("task", REFERENCES)
 def test_work_grows_no_faster_than_the_answer(task: str) -> None:
     puzzle = CHECKERS[task]
-    for filler in FILLERS:
+    for filler in (*FILLERS, *MARKED):
         answers = [filler * (size // len(filler)) for size in (750, 1500, 3000)]
         costs = [steps(partial(puzzle.check, answer)) for answer in answers]
         assert costs[2] <= 5 * costs[0] + 2000, (filler, costs)

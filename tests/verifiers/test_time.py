@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewarden.errors import InvalidParams
+from rewarden.errors import InvalidParams, InvalidReference
 from rewarden.types import Outcome, Progress, Sample, Use
 from rewarden_server.engine.plan import Planner
 from rewarden_verifiers.answer.number.limits import Unreadable
@@ -617,3 +617,9 @@ def test_the_work_grows_no_faster_than_the_text(piece: str) -> None:
             sizes.append(steps(lambda text=text, made=params, read=prepared: time(text, read, made)))
         assert sizes[1] <= 5 * sizes[0] + 3000
         assert sizes[2] <= 5 * sizes[1] + 3000
+
+
+@pytest.mark.parametrize("reference", ["spring 2020", "late 2020", "c. 2020", "circa 2020", "mid-March 2024"])
+def test_a_rough_year_or_month_is_no_reference(reference: str) -> None:
+    with pytest.raises(InvalidReference, match="no certain year or month"):
+        prepare(reference, TimeParams())

@@ -54,7 +54,8 @@ _TOKEN, _WORD, _UNSEEN = _patterns()
 
 def words(text: str) -> list[str]:
     """The words as a reader counts them: "don't" and "3.14" are one each, "well-known" is two."""
-    return _WORD.findall(text)
+    # What is invisible divides no word for a reader: neither a Persian one nor one that is to count as several.
+    return _WORD.findall(text if text.isascii() else _UNSEEN.sub("", text))
 
 
 def tokens(text: str) -> list[str]:

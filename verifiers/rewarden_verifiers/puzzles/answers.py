@@ -42,13 +42,16 @@ def find(response: str, rules: Sequence[Rule]) -> Answer | Outcome:
 
 
 def undressed(text: str) -> str:
-    r"""Without a code fence, dollars, bold type or `\text{}` around all of it."""
+    r"""Without a code fence, dollars or `\( \)`, bold type or `\text{}` around all of it."""
     text = text.strip()
     fence = _FENCE.fullmatch(text)
     if fence is not None and "```" not in fence.group(1):
         return fence.group(1).strip("\n").rstrip()
-    if len(text) > 2 and text[0] == text[-1] == "$":
+    if len(text) > 2 and text[0] == text[-1] == "$" and "$" not in text.strip("$"):
         text = text.strip("$").strip()
+    for opening, closing in ((r"\(", r"\)"), (r"\[", r"\]")):
+        if len(text) > 4 and text.startswith(opening) and text.endswith(closing) and opening not in text[2:]:
+            text = text[2:-2].strip()
     wrapped = _TEXT.fullmatch(text)
     if wrapped is not None:
         text = wrapped.group(1).strip()

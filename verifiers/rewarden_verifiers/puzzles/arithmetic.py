@@ -15,19 +15,26 @@ MAX_TOKENS = 500
 MAX_DEPTH = 60
 
 _TOKEN = re.compile(
-    r"\s*(?:(\d{1,15}(?![\d.,]*\d))|([-+*/()\[\]{}\u2212\u2013\u00d7\u00b7\u22c5\u00f7]|\\(?:times|cdot|div|left|right"
-    r"|[dt]?frac)(?![A-Za-z])))",
+    r"\s*(?:(\d{1,15}(?![\d.,]*\d))|([-+*/()\[\]{}\u2212\u2013\u00d7\u00b7\u22c5\u2217\u2022\u00f7\u2215]"
+    r"|\\(?:times|cdot|ast|div|left|right|[dt]?frac)(?![A-Za-z])))",
     re.ASCII,
 )
+_LAYOUT = re.compile(r"\\[,;:! ]|\\(?:q?quad|displaystyle|[bB]igg?[lr]?)(?![A-Za-z])")
+"""Commands that only space things out, or make a bracket larger."""
+_DIGITS = re.compile(r"(\\[dt]?frac)\s{0,4}(\d)\s{0,4}(\d)", re.ASCII)
 _SPELLINGS: Mapping[str, str] = {
     "\u2212": "-",
     "\u2013": "-",
     "\u00d7": "*",
     "\u00b7": "*",
     "\u22c5": "*",
+    "\u2217": "*",
+    "\u2022": "*",
     "\u00f7": "/",
+    "\u2215": "/",
     "\\times": "*",
     "\\cdot": "*",
+    "\\ast": "*",
     "\\div": "/",
     "[": "(",
     "]": ")",
@@ -52,11 +59,13 @@ class Expression:
     numbers: list[int] = field(default_factory=list)
 
 
-def _tokens(text: str) -> list[str]:
+def tokens(text: str) -> list[str]:
+    """Numbers, signs and brackets, each in one spelling. Raises Malformed."""
+    # White space of any script, which the pattern does not know, may stand between them.
+    text = " ".join(_DIGITS.sub(r"\1{\2}{\3}", _LAYOUT.sub(" ", text)).split())
     found: list[str] = []
     at = 0
-    end = len(text.rstrip())
-    while at < end:
+    while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
             raise Malformed(f"{text[at : at + 12].strip()!r} does not belong in an expression")
@@ -72,7 +81,7 @@ def _tokens(text: str) -> list[str]:
 
 class _Parser:
     def __init__(self, text: str) -> None:
-        self._tokens = _tokens(text)
+        self._tokens = tokens(text)
         self._at = 0
         self._depth = 0
         self.numbers: list[int] = []

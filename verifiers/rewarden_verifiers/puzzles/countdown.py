@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +13,8 @@ from rewarden_verifiers.puzzles.findings import RIGHT, Finding, illegal, malform
 
 _FACES = {"A": 1, "J": 11, "Q": 12, "K": 13}
 MAX_NUMBERS = 100
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
+_RATIONAL = re.compile(r"-?(?:\d+(?:/\d+)?|\\frac\{\d+\}\{\d+\})", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +74,9 @@ class CountdownChecker:
 
     def check(self, answer: str) -> Finding:
         """`illegal` where other numbers are used, or not all; `wrong` where the value is another."""
-        left, equals, right = answer.partition("=")
+        left, equals, right = answer.strip().removesuffix(".").partition("=")
         try:
-            if equals and arithmetic.evaluate(right).numbers and not _plain(right):
+            if equals and arithmetic.evaluate(right).numbers and not self._plain(right):
                 return malformed("after '=' stands more than a number")
             found = arithmetic.evaluate(left)
             stated = arithmetic.evaluate(right).value if equals else None
@@ -93,6 +96,7 @@ class CountdownChecker:
             return wrong(f"it is said to be {str(stated)[:50]}", value=value)
         return RIGHT
 
-
-def _plain(text: str) -> bool:
-    return text.strip().removeprefix("-").strip().isdigit()
+    def _plain(self, text: str) -> bool:
+        """Whether it is a number; a fraction only where the target is one, since 48/2 is no way to state 24."""
+        written = "".join(arithmetic.tokens(text))
+        return (_WHOLE if self.target.denominator == 1 else _RATIONAL).fullmatch(written) is not None

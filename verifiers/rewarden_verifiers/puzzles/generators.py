@@ -194,6 +194,16 @@ def _check_premises(dataset: Any, metadata: Mapping[str, Any]) -> None:
         raise ValueError("its premises contradict each other, so that anything follows")
 
 
+def _respelled(check: Callable[[str], Finding], answer: str) -> Finding:
+    """Judged as it stands and, where that is not right, without the full stop of a sentence and with plain minuses."""
+    found = check(answer)
+    plain = answer.strip().replace("\u2212", "-").removesuffix(".")
+    if found.reason is None or not plain or plain == answer.strip():
+        return found
+    again = check(plain)
+    return again if again.reason is None else found
+
+
 @dataclass(frozen=True, slots=True)
 class GuardChecker:
     """An item whose guard lets through nothing but the right answer."""
@@ -203,6 +213,9 @@ class GuardChecker:
 
     def check(self, answer: str) -> Finding:
         """Right where the guard lets it through."""
+        return _respelled(self._check, answer)
+
+    def _check(self, answer: str) -> Finding:
         found = self.guard(answer, self.entry)
         return found if isinstance(found, Finding) else RIGHT
 
@@ -221,6 +234,9 @@ class LibraryChecker:
 
     def check(self, answer: str) -> Finding:
         """Right where the scorer gives full marks for what the guard lets through."""
+        return _respelled(self._check, answer)
+
+    def _check(self, answer: str) -> Finding:
         guard = GUARDS.get(self.name)
         if not answer.strip():
             return malformed("it is blank")

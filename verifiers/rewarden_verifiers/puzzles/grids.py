@@ -19,12 +19,20 @@ _RULE = re.compile(r"[-+|=\s:\u2500-\u257f]+")
 _BETWEEN = re.compile(r"[\s,;|\[\]\"'\u2502\u2503]+")
 MAX_NUMBER = 4
 
+_DRAWN = re.compile(
+    r"\\(?:begin|end)\{[a-z]{0,9}matrix\*?\}|\\(?:begin|end)\{array\}(?:\{[^{}]{0,400}\})?|\\hline|\\(?:left|right)(?=[\[\]|])"
+)
+_BOLD_WORD = re.compile(r"\*\*(\w{1,40})\*\*")
+_BOLD = re.compile(r"\*\*([^\s*]{1,40})\*\*|\\(?:mathbf|textbf)\{([^{}\\]{0,40})\}")
+
 
 def cell_of(value: Any) -> str:
-    """A cell as text: numbers without a sign or zeros before them."""
+    """A cell as text: numbers without a sign or zeros before them, words without bold type."""
     if value is None or isinstance(value, bool):
         return "none" if value is None else str(value).casefold()
-    text = str(value).strip()
+    text = str(value).strip().replace("\u2212", "-")
+    bold = _BOLD_WORD.fullmatch(text)
+    text = text if bold is None else bold.group(1)
     if text.isascii() and text.isdigit() and len(text) <= MAX_NUMBER:
         return str(int(text))
     return text
@@ -52,9 +60,24 @@ def read(text: str, height: int, width: int, *, flat: bool = True) -> list[list[
     """The grid of that size that a text is, cells as texts; None for anything else, a word beside it included.
 
     Rows are lines of words or, where cells are single characters, of one word; lines that only draw are skipped. Where
-    `flat`, all cells may stand in one line. Lists of lists are read as JSON.
+    `flat`, all cells may stand in one line. Lists of lists are read as JSON, and matrices of LaTeX as lines.
     """
     text = text.strip()
+    rows = _read(text, height, width, flat)
+    if rows is None and (plain := _undrawn(text)) != text:
+        # Only now, since stars, backslashes and ampersands may be cells.
+        rows = _read(plain, height, width, flat)
+    return rows
+
+
+def _undrawn(text: str) -> str:
+    """Without LaTeX around a matrix and between its cells, and without bold type."""
+    if "\\begin" in text:
+        text = _DRAWN.sub(" ", text).replace("\\\\", "\n").replace("&", " ")
+    return _BOLD.sub(lambda match: match.group(1) or match.group(2) or "", text).strip()
+
+
+def _read(text: str, height: int, width: int, flat: bool) -> list[list[str]] | None:
     if text.startswith(("[", "{")):
         try:
             return _listed(literals.parse(text), height, width)

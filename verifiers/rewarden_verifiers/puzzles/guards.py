@@ -109,10 +109,21 @@ def _boxes(answer: str, entry: Entry) -> str | Finding:
     return _FORM if len(answer) > 8000 else _json(answer, entry)
 
 
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two values of JSON are equal; true is no 1, which Python takes it for."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(_alike(*pair) for pair in zip(one, other, strict=True))
+    return bool(one == other)
+
+
 def _life(answer: str, entry: Entry) -> str | Finding:
     """The whole board: the scorer overlooks rows and columns that stand beside it."""
     try:
-        same = literals.parse(answer) == literals.parse(str(entry["answer"]))
+        same = _alike(literals.parse(answer), literals.parse(str(entry["answer"])))
     except literals.NotRead:
         return _FORM
     return str(entry["answer"]) if same else _OTHER
@@ -273,7 +284,7 @@ def _code_output(answer: str, entry: Entry) -> str | Finding:
     if answer.strip() == gold.strip():
         return answer
     try:
-        same = literals.parse(answer) == literals.parse(gold)
+        same = _alike(literals.parse(answer), literals.parse(gold))
     except literals.NotRead:
         return _FORM
     return gold if same else _OTHER

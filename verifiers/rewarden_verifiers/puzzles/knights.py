@@ -18,6 +18,8 @@ _KNIGHT, _KNAVE = frozenset({"telling-truth", "knight", "truthful"}), frozenset(
 _NOT, _AND, _OR = frozenset({"not", "¬"}), frozenset({"and", "∧"}), frozenset({"or", "∨"})
 _IF, _IFF = frozenset({"->", "if", "implies", "→"}), frozenset({"<=>", "iff", "↔", "=="})
 _XOR = frozenset({"xor"})
+_ARTICLES = frozenset({"a", "an", "the"})
+_JOINED = re.compile(r"\s{0,4}(?:,|(?:,\s{0,4})?(?:and|&))\s{0,4}")
 _FILLERS = frozenset({"is", "a", "an", "the", "and", "are", "both", "all"})
 
 Claim = Callable[[Sequence[bool]], bool]
@@ -123,8 +125,8 @@ class KnightsChecker:
     solution: tuple[bool, ...] | None
 
     def check(self, answer: str) -> Finding:
-        """Everybody's role, as JSON or in sentences ("Ann is a knight, and Bob is a knave."). Somebody left out, or
-        given both roles, is `illegal`; any word that belongs to no such sentence makes the answer `malformed`.
+        """Everybody's role, as JSON or in sentences ("Ann is a knight, and Bob and Cid are knaves."). Somebody left
+        out, or given both roles, is `illegal`; any word that belongs to no such sentence makes the answer `malformed`.
         """
         told = self._read(answer)
         if isinstance(told, Finding):
@@ -168,26 +170,36 @@ class KnightsChecker:
         return self._sentences(answer.casefold())
 
     def _sentences(self, text: str) -> list[tuple[str, bool]] | Finding:
-        known = sorted((*self.names, *self.truth, *self.lie), key=len, reverse=True)
+        roles = self.truth | self.lie
+        plurals = {f"{role}{end}": role for role in roles for end in ("s", "es")}
+        plurals = {word: role for word, role in plurals.items() if word not in roles and word not in self.names}
+        known = sorted((*self.names, *roles, *plurals), key=len, reverse=True)
+        role_next = re.compile(rf"\s+(?:{'|'.join(map(re.escape, roles))})(?!\w)")
         pattern = re.compile(
             rf"(?<!\w)({'|'.join(re.escape(word) for word in known)})(?!\w)|(\(?\d{{1,3}}[.)](?=\s))|([^\W\d_][\w'-]*)"
             r"|([\s,.:;=&*\-–—→>|()]+)|(.)"
         )
         pairs: list[tuple[str, bool]] = []
-        name: str | None = None
+        waiting: list[str] = []
+        end = 0
         for match in pattern.finditer(text):
             word = match.group(1)
+            if word in _ARTICLES and waiting and role_next.match(text, match.end()):
+                continue  # "B is a knave" where somebody is called A
             if word in self.names and word:
-                if name is not None:
-                    return malformed(f"{name} gets no role")
-                name = word
+                if waiting and _JOINED.fullmatch(text, end, match.start()) is None:
+                    return malformed(f"{waiting[-1]} gets no role")
+                waiting.append(word)
+                end = match.end()
             elif word:
-                if name is None:
+                if not waiting:
                     return malformed(f"nobody is meant by {word!r}")
-                pairs.append((name, word in self.truth))
-                name = None
+                if len(waiting) > 1 and word not in plurals:
+                    return malformed(f"{waiting[0]} gets no role")
+                pairs += [(name, plurals.get(word, word) in self.truth) for name in waiting]
+                waiting = []
             elif match.group(5) or (match.group(3) and match.group(3) not in _FILLERS):
                 return malformed(f"{match.group()[:40]!r} has no place in an answer")
-        if name is not None or not pairs:
-            return malformed("somebody gets no role" if name else "nobody gets a role")
+        if waiting or not pairs:
+            return malformed("somebody gets no role" if waiting else "nobody gets a role")
         return pairs

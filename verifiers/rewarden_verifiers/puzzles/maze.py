@@ -20,6 +20,11 @@ _STEPS: Mapping[str, Place] = {
 }
 _BETWEEN = re.compile(r"[\s,;>\[\]\"'.-]+")
 _PLACE = re.compile(r"[(\[]\s{0,4}(\d{1,4})\s{0,4},\s{0,4}(\d{1,4})\s{0,4}[)\]]", re.ASCII)
+_ARROW = re.compile(r"\\(right|left|up|down)arrow(?![A-Za-z])")
+_ARROWS: Mapping[str, str] = {"right": "→", "left": "←", "up": "↑", "down": "↓"}
+_TEXT = re.compile(r"\\text\s?\{([^{}]*)\}")
+_COUNT = re.compile(r"(\d{1,9})(?:\s{1,4}(?:steps?|moves?))?\s?\.?", re.ASCII | re.IGNORECASE)
+_NUMBERED = re.compile(r"^[ \t]{0,8}\d{1,5}[.):][ \t]", re.ASCII | re.MULTILINE)
 _LINKS = re.compile(r"[\s,;>→\[\]-]*")
 
 
@@ -97,12 +102,14 @@ class MazeChecker:
     ask: Literal["path", "shortest", "length"]
 
     def check(self, answer: str) -> Finding:
-        """Moves (`U D L R`, words, arrows), or the places passed, the start first, as `(row, column)` from 0."""
+        """Moves (`U D L R`, words, arrows), or the places passed, the start first, as `(row, column)` from 0. Between
+        letters or words an arrow to the right is no move.
+        """
         if self.ask == "length":
-            text = answer.strip()
-            if not (text.isascii() and text.isdigit() and len(text) <= 9):
+            count = _COUNT.fullmatch(_TEXT.sub(r" \1 ", answer).strip())
+            if count is None:
                 return malformed("it is no whole number")
-            return RIGHT if int(text) == self.length else wrong("the shortest way has another length")
+            return RIGHT if int(count.group(1)) == self.length else wrong("the shortest way has another length")
         way = self._places(answer) if "(" in answer or "[[" in answer.replace(" ", "") else self._moves(answer)
         if isinstance(way, Finding):
             return way
@@ -123,7 +130,13 @@ class MazeChecker:
         return RIGHT
 
     def _moves(self, answer: str) -> list[Place] | Finding:
-        words = [word for word in _BETWEEN.split(answer.casefold()) if word]
+        text = _ARROW.sub(lambda match: _ARROWS[match.group(1)], _TEXT.sub(r" \1 ", answer))
+        text = _NUMBERED.sub(" ", text.replace("\\to", "→").casefold())
+        if any(char.isalpha() for char in text):
+            text = text.replace("→", " ")  # "down → right" are two moves, not three
+            if any(arrow in text for arrow in "←↑↓"):
+                return malformed("its moves are letters and arrows at once")
+        words = [word for word in _BETWEEN.split(text) if word]
         if words and all(len(word) > 1 and word not in _STEPS for word in words):
             words = [char for word in words for char in word]  # "RRDD"
         way = [self.start]

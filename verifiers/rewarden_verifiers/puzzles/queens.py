@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,6 +10,10 @@ from rewarden_verifiers.puzzles import grids, literals
 from rewarden_verifiers.puzzles.findings import RIGHT, Finding, illegal, malformed, wrong
 
 _QUEEN = frozenset({"Q", "q", "1", "♕", "♛", "👑"})
+_BARE = re.compile(
+    r"(\d{1,4}(?:\s{0,4},\s{0,4}\d{1,4}){1,250})|\((\d{1,4}(?:\s{0,4},\s{0,4}\d{1,4}){1,250})\)", re.ASCII
+)
+"""Columns without square brackets around them."""
 _EMPTY = grids.BLANKS | {"□", "■", "·", "x", "X"}
 
 
@@ -68,8 +73,9 @@ class QueensChecker:
         return RIGHT
 
     def _listed(self, answer: str) -> list[int] | None:
+        bare = _BARE.fullmatch(answer.strip())
         try:
-            value: Any = literals.parse(answer)
+            value: Any = literals.parse(answer if bare is None else f"[{bare.group(1) or bare.group(2)}]")
         except literals.NotRead:
             return None
         if not isinstance(value, list) or len(value) != self.size:

@@ -11,6 +11,9 @@ from rewarden_verifiers.puzzles.findings import RIGHT, Finding, illegal, malform
 
 _ENTRY = re.compile(r"(?:[-*]\s+)?(.{1,200}?)\s{0,20}(?::|=|->|→)\s{0,20}(.{1,500})")
 
+_SPACE = re.compile(r"\\[,;:! ]|\\q?quad(?![A-Za-z])")
+_DRESS = "\"'`*$ "
+
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
@@ -85,7 +88,8 @@ class Assignment:
 
 
 def _word(value: Any) -> str:
-    return " ".join(str(value).casefold().split()).strip("\"'`*")
+    text = " ".join(str(value).casefold().replace("\u2212", "-").split())
+    return text.strip(_DRESS).removesuffix(".").strip(_DRESS) or text
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ class AssignmentChecker:
         if isinstance(value, dict):
             pairs = list(value.items())
         else:
-            for part in re.split(r"[\n,;]", answer):
+            for part in re.split(r"[\n,;]", _SPACE.sub(" ", answer)):
                 if part.strip():
                     entry = _ENTRY.fullmatch(part.strip())
                     if entry is None:

@@ -57,7 +57,7 @@ def _table(value: Any) -> Table | None:
     """A JSON value as a table, or None. A house or attribute that stands twice with another value makes it none."""
     if isinstance(value, Mapping) and set(value) == {"header", "rows"}:
         header, rows = value["header"], value["rows"]
-        if not isinstance(header, (list, tuple)) or not isinstance(rows, (list, tuple)):
+        if not isinstance(header, (list, tuple)) or not header or not isinstance(rows, (list, tuple)):
             return None
         if any(not isinstance(row, (list, tuple)) or len(row) != len(header) for row in rows):
             return None

@@ -16,7 +16,9 @@ _LIST_KEYS = ("ranking", "ranked_list", "ranked", "results", "items", "ids", "do
 _FENCE = re.compile(r"```[A-Za-z]{0,12}\n?|~~~[A-Za-z]{0,12}\n?")
 _CHAIN = re.compile(r"\[[^\[\]\n>]{1,500}\](?:\s{0,20}>\s{0,20}\[[^\[\]\n>]{1,500}\])+")
 _BRACKETS = re.compile(r"\[([^\[\]\n,]{1,500})\]")
-_ENTRY = re.compile(r"[ \t]{0,16}(?:\(?(\d{1,5})[.):]|[-*•+#]|(\d{1,5})\s{0,2}[-–—])[ \t]{1,16}(\S.*)")
+_ENTRY = re.compile(
+    r"([ \t]{0,16})(?:\*\*|__)?(?:\(?(\d{1,5})[.):]|[-*•+#]|(\d{1,5})\s{0,2}[-–—])(?:\*\*|__)?[ \t]{1,16}(\S.*)"
+)
 _LEAD = re.compile(r"^[^\n:>\[\]]{0,80}:\s")
 _SEPARATORS = re.compile(r"\s*[,;，；、]\s*")
 _AROUND = " \t\r\n*_`\"'“”‘’"
@@ -30,12 +32,13 @@ def ranking(text: str) -> list[str] | None:
     for reader in (_json, _chain, _entries, _line):
         found = reader(body)
         if found is not None:
-            ids = [one for one in map(_clean, found) if one]
+            ids = [one for one in map(clean, found) if one]
             return ids or None
     return None
 
 
-def _clean(item: str) -> str:
+def clean(item: str) -> str:
+    """An id without brackets, quotes and emphasis around it."""
     plain = item.strip(_AROUND)
     inner = _BRACKETS.fullmatch(plain)
     return (inner.group(1) if inner is not None else plain).strip(_AROUND)[:_LONGEST_ID]
@@ -91,19 +94,25 @@ def _chain(text: str) -> Sequence[str] | None:
 
 def _entries(text: str) -> Sequence[str] | None:
     """The last run of numbered or bulleted lines. Numbers that begin anew begin a run; indented lines continue one."""
-    run: list[str] = []
-    open_run, last = False, 0
-    for line in text.split("\n"):
+    run: list[tuple[int, bool, str]] = []
+    open_run, last, first_line = False, 0, False
+    for place, line in enumerate(text.split("\n")):
         match = _ENTRY.fullmatch(line.rstrip())
         if match is None:
             open_run = open_run and (not line.strip() or line[0] in " \t")
             continue
-        number = int(match.group(1) or match.group(2) or 0)
+        number = int(match.group(2) or match.group(3) or 0)
         if not open_run or (number and number <= last):
-            run = []
+            run, first_line = [], place == 0
         open_run, last = True, number
-        run.append(match.group(3))
-    return run or None
+        run.append((len(match.group(1).expandtabs()), number > 0, match.group(4)))
+    if not run:
+        return None
+    deepest = run[0][0]
+    if first_line:  # its indent was cut off with the blanks around the text: its like have it
+        deepest = min((indent for indent, numbered, _ in run[1:] if numbered == run[0][1]), default=deepest)
+    # What is indented below an entry remarks on it, and takes no rank.
+    return [item for at, (indent, _, item) in enumerate(run) if at == 0 or indent <= deepest]
 
 
 def _line(text: str) -> Sequence[str] | None:
@@ -114,7 +123,7 @@ def _line(text: str) -> Sequence[str] | None:
     if len(inner) > 1:
         return inner
     if "," in last or "，" in last or ";" in last or "、" in last:
-        return _SEPARATORS.split(last.strip("[](){} \t").rstrip("."))
+        return _SEPARATORS.split(last.rstrip(". \t").strip("[](){} \t").rstrip("."))
     if len(lines) > 1 and all(len(line) <= _LONGEST_ID for line in lines):
         return [line for line in lines if not line.rstrip().endswith(":")]
     return [last] if len(last) <= _LONGEST_ID else None

@@ -14,7 +14,7 @@ from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import rules_of
 from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
 from rewarden_verifiers.retrieval import measures
-from rewarden_verifiers.retrieval.lists import MOST_CHARACTERS, ranking
+from rewarden_verifiers.retrieval.lists import MOST_CHARACTERS, clean, ranking
 from rewarden_verifiers.retrieval.measures import Gain, Measure
 
 RULES = ("boxed", "answer_tag", {"tag": "ranking"})
@@ -112,6 +112,7 @@ class RetrievalParams:
     def id(self, value: Id) -> str:
         """An id as it is compared."""
         text = str(value).strip()
+        text = clean(text) or text  # a reference that writes "[3]" means what a list that writes "[3]" means
         return text.casefold() if self.ignore_case else text
 
 
@@ -128,6 +129,9 @@ class Expected:
     def meant(self, written: str) -> str:
         """The id that an entry of a list means: itself, or what stands before a remark on it ("d3: names the year")."""
         if not self._known(written):
+            for plain in (written.removesuffix("."), written.removeprefix("and ").removesuffix(".")):
+                if self._known(plain):  # "d3, d7, and d9."
+                    return plain
             for mark in (": ", " - ", " – ", " — ", " ("):
                 before, found, _ = written.partition(mark)
                 if found and self._known(before := before.strip("*_`[]\"' ")):

@@ -67,7 +67,7 @@ class MoleculeParams:
     tautomers: whether tautomers differ; where not, standard InChI decides.
     fragments: how many molecules joined by "." are read: `as_reference` (as many as the reference has; one without a
         reference), `one`, or `any`.
-    min_atoms: heavy atoms at least; None: 5 where no reference is given, otherwise 1.
+    min_atoms: heavy atoms at least; None: 5 where no reference is given, otherwise 1 (0 where a reference has none).
     reactants: molecules that must not be returned, unless they are the reference.
     reactants_key: a key of the sample's metadata that holds such molecules: a text or a list of texts.
     reactants_in_prompt: whether the molecules written in the prompt are such ones.
@@ -364,7 +364,9 @@ def _unfit(built: Molecule, prepared: Expected, params: MoleculeParams) -> str |
         allowed = {wanted.fragments for wanted in prepared.molecules}
     if allowed is not None and built.fragments not in allowed:
         return "fragments"  # several guesses joined by "."
-    least = params.min_atoms if params.min_atoms is not None else 1 if prepared.molecules else _SMALLEST
+    least = params.min_atoms
+    if least is None:  # hydrogen and the proton have no heavy atom, and are as large as themselves
+        least = min((1, *(wanted.atoms for wanted in prepared.molecules))) if prepared.molecules else _SMALLEST
     if built.atoms < least:
         return "too_small"  # a tiny fragment has every property that large molecules lack
     if params.elements is not None and any(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -13,11 +14,18 @@ RULES = ("boxed", "answer_tag", {"tag": "SMILES"}, {"tag": "smiles"}, "hash", "p
 """Where a SMILES stands by default: a box, a tag, "####", a phrase ("The SMILES is …" says so too), the last line."""
 
 _FENCE = re.compile(r"```[A-Za-z]{0,12}\n?|~~~[A-Za-z]{0,12}\n?")
+_BLOCK = re.compile(r"```smi(?:les)?[ \t]{0,8}\n([^`]{1,4000})```", re.IGNORECASE)
+_MOST_WORDS = 400
+"""Words behind a block that are looked through for another molecule."""
 _DRESS = re.compile(r"\\(?:text|texttt|textbf|mathrm|mathtt|ce|mbox)\s?\{([^{}]*)\}")
 _LEAD = re.compile(
     r"\W{0,4}(?:the\s)?(?:canonical\s|isomeric\s|final\s|predicted\s|product\s){0,3}(?:smiles|product|molecule|answer)"
-    r"(?:\sstring|\snotation|\sof[\w\s-]{1,60}?)?\s{0,4}(?:\bis\b|[:=])[\s*:]{0,6}",
+    r"(?:\sstring|\snotation|\sof[\w\s-]{1,60}?)?[*_]{0,3}\s{0,4}(?:\bis\b|[:=])[\s*:]{0,6}",
     re.IGNORECASE,
+)
+_TAGS = re.compile(r"</?(?:smiles|mol|molecule|answer)>|<br\s?/?>", re.IGNORECASE)
+_OBJECT = re.compile(
+    r'\{\s{0,8}"(?:smiles|molecule|product|answer)"\s{0,8}:\s{0,8}("[^"\n]{1,4000}")\s{0,8}\}', re.IGNORECASE
 )
 _BETWEEN = re.compile(r"[\s,;|]+")
 _AROUND = "_`$\"'“”‘’ \t\r\n"
@@ -41,8 +49,29 @@ def find(response: str, rules: tuple[Rule, ...]) -> Written | None:
     for rule in rules:
         found = rule(text)
         if found is not None:
-            return _of(found)
+            written = _of(found)
+            if found.rule == "last_line" and written.problem in ("malformed", "unparseable_answer"):
+                return _in_block(response) or written
+            return written
     return None
+
+
+def _in_block(response: str) -> Written | None:
+    """The molecule of the only block marked as SMILES, where the words behind it explain it and offer no other."""
+    blocks = list(_BLOCK.finditer(response))
+    if len(blocks) != 1:
+        return None
+    written = _one(undressed(blocks[0].group(1)), "block")
+    words = response[blocks[0].end() :].split()
+    if written.molecule is None or len(words) > _MOST_WORDS:
+        return None
+    for word in words:
+        bare = word.strip("()`*_\"'.,;:!?")
+        if bare != "I" and looks_like_smiles(bare):
+            other = read(bare)
+            if isinstance(other, Molecule) and other.smiles != written.molecule.smiles:
+                return None
+    return written
 
 
 def _of(found: Extracted) -> Written:
@@ -81,13 +110,34 @@ def _one(text: str, rule: str) -> Written:
 def undressed(text: str) -> str:
     """A SMILES without Markdown, TeX, quotes and words in front of it."""
     body = text.strip()
+    whole = _OBJECT.fullmatch(body)
+    if whole is not None:
+        body = _value(whole.group(1))
+    # TeX must escape the sign of the triple bond; in a SMILES no bond follows another.
+    body = _TAGS.sub(" ", body).replace("\\#", "#")
     for _ in range(2):
         body = _DRESS.sub(r"\1", body)
     body = _bare(body)
     lead = _LEAD.match(body)
     if lead is not None:  # "The SMILES is CCO. It is ethanol."
         body = _bare(_SENTENCE_END.split(body[lead.end() :], maxsplit=1)[0])
-    return _BLANKS.sub(" ", body).rstrip(",;").removesuffix(".")
+    return _unmarked(_BLANKS.sub(" ", body).rstrip(",;").removesuffix("."))
+
+
+def _value(quoted: str) -> str:
+    """A text of JSON; as it stands where a bond is written that JSON would have escaped."""
+    try:
+        return str(json.loads(quoted))
+    except ValueError:
+        return quoted[1:-1]
+
+
+def _unmarked(text: str) -> str:
+    r"""Without one `\(…\)` around it all; no SMILES begins so."""
+    inner = text[2:-2]
+    if text.startswith("\\(") and text.endswith("\\)") and "\\)" not in inner:
+        return _bare(inner)
+    return text
 
 
 def _bare(text: str) -> str:

@@ -28,6 +28,8 @@ _ENOUGH = 40
 """Letters below which languages of one script cannot be told apart."""
 
 
+_LABEL = re.compile(r"(?<![^\W_])[A-Z]{2,4}(?![^\W_])|(?<=[^\x00-\u024f])[A-Z]{2,4}(?![A-Za-z])")
+"""Points, units and abbreviations: AB, GPU."""
 _SENTENCE_END = re.compile(r"[.!?…]\s|[。！？।؟\n]")
 
 
@@ -122,11 +124,18 @@ def _chunks(text: str) -> Iterator[list[str]]:
 
 def _judged(text: str, codes: tuple[str, ...], method: str) -> _Found:
     total, good, told = 0, 0.0, False
-    for chunk in _chunks(prose(text)):
+    text = prose(text)
+    labels = frozenset(label.lower() for label in _LABEL.findall(text))
+    for chunk in _chunks(text):
         read = [(word, name) for word in chunk if (name := languages.script(word)) is not None]
         if not any("LATIN" in languages.SCRIPTS[code] for code in codes):
             # Variables and the letters of answers are in every language.
             read = [(word, name) for word, name in read if name != "LATIN" or len(word) > 1]
+            # So are labels, and terms that take an ending, as long as they stand among words of the language.
+            plain = [(word, name) for word, name in read if word not in labels and not languages.mixed(word)]
+            own = max(languages.belongs(Counter(name for _, name in plain), code) for code in codes)
+            if 2 * (len(read) - len(plain)) <= own:
+                read = plain
         found = Counter(name for _, name in read)
         best = 0
         told_apart: dict[frozenset[str], dict[str, float]] = {}
@@ -152,35 +161,39 @@ def _judged(text: str, codes: tuple[str, ...], method: str) -> _Found:
     return _Found(total, good / total if total else 0.0, told)
 
 
-def _expected(params: LanguageParams, reference: Any, prompt: str | None) -> str:
-    """The language asked for. Raises InvalidReference."""
+def _expected(params: LanguageParams, reference: Any, prompt: str | None) -> tuple[str, str]:
+    """The language asked for, and how it is to be told. Raises InvalidReference."""
     if params.language is not None:
-        return languages.known(params.language)
+        return languages.known(params.language), params.method
     if reference is not None:
         if not isinstance(reference, str):
             raise InvalidReference("the reference must be a language's code or English name", path="reference")
         try:
-            return languages.known(reference)
+            return languages.known(reference), params.method
         except ValueError as error:
             raise InvalidReference(str(error), path="reference") from None
     text = prose(prompt[:MOST_CHARACTERS]) if prompt is not None else ""
-    found = languages.language_of(text, tokens(text))
+    said = tokens(text)
+    found = languages.language_of(text, said)
     if found is None:
         raise InvalidReference(
             "no language is asked for: give the parameter 'language', a reference, or a prompt that is in one",
             path="prompt",
         )
-    return found
+    # "Hi" and "Compute 12*7." are taken for Dutch and Romanian: so few letters tell the script and nothing else.
+    short = found in languages.SHARING and sum(char.isalpha() for word in said for char in word) < _ENOUGH
+    return found, "script" if short else params.method
 
 
 @verifier(version="1", graded=True, view="full", libraries=("langdetect",), warm=languages.warm)
 def language(response: str, params: LanguageParams, reference: Any = None, prompt: str | None = None) -> Outcome:
     """The thought and the answer are in the language asked for; the score is the share of words that are.
 
-    The language is the parameter's, the reference's or the prompt's. Code, formulas, addresses, tags and digits are in
-    no language and are left out. A script of a language's own tells it (Greek, Hangul, kana, Han without kana …);
-    within a script that several languages share, langdetect tells two sentences at a time, offline and with its seed
-    fixed. Both parts are judged by default, the worse one counts; so the whole response is read (view `full`).
+    The language is the parameter's, the reference's or the prompt's; a prompt of a few words tells a shared script
+    alone. Code, formulas, addresses, tags and digits are in no language and are left out. A script of a language's own
+    tells it (Greek, Hangul, kana, Han without kana …); within a script that several languages share, langdetect tells
+    two sentences at a time, offline and with its seed fixed. Both parts are judged by default, the worse one counts; so
+    the whole response is read (view `full`).
 
     A part that is too short for telling is passed over where another one can be told. Where none can, the response
     earns `short_score`, 0 by default (`too_short`, or `no_words`): saying little must not pay. A thought that never
@@ -189,14 +202,15 @@ def language(response: str, params: LanguageParams, reference: Any = None, promp
     """
     if len(response) > MOST_CHARACTERS:
         return too_expensive(evidence={"characters": len(response), "most": MOST_CHARACTERS})
-    code = _expected(params, reference, prompt)
+    code, method = _expected(params, reference, prompt)
     parts = params.seen(response)
     if not parts or (params.parts != "thinking" and "final" not in parts):
         return no_answer()  # a thought alone, in whatever language, answers nothing
-    found = {name: _judged(text, (code, *params.accepted), params.method) for name, text in parts.items()}
+    found = {name: _judged(text, (code, *params.accepted), method) for name, text in parts.items()}
     told = {name: part for name, part in found.items() if part.told and part.words}
     evidence: dict[str, Any] = {
         "language": code,
+        "method": method,
         "words": {name: part.words for name, part in found.items()},
         "shares": {name: part.share for name, part in told.items()},
     }

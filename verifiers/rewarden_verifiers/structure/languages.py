@@ -79,6 +79,12 @@ def script(word: str) -> str | None:
     return next((found for char in word if (found := _script(char)) is not None), None)
 
 
+def mixed(word: str) -> bool:
+    """Whether a word has Latin letters and others: a term with an ending of the language that it is used in."""
+    found = {_script(char) for char in word} - {None}
+    return "LATIN" in found and len(found) > 1
+
+
 def belongs(found: Counter[str], code: str) -> int:
     """How many words of these scripts a text in this language may hold."""
     kana = sum(found[name] for name in _KANA)

@@ -21,8 +21,12 @@ _SENTENCE_END = re.compile(
     r"(?<![.!?…])[.!?…]{1,8}[\"'”’»)\]*_]{0,4}(?=\s|$)|[。！？｡؟।]|\n\s*\n|\n(?=[ \t]{0,8}(?:[-*•]|\d{1,3}[.)]) )"
 )
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|cf|fig|eq|no|vol|pp|approx|e\.g|i\.e|a\.k\.a|u\.s)|\b[A-Z])\.$", re.IGNORECASE
+    r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|cf|fig|eq|vol|pp|approx|e\.g|i\.e|a\.k\.a|u\.s)|\b[A-Z])\.$", re.IGNORECASE
 )
+# "No. 5" goes on; "I said no. He left." does not.
+_NUMERO = re.compile(r"\bno\.$", re.IGNORECASE)
+_NUMERAL = re.compile(r"\s{1,4}\d")
+_NUMBER_ALONE = re.compile(r"[\s*_>#(-]{0,16}\d{1,3}\.[*_]{0,4}")
 _SOLE_CAPITAL = re.compile(r"(?:^|\s)[A-Z]\.$")
 _STEP = re.compile(
     r"^[ \t]{0,16}(?:[#*_]{1,6}[ \t]{0,4})?(?:step[ \t]{0,4}\d{1,4}\b[ \t*_]{0,4}[:.)\-–—]?"
@@ -140,15 +144,25 @@ def count(text: str, unit: Unit) -> int:
 
 
 def _sentences(text: str) -> int:
-    """Stretches between ends of sentences that hold a word. Abbreviations and lone initials end none."""
-    found, begin = 0, 0
+    """Stretches between ends of sentences that hold a word. Abbreviations and lone initials end none.
+
+    A number alone belongs to what follows it: in front of an item, or in a row of numbers, it is no sentence.
+    """
+    found, begin, numbered = 0, 0, False
     for match in _SENTENCE_END.finditer(text):
         before = text[max(begin, match.end() - 12) : match.end()]
         if match.group() == "." and (_ABBREVIATION.search(before) or _SOLE_CAPITAL.search(before)):
             continue
-        found += any(char.isalnum() for char in text[begin : match.end()])
+        if match.group() == "." and _NUMERO.search(before) and _NUMERAL.match(text, match.end()):
+            continue
+        stretch = text[begin : match.end()]
         begin = match.end()
-    return found + any(char.isalnum() for char in text[begin:])
+        if _NUMBER_ALONE.fullmatch(stretch):
+            numbered = True
+        elif any(char.isalnum() for char in stretch):
+            found += 1
+            numbered = False
+    return found + (numbered or any(char.isalnum() for char in text[begin:]))
 
 
 def _steps(text: str) -> int:

@@ -11,6 +11,8 @@ _LONGEST_FORMULA = 2000
 _INLINE_CODE = re.compile(r"`[^`\n]{1,300}`")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]{1,2000}")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
+_ATTRIBUTE = re.compile(r"""[\w:.-]{1,60}\s?=\s?(?:"[^"]*"|'[^']*'|[^\s"'>]{1,200})""")
+_COMMENT = re.compile(r"\s{0,40}(?:#|//|\*|-)+\s")
 _COMMAND = re.compile(r"\\[A-Za-z]{1,40}\*?")
 _TEXT_COMMAND = re.compile(r"\\(?:text|textbf|textit|textrm|mbox|emph)\s?\{([^{}]{0,500})\}")
 _WORD = re.compile(r"[^\W\d_]{4,}")
@@ -21,12 +23,26 @@ def prose(text: str) -> str:
     """The text without what is in no language. A formula or block that holds sentences is no formula and no code."""
     blocks, around = split_code(text)
     # Thoughts in another language within a fence are thoughts in another language.
-    spoken = [line for block in blocks for line in block.splitlines() if _says(line) and not _CODE_SIGN.search(line)]
+    spoken = [line for block in blocks for line in _uncommented(block) if _says(line) and not _CODE_SIGN.search(line)]
     around = _ADDRESS.sub(" ", _INLINE_CODE.sub(_unless_said, around))
     for opening, closing in _MATH:
         around = _without(around, opening, closing)
-    around = _COMMAND.sub(" ", _TEXT_COMMAND.sub(r" \1 ", _TAG.sub("\n", around)))
+    around = _COMMAND.sub(" ", _TEXT_COMMAND.sub(r" \1 ", _TAG.sub(_unless_prose, around)))
     return "\n".join([around, *spoken])
+
+
+def _uncommented(block: str) -> list[str]:
+    """The lines of a block; where most of them are comments, what these say: it comments on no code."""
+    lines = [line for line in block.splitlines() if line.strip()]
+    if 2 * sum(_COMMENT.match(line) is not None for line in lines) > len(lines):
+        return [_COMMENT.sub("", line, count=1) for line in lines]
+    return lines
+
+
+def _unless_prose(match: re.Match[str]) -> str:
+    """Nothing of a tag; what is in angle brackets and has the words of a sentence is none."""
+    inner = _ATTRIBUTE.sub(" ", match.group()[1:-1])
+    return f"\n{inner}\n" if _says(inner) or len(inner.split()) >= 4 else "\n"
 
 
 def _says(text: str) -> bool:

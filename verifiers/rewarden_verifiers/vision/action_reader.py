@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from rewarden_verifiers.vision.documents import fenced, values_in
 from rewarden_verifiers.vision.numerals import NUMBER, number, numbers_in
-from rewarden_verifiers.vision.point_reader import BOX_KEYS, POINT_KEYS, Place, PointReader
+from rewarden_verifiers.vision.point_reader import Place, PointReader, place_keys
 
 MAX_READ = 200
 _MAX_CALLS = 400
@@ -47,6 +47,8 @@ _DIRECTION_KEYS = ("direction", "scroll_direction", "swipe_direction")
 _KEY_KEYS = ("key", "keys", "button", "keycode")
 _APP_KEYS = ("app", "app_name", "application", "package")
 _ABSENT = frozenset(("", "none", "null", "no input text", "no input", "n/a"))
+_ACTING_KEYS = {"back": "back", "home": "home", "enter": "enter", "return": "enter", "recent": "recent"}
+"""Keys that are actions of their own."""
 _DIRECTIONS = frozenset(("up", "down", "left", "right"))
 _END_KEYS = ("end_point", "end_box", "coordinate2", "end_coordinate", "end", "to", "touch_end")
 
@@ -136,23 +138,25 @@ class ActionReader:
         if "x" in fields and "y" in fields:
             places.append(self._points.place([fields["x"], fields["y"]]))
         else:
-            for key in fields:
-                if key in POINT_KEYS or key in BOX_KEYS:
-                    self._place(fields[key], places)
+            for key in place_keys(fields):
+                self._place(fields[key], places)
         end: list[Place | None] = []
         for key in _END_KEYS:
             if key in fields:
                 self._place(fields[key], end)
         type_ = canonical(name, self._aliases)
         key_ = _text(fields, _KEY_KEYS)
-        if type_ == "press" and key_ is not None and _plain(key_) in ("back", "home", "enter", "recent"):
-            type_, key_ = _plain(key_), None
+        text = _text(fields, _TEXT_KEYS)
+        if type_ == "press" and key_ is None:
+            key_, text = text, None  # {"action": "key", "text": "ctrl+c"}
+        if type_ == "press" and key_ is not None and (named := _ACTING_KEYS.get(_plain(key_))) is not None:
+            type_, key_ = named, None
         sound = [place for place in places if place is not None]
         return Action(
             type=type_,
             place=sound[0] if len(sound) == len(places) == 1 else None,
             end=end[0] if end else None,
-            text=_text(fields, _TEXT_KEYS),
+            text=text,
             direction=_direction(fields),
             key=key_,
             app=_text(fields, _APP_KEYS),

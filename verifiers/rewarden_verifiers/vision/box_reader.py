@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from rewarden_verifiers.vision.box_format import FORMS, BoxFormat, Form
-from rewarden_verifiers.vision.documents import fenced, placed_values, says_nothing
+from rewarden_verifiers.vision.documents import denies, fenced, hollow, placed_values, says_nothing, unmarked
 from rewarden_verifiers.vision.numerals import NUMBER, number, numbers_in
 
 MAX_READ = 2000
@@ -89,11 +90,16 @@ _OPEN = r"[\[(]\s{0,8}"
 _CLOSE = r"\s{0,8}[\])]"
 _GROUP = re.compile(rf"{_OPEN}({NUMBER}(?:{_GAP}{NUMBER}){{1,63}})\s{{0,4}},?{_CLOSE}")
 _LONE = re.compile(rf"\[?({NUMBER}(?:{_GAP}{NUMBER}){{3,63}})\]?")
+_AFTER_WORD = re.compile(
+    rf"\b(?:box|bbox|coordinates?|answer)\s?[:=]\s{{0,3}}({NUMBER}(?:{_GAP}{NUMBER}){{3,63}})\.?[ \t\r]{{0,4}}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Plain numbers between a word and the end of the line: `Box: 10, 20, 110, 220`."""
 _FOUR = re.compile(r"\[?(" + r"),\s?(".join([r"-?\d{1,8}(?:\.\d{1,9})?"] * 4) + r")\]?")
 """The usual answer, which needs no other look at its numbers."""
 _JOINT = re.compile(
     r"\s{0,4}(?:[,;]|to|and|-|–|->|→)?\s{0,4}"
-    r"|[^\d\[\](){}\n]{0,12}\b(?:bottom|lower)[ -]?right\b[^\d\[\](){}\n]{0,16}",
+    r"|[^\d\[\](){}]{0,24}(?:\b(?:bottom|lower)[ _-]?right\b|右下角?)[^\d\[\](){}]{0,24}",
     re.IGNORECASE,
 )
 _TAGGED = re.compile(
@@ -106,10 +112,6 @@ _PROSE_LABEL = re.compile(r"([A-Za-z][\w '-]{0,40})[\"'*`]{0,3}\s{0,3}(?::|=|->|
 _KEYED = re.compile(
     rf"(?<![\w])[\"']?({'|'.join(_COORDINATE_NAMES)})[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?({NUMBER})", re.IGNORECASE
 )
-_DENIAL = re.compile(
-    r"\b(?:no|none|not|nothing|null|absent|empty|nowhere|without|isn't|aren't|doesn't|cannot|n/a|zero)\b", re.IGNORECASE
-)
-_MAX_DENIAL = 400
 
 
 class BoxReader:
@@ -122,7 +124,18 @@ class BoxReader:
     def read(self, text: str) -> Boxes:
         """The boxes of an answer, by the most explicit form that it holds: tags, fenced JSON, JSON in the text, lists
         of numbers in prose, named coordinates. Linear in the text; never raises.
+
+        Where there is none, or some outside of fences and tags, ornaments are taken off and it is read again: a box in
+        bold print is a box, and a second one in bold print a second answer.
         """
+        boxes = self._read(text)
+        if boxes.form in ("none", "prose", "json") and (plain := unmarked(text)) != text:
+            again = self._read(plain)
+            if len(again.items) > len(boxes.items):
+                return again
+        return boxes
+
+    def _read(self, text: str) -> Boxes:
         if self._form.counts == (4,) and (four := _FOUR.fullmatch(text)) is not None:
             return Boxes((Detection(tuple(map(float, four.groups()))),), "numbers")
         if (lone := _LONE.fullmatch(text)) is not None and "\n" not in text:
@@ -137,16 +150,18 @@ class BoxReader:
             for part in parts:
                 for start, value in placed_values(part):
                     empty = empty or says_nothing(value)
+                    if hollow(value):
+                        continue
                     self.walk(value, found, _label_before(part, start) if isinstance(value, list) else None)
             if found and not _misread(found, text):
                 return Boxes(tuple(found), form)
             malformed = malformed or found
-        found = self._groups(text) or self._keyed(text)
+        found = self._groups(text) or self._keyed(text) or self._named(text)
         if found:
             return Boxes(tuple(found), "prose")
         if malformed:
             return Boxes(tuple(malformed), "json")
-        return Boxes((), "none", denied=empty or _denies(text))
+        return Boxes((), "none", denied=empty or denies(text))
 
     def walk(self, value: Any, found: list[Detection], label: str | None = None, depth: int = 0) -> None:
         """All boxes of a JSON value, in order."""
@@ -167,6 +182,9 @@ class BoxReader:
             return
         own = [item for key, item in fields.items() if key in _BOX_KEYS]
         if own:
+            if any(isinstance(item, (Mapping, list, tuple)) for item in own):
+                # Beside a box of numbers, words are a description: {"bbox": […], "region": "left"}.
+                own = [item for item in own if not isinstance(item, str) or numbers_in(item[:2000])]
             for item in own:
                 if isinstance(item, Mapping):
                     self._object({**_beside(fields), **item}, found, label, depth + 1)
@@ -284,6 +302,11 @@ class BoxReader:
         close()
         return [item for item in found if item.problem != "malformed"] or found
 
+    def _named(self, text: str) -> list[Detection]:
+        """Plain numbers behind a word that says what they are."""
+        matches = islice(_AFTER_WORD.finditer(text), MAX_READ)
+        return [self._flat(numbers_in(match.group(1))) for match in matches]
+
     def _keyed(self, text: str) -> list[Detection]:
         """Coordinates by name: `x1=10, y1=20, x2=30, y2=40`."""
         found: list[Detection] = []
@@ -334,8 +357,3 @@ def _flat_numbers(value: Sequence[Any]) -> bool:
 
 def _numeric(text: str) -> bool:
     return number(text) is not None
-
-
-def _denies(text: str) -> bool:
-    """Whether an answer without a box says that there is none: "no dog is visible", `None`, `[]`."""
-    return 0 < len(text) <= _MAX_DENIAL and _DENIAL.search(text) is not None

@@ -1,4 +1,4 @@
-"""JSON within text: what stands in fences, and values that stand in prose."""
+"""What answers are written in: JSON in fences and in prose, marks around words, and denials that anything is there."""
 
 from __future__ import annotations
 
@@ -14,6 +14,57 @@ _TOKEN = re.compile(r'["\[\]{}\n]|\\.')
 _TRAILING_COMMA = re.compile(r",(\s{0,200}[\]}])")
 _WORDS = re.compile(r"\b(?:None|True|False)\b")
 _AS_JSON = {"None": "null", "True": "true", "False": "false"}
+
+_TEXT_COMMAND = re.compile(r"\\(?:text|textbf|mathrm|mathbf|operatorname)\s?\{([^{}]{0,200})\}")
+# A mark between two digits is an operator, not an ornament: "3*4" must not become 34.
+_MARK = re.compile(r"\\(?:left|right|big[lr]?)(?![A-Za-z])|(?<!\d)[*`$]|[*`$](?!\d)")
+_SPACE = re.compile(r"\\[,;:! ]|\\quad(?![A-Za-z])")
+_ARROW = re.compile(r"\\(?:to|rightarrow)(?![A-Za-z])")
+_INDEX = re.compile(r"\b([xy])_\{?(\d|min|max)\}?")
+_SIGNS = str.maketrans("（），：；‑‒−", "(),:;---")
+
+_LONGEST_DENIAL = 400
+_UNSURE = re.compile(
+    r"\b(?:don't|do not|didn't|did not|doesn't|does not|cannot|can't|can not|couldn't|could not|unable to|not)"
+    r" (?:\w+ly )?(?:know|sure|tell|say|determine|answer|certain|clear|view|access"
+    r"|(?:see|find|open|watch) (?:the|this|any|your) (?:image|video|picture|photo|screenshot|clip|answer)s?)\b"
+    r"|\b(?:unsure|uncertain|maybe|perhaps|possibly|i(?:'ve| have)? never|never mind)\b"
+    r"|不知道|不确定|不清楚|无法|看不",
+    re.IGNORECASE,
+)
+_BARE = re.compile(
+    r"\W{0,9}(?:(?:the )?(?:final )?answer(?: is)?\W{1,4})?"
+    r"(?:no|none|null|nothing|never|empty|n/a|nowhere|absent|not (?:present|found|visible|there|applicable)"
+    r"|无|没有|从未)\W{0,9}",
+    re.IGNORECASE,
+)
+_NO = (
+    r"(?:no|zero)(?! (?:doubt|need|way|question|problem|reason|chance|idea|clue|answer|comment|explanation|worries)\b)"
+)
+_NOT = (
+    r"(?<!who )(?<!which )(?<!that )\b(?:(?:is|are|was|were|do|does|did|has|have|had|will|can|could)(?:n't| not| never)"
+    r"|cannot|can't)"
+)
+# A negation counts where it is tied to being or to happening: "not far from the door" denies nothing.
+_DENIAL = re.compile(
+    rf"\bthere(?:'s| is| are| was| were) (?:{_NO} |none\b|nothing\b|not (?:a|an|any|one|such)\b)"
+    r"|\bthere (?:is|are|was|were)n't (?:a|an|any|one|such)\b"
+    rf"|\b{_NO} (?:\w{{1,30}} ){{1,4}}(?:is|are|was|were|can be|could be|occurs?|occurred|happens?|happened|exists?"
+    r"|appears?|found|visible|present|detected|here)\b"
+    rf"|\A\W{{0,9}}{_NO} [\w' -]{{1,60}}[.!]?\s{{0,4}}\Z"
+    rf"|{_NOT} (?!(?:fully|completely|entirely|quite|very|clearly|only|just|yet|far)\b)(?:\w{{1,30}} ){{0,2}}"
+    r"(?:any|anything|anyone|occur|occurred|happen|happened|exist|appear|present|visible|found|contain|include|shown?"
+    r"|seen|take place|taken place|depicted|pictured|detected|displayed|observed"
+    r"|(?:see|find|spot|detect) (?:an?|the|such))\b"
+    rf"|{_NOT} (?:ever )?(?:open|opened|performed|in (?:the|this))\b"
+    rf"|{_NOT} [^.,;:!?\n]{{1,60}}(?: at any (?:time|point|moment)| anywhere)\b"
+    r"|(?<!who )(?<!which )(?<!that )\bnever\b"
+    r"|\A\W{0,9}(?:none|nothing|nowhere)\b|\bnothing (?:is|was|like|of|here|there|happens|happened|matches|visible)\b"
+    r"|\b(?:see|find|found|contains?|shows?) nothing\b|\b(?:is|are|was|were) (?:absent|nowhere)\b"
+    r"|\b(?:list|answer|result|set|output) (?:is|remains) empty\b|\bempty (?:list|set)\b"
+    r"|没有(?!问题|关系)|没(?:出现|发生)|从未|从不|不存在|并未|未(?:出现|发生|找到|见|打开|检测)|找不到",
+    re.IGNORECASE,
+)
 
 
 def fenced(text: str) -> list[str]:
@@ -41,12 +92,48 @@ def placed_values(text: str) -> list[tuple[int, Any]]:
 
 
 def says_nothing(value: Any) -> bool:
-    """Whether a JSON value is an answer that nothing is there: `[]`, `{}`, `{"boxes": []}`, `[[]]`."""
-    if isinstance(value, (list, dict)) and not value:
+    """Whether a JSON value is an answer that nothing is there: `[]`, `{}`, `[[]]`, `[null, null]`, `{"boxes": []}`.
+
+    An empty list may stand beside other fields; null alone may not, unless all of them are.
+    """
+    if not isinstance(value, (list, dict)):
+        return False
+    if hollow(value):
         return True
     if isinstance(value, list):
         return all(says_nothing(item) for item in value)
-    return isinstance(value, dict) and any(item is None or says_nothing(item) for item in value.values())
+    return any(isinstance(item, (list, dict)) and says_nothing(item) for item in value.values()) and not any(
+        isinstance(item, str) and _UNSURE.search(item[:_LONGEST_DENIAL]) for item in value.values()
+    )
+
+
+def hollow(value: Any) -> bool:
+    """Whether a JSON value holds nothing but null, however deep."""
+    if isinstance(value, dict):
+        return all(hollow(item) for item in value.values())
+    if isinstance(value, list):
+        return all(hollow(item) for item in value)
+    return value is None
+
+
+def unmarked(text: str) -> str:
+    """The text without Markdown's and LaTeX's ornaments, and with the usual signs for their wide or rare variants."""
+    text = _MARK.sub("", _TEXT_COMMAND.sub(r"\1", text))
+    text = _ARROW.sub(" to ", _SPACE.sub(" ", text)).translate(_SIGNS)
+    return _INDEX.sub(r"\1\2", text)
+
+
+def denies(text: str) -> bool:
+    """Whether a short answer says in words that nothing is there, or that it never happens.
+
+    Not knowing is no denial, nor is a negation of something else. Linear in the text.
+    """
+    if not 0 < len(text) <= _LONGEST_DENIAL:
+        return False
+    plain = " ".join(unmarked(text.replace("’", "'")).split())
+    if _UNSURE.search(plain):
+        return False
+    return _BARE.fullmatch(plain) is not None or _DENIAL.search(plain) is not None
 
 
 def _spans(text: str) -> list[tuple[int, int]]:

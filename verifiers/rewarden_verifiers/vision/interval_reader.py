@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rewarden_verifiers.vision.clock import TIME, Time, time_of
-from rewarden_verifiers.vision.documents import fenced, says_nothing, values_in
+from rewarden_verifiers.vision.documents import denies, fenced, hollow, says_nothing, unmarked, values_in
 
 MAX_READ = 2000
 _MAX_DEPTH = 8
@@ -30,29 +30,73 @@ class Spans(NamedTuple):
     denied: bool = False
 
 
-_STARTS = ("start", "start_time", "starttime", "begin", "begin_time", "from", "start_sec", "start_s", "start_frame")
-_ENDS = ("end", "end_time", "endtime", "finish", "to", "stop", "end_sec", "end_s", "end_frame")
+_STARTS = (
+    "start",
+    "start_time",
+    "starttime",
+    "begin",
+    "begin_time",
+    "from",
+    "start_sec",
+    "start_s",
+    "start_frame",
+    "start_second",
+    "start_seconds",
+    "start_timestamp",
+)
+_ENDS = (
+    "end",
+    "end_time",
+    "endtime",
+    "finish",
+    "to",
+    "stop",
+    "end_sec",
+    "end_s",
+    "end_frame",
+    "end_second",
+    "end_seconds",
+    "end_timestamp",
+)
 _ABOUT = r"(?:(?:about|around|approximately|roughly)\s{1,2}|~\s{0,2})?"
 _JOINT = (
-    r"(?:\s{0,3}(?:to|-|–|—|−|~|until|till|through|and|,|;|→|->|-->|\.\.\.?)\s{0,3}" + _ABOUT + r"(?:frames?\s{1,2})?"
-    r"|[\s,]{1,3}(?:and\s{1,2})?(?:it\s{1,2})?(?:ends?|ending|stops?|finish(?:es)?|end_time|end)\s{0,3}(?:at|:|=)?"
-    r"\s{0,3}" + _ABOUT + r"(?:frame\s{1,2})?)"
+    r"(?:\s{0,3}(?:up\s{1,2})?(?:to|-|–|—|−|~|until|till|through|and|,|;|→|->|-->|\.\.\.?)\s{0,3}(?:the\s{1,2})?"
+    + _ABOUT
+    + r"(?:frames?\s{1,2})?"
+    # "lasts" takes "until": without it a length follows, and no end.
+    r"|[\s,;.→-]{1,6}(?:and\s{1,2})?(?:it\s{1,2})?(?:(?:ends?|ending|stops?|finish(?:es)?)"
+    r"(?:[ _](?:time|until|timestamp|seconds?))?|(?:lasts?|continues?)\s(?:until|till|up\sto|to))\s{0,3}(?:at|:|=)?"
+    r"\s{0,3}(?:the\s{1,2})?" + _ABOUT + r"(?:frame\s{1,2})?)"
 )
 _RANGE = re.compile(rf"(?<![\w.:])(?P<before>frames?\s{{1,2}})?(?P<a>{TIME}){_JOINT}(?P<b>{TIME})", re.IGNORECASE)
+_TWO = re.compile(rf"\s{{0,9}}({TIME})\s{{1,4}}({TIME})\s{{0,9}}", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\s{1,2}(?!(?:and|or|then|but|plus|also|with|in|on|at|of|when|while|as|where|after|before|until|is|are|was|were|the"
+    r"|an?|for|if|by|from|to|it|he|she|they|there|depending|either|not|about|roughly|again|maybe|perhaps|possibly)\b)"
+    r"[A-Za-z]{3}",
+    re.IGNORECASE,
+)
+"""A word behind two numbers that may be what is counted: "2-3 people"."""
 _TAGGED = re.compile(
     r"<(interval|time|timestamps?|span|segment|moment|period|window)>([^<>]{0,2000})</\1>", re.IGNORECASE
 )
-_DENIAL = re.compile(
-    r"\b(?:no|none|not|nothing|never|null|absent|empty|without|isn't|doesn't|cannot|n/a)\b", re.IGNORECASE
-)
-_MAX_DENIAL = 400
 
 
 def read_spans(text: str) -> Spans:
     """The intervals of an answer, by the most explicit form that it holds: tags, fenced JSON, JSON in the text, prose.
 
-    Linear in the text; never raises.
+    Linear in the text; never raises. Where there is none, or some outside of fences and tags, ornaments are taken off
+    and it is read again: times in bold print are times, and a second interval in bold print is a second answer.
     """
+    spans = _read(text)
+    if spans.form in ("none", "prose", "json") and (plain := unmarked(text)) != text:
+        again = _read(plain)
+        if len(again.items) > len(spans.items):
+            return again
+    return spans
+
+
+def _read(text: str) -> Spans:
     if "<" in text:
         tagged = [span for match in _TAGGED.finditer(text) for span in _inner(match.group(2))]
         if tagged:
@@ -63,14 +107,16 @@ def read_spans(text: str) -> Spans:
         for part in parts:
             for value in values_in(part):
                 empty = empty or says_nothing(value)
-                walk(value, found)
+                if not hollow(value):
+                    walk(value, found)
         if found:
             return Spans(tuple(found), form)
     prose = _prose(text)
     if prose:
         return Spans(tuple(prose), "prose")
-    denied = 0 < len(text) <= _MAX_DENIAL and _DENIAL.search(text) is not None
-    return Spans((), "none", denied=empty or denied)
+    if (two := _TWO.fullmatch(text)) is not None:
+        return Spans((_span(two.groups()),), "numbers")
+    return Spans((), "none", denied=empty or denies(text))
 
 
 def walk(value: Any, found: list[Span], depth: int = 0) -> None:
@@ -84,11 +130,14 @@ def walk(value: Any, found: list[Span], depth: int = 0) -> None:
         if start is not None or end is not None:
             found.append(_span((start, end)))
             return
+        before = len(found)
         for item in fields.values():
             if isinstance(item, (Mapping, list, tuple)):
                 walk(item, found, depth + 1)
-            elif isinstance(item, str):
-                found += _prose(item)
+        if len(found) == before:  # otherwise its texts are reasons and descriptions
+            for item in fields.values():
+                if isinstance(item, str):
+                    found += _prose(item)
     elif isinstance(value, (list, tuple)) and value:
         if len(value) == 1 and not depth and isinstance(value[0], (int, float)):
             return  # "[1]" is a footnote
@@ -126,8 +175,12 @@ def _inner(text: str) -> list[Span]:
 
 
 def _prose(text: str) -> list[Span]:
-    """Ranges in a text. A unit behind the second time holds for the first as well: "3 to 8 minutes"."""
+    """Ranges in a text. A unit behind the second time holds for the first as well: "3 to 8 minutes". Where some carry a
+    unit, numbers of something else are none: "2-3 people walk in from 3 to 8 seconds".
+    """
     found: list[Span] = []
+    counted: set[int] = set()
+    timed = False
     for match in _RANGE.finditer(text):
         first, second = match["a"], match["b"]
         start, end = time_of(first), time_of(second)
@@ -139,6 +192,10 @@ def _prose(text: str) -> list[Span]:
             if match["before"]:
                 start = Time(start.value, "frames")
             found.append(Span(_of_one_unit(start, end)))
+            if start.unit is not None or end.unit is not None:
+                timed = True
+            elif _COUNTED.match(text, match.end()):
+                counted.add(len(found) - 1)
         if len(found) >= MAX_READ:
             break
-    return found
+    return [span for place, span in enumerate(found) if place not in counted] if timed and counted else found

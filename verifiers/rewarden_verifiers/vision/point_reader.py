@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rewarden_verifiers.vision.documents import fenced, says_nothing, values_in
+from rewarden_verifiers.vision.documents import denies, fenced, hollow, says_nothing, unmarked, values_in
 from rewarden_verifiers.vision.numerals import NUMBER, number, numbers_in
 
 MAX_READ = 2000
@@ -50,6 +50,12 @@ BOX_KEYS = frozenset(["bbox", "bbox_2d", "box", "box_2d", "bounding_box"])
 _GAP = r"(?:\s{1,4}(?:[,;]\s{0,4})?|[,;]\s{0,4})"
 _GROUP = re.compile(rf"[\[(]\s{{0,8}}({NUMBER}(?:{_GAP}{NUMBER}){{1,7}})\s{{0,4}}[\])]")
 _LONE = re.compile(rf"{NUMBER}(?:{_GAP}{NUMBER}){{1,7}}")
+_AFTER_WORD = re.compile(
+    rf"\b(?:point|coordinates?|position|location|answer)\s?[:=]\s{{0,3}}({NUMBER}(?:{_GAP}{NUMBER}){{1,7}})"
+    r"\.?[ \t\r]{0,4}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Plain numbers between a word and the end of the line: `Coordinates: 120, 215`."""
 _PAIR = re.compile(r"[\[(]?(-?\d{1,8}(?:\.\d{1,9})?),\s?(-?\d{1,8}(?:\.\d{1,9})?)[\])]?")
 """The usual answer, which needs no other look at its numbers."""
 _TAGGED = re.compile(
@@ -62,10 +68,6 @@ _NAMED = re.compile(
     rf"\s{{0,3}}({NUMBER})",
     re.IGNORECASE,
 )
-_DENIAL = re.compile(
-    r"\b(?:no|none|not|nothing|null|absent|empty|nowhere|without|isn't|aren't|doesn't|cannot|n/a|zero)\b", re.IGNORECASE
-)
-_MAX_DENIAL = 400
 
 
 class PointReader:
@@ -77,7 +79,18 @@ class PointReader:
     def read(self, text: str) -> Points:
         """The points of an answer, by the most explicit form that it holds: tags, fenced JSON, JSON in the text,
         numbers in brackets, named coordinates. Linear in the text; never raises.
+
+        Where there is none, or some outside of fences and tags, ornaments are taken off and it is read again: a point
+        in bold print is a point, and a second one in bold print a second answer.
         """
+        points = self._read(text)
+        if points.form in ("none", "prose", "json") and (plain := unmarked(text)) != text:
+            again = self._read(plain)
+            if len(again.items) > len(points.items):
+                return again
+        return points
+
+    def _read(self, text: str) -> Points:
         if (pair := _PAIR.fullmatch(text)) is not None:
             return Points(((float(pair[1]), float(pair[2])),), "numbers")
         if "\n" not in text and _LONE.fullmatch(text):
@@ -90,14 +103,14 @@ class PointReader:
             for part in parts:
                 for value in values_in(part):
                     empty = empty or says_nothing(value)
-                    self.walk(value, found)
+                    if not hollow(value):
+                        self.walk(value, found)
             if found:
                 return Points(tuple(found), form)
         prose = self._prose(text)
         if prose:
             return Points(tuple(prose), "prose")
-        denied = 0 < len(text) <= _MAX_DENIAL and _DENIAL.search(text) is not None
-        return Points((), "none", denied=empty or denied)
+        return Points((), "none", denied=empty or denies(text))
 
     def walk(self, value: Any, found: list[Place | None], depth: int = 0) -> None:
         """All points of a JSON value, in order."""
@@ -108,7 +121,7 @@ class PointReader:
             if "x" in fields and "y" in fields:
                 found.append(self.place([fields["x"], fields["y"]]))
                 return
-            own = [key for key in fields if key in POINT_KEYS or key in BOX_KEYS]
+            own = place_keys(fields)
             for key in own or fields:
                 item = fields[key]
                 if isinstance(item, str) and own:
@@ -164,7 +177,19 @@ class PointReader:
                 break
         if found:
             return found
-        return [self.place(match.groups()) for match in _NAMED.finditer(text)][:MAX_READ]
+        named = [self.place(match.groups()) for match in _NAMED.finditer(text)][:MAX_READ]
+        return named or [self.place(numbers_in(match.group(1))) for match in _AFTER_WORD.finditer(text)][:MAX_READ]
+
+
+def place_keys(fields: Mapping[str, Any]) -> list[str]:
+    """The keys of an object that say where it points. Beside a point, its box is left out, and words describe it:
+    `{"target": "the OK button", "point": [1, 2]}`.
+    """
+    keys = [key for key in fields if key in POINT_KEYS or key in BOX_KEYS]
+    if any(isinstance(fields[key], (Mapping, list, tuple)) for key in keys):
+        keys = [key for key in keys if not isinstance(fields[key], str) or numbers_in(fields[key][:200])]
+    points = [key for key in keys if key in POINT_KEYS and fields[key] is not None]
+    return points or keys
 
 
 def _flat(value: Sequence[Any]) -> bool:

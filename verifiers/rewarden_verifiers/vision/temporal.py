@@ -276,6 +276,13 @@ def _judged(
                 one = None
             flags.append("whole_video")
         sound.append(one)
+    if whole and duration and params.aggregate == "union" and "whole_video" not in flags:
+        # The same in pieces: together they leave out no more than one piece may.
+        parts = [part for one in sound if one is not None and (part := clamped(one, duration)) is not None]
+        if sum(map(length, merged(parts))) >= (1 - 2 * _EDGE) * duration:
+            if params.whole_video == "zero":
+                sound = [None] * len(sound)
+            flags.append("whole_video")
     flags = list(dict.fromkeys(flags))
     usable = [one for one in sound if one is not None]
     if not usable:

@@ -36,23 +36,53 @@ _OR = re.compile(r"\s(?:or|and/or)\s|\s?或\s?", re.IGNORECASE)
 _OR_FIRST = re.compile(r"\s{0,8}or\s", re.IGNORECASE)
 _JOINT_FIRST = re.compile(r"(?:and|or)\s", re.IGNORECASE)
 _BULLET = re.compile(r"\s{0,8}(?:[-*+\u2022]\s{1,8}|\(?\d{1,4}[.):]\s{1,8}|[a-z]\)\s{1,8})")
+# "- 1" may be a sign.
+_MARK = re.compile(r"[ \t]{0,8}[-*+\u2022][ \t]{1,8}(?=[^\W\d])")
+_BOTH_FIRST = re.compile(r"both\s", re.IGNORECASE)
+_BOTH_LAST = re.compile(r"\(both\)\W{0,3}$", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?<!\S)\(?\d{1,4}[.):]\s{1,8}")
 _PREFIX = re.compile(
     r"(?:(?:the|this|that|it|its|my|our|is|are|was|would|should|be|as|a|an|most likely|"
     r"(?:(?:final|correct|right|best|predicted|true)\s)?"
-    r"(?:answers?|labels?|class(?:es)?|categor(?:y|ies)|tags?|topics?|verdict|judge?ment|decision|prediction)|"
+    r"(?:answers?|labels?|class(?:es)?|categor(?:y|ies)|tags?|topics?|verdict|judge?ment|decision|prediction|"
+    r"classification|rating|score|result)|overall|final|"
     r"sentiment|emotion|intent|type|statement|claim|theorem|text|image|classified|belongs to|code)[\s:]{1,4}){1,12}",
     re.IGNORECASE,
 )
 _REMARK = re.compile(
     r"[,.:](?!\d)|[;\n(\u2013\u2014\u3002\uff0c]|\s-\s|\s(?:because|since|as|for|given|due)\s", re.IGNORECASE
 )
+# In a sentence that mentions a label, what it is set against is no second one.
+_TURN = re.compile(rf"{_REMARK.pattern}|\s(?:rather than|instead of|as opposed to|not(?!\sat all))\s", re.IGNORECASE)
 _CONTRAST = re.compile(
     r"\W{0,3}(?:(?:and )?not|rather than|instead of|unlike|as opposed to|because|since|as|given|due)\b", re.IGNORECASE
 )
 _DOUBT = re.compile(
     r"\b(?:not|never|neither|nor|no|if|whether|unless|unlikely|cannot|could|might|may|maybe|perhaps|either)\b|n['\u2019]t\b",
     re.IGNORECASE,
+)
+# Words that deny a label, unless they are labels themselves.
+_DENIAL = re.compile(
+    r"\b(?:hardly|scarcely|barely|rarely|seldom|far from|(?:any|every)thing but|all but|other than|wrong(?:ly)?|"
+    r"incorrect(?:ly)?|opposite|false(?:ly)?|lack(?:s|ing)?|non|un|without)\b",
+    re.IGNORECASE,
+)
+_OPPOSED = (frozenset(("true", "false")), frozenset(("yes", "no")))
+# Words of verdicts in a reason that gives none: "it has no roots", "it isn't always true". A doubt in the same clause
+# makes them verdicts again.
+_REASON_END = re.compile(rf"{_REMARK.pattern}|[?!)]", re.IGNORECASE)
+_HESITANT = re.compile(
+    r"\b(?:or|but|if|unless|may|maybe|perhaps|possibly|might|could|whether|either|although|though|also|both|"
+    r"answer|verdict)\b"
+)
+_LACK = re.compile(
+    r"\b(?:has|have|had|with|contains?|admits?|there (?:is|are|was|were|exists?)) no "
+    r"(?!(?:and|nor|yes|no|true|false)\b)(?=[^\W\d_])"
+)
+_DENIED = re.compile(
+    r"\b(?:(?:not|never) (?:(?:a|the|always|quite|necessarily|generally|entirely|strictly|universally|actually) ){1,2}|"
+    r"[a-z]{2,6}n't (?:(?:a|the|always|quite|necessarily|generally|entirely|strictly|universally|actually) ){0,2})"
+    r"[^\W\d_]{1,20}\b"
 )
 
 
@@ -95,6 +125,8 @@ class Names:
                 if self._places.setdefault(form, name) != name:
                     raise ValueError(f"labels: {spelling!r} is {self._places[form]!r} and {name!r}")
         self._words = {tuple(_WORD.findall(form)): name for form, name in self._places.items()}
+        self._opposed = any(pair <= self._places.keys() for pair in _OPPOSED)
+        self._tilded = any("~" in form for form in self._places)
         self._longest = max((form.count(",") for form in self._places), default=0) + 1
 
     def normal(self, text: str) -> str:
@@ -113,6 +145,8 @@ class Names:
 
     def read(self, text: str, *, several: bool, mention: bool = False) -> Read:
         """The labels that an answer names. Linear; never raises."""
+        if not self.exact:
+            text = _json_value(text)
         if self.exact and not several:
             found = self.find(text)
             return Read((found,)) if found is not None else Read((None,), (text[:_MAX_ENTRY],))
@@ -138,7 +172,8 @@ class Names:
 
     def _unprefixed(self, text: str) -> str:
         """A text without "the label is"; as it is where one of these words is itself a label ("true false")."""
-        bare = text.lstrip(_LEFT)
+        mark = _MARK.match(text)
+        bare = text[0 if mark is None else mark.end() :].lstrip(_LEFT)
         prefix = _PREFIX.match(bare)
         if prefix is None or any(word in self._places for word in _WORD.findall(prefix.group().lower())):
             return bare
@@ -163,22 +198,41 @@ class Names:
             if _OR.search(text) is not None:
                 return Read(tuple(self.normal(part) for part in _OR.split(text)[:MAX_ENTRIES]), either=True)
             return Read((None,), unknown)
-        head = text.lstrip(_LEFT)
-        cut = _REMARK.search(head[:_MAX_ENTRY])
-        if cut is not None:
-            found = self._one(head[: cut.start()])
-            if found is not None:
+        whole = text.lstrip(_LEFT)
+        # The stop of "Label: positive, because …" that comes first is part of what goes before.
+        for head in dict.fromkeys((whole, self._unprefixed(whole))):
+            cut = (_TURN if mention else _REMARK).search(head[:_MAX_ENTRY])
+            found = self._one(head[: cut.start()]) if cut is not None else None
+            if cut is not None and found is not None:
                 rest = head[cut.start() :]
                 if found.contradictory or _CONTRAST.match(rest):
                     return found
-                others = [label for label in self._mentioned(rest) if label not in found.labels]
+                others = [label for label in self._offered(rest) if label not in found.labels]
                 return Read((*found.entries, *others), either=True) if others else found
         named = self._mentioned(text)
         if len(named) > 1:
             return Read(tuple(named), either=True)
-        if mention and named and len(text) <= _MAX_MENTION and not _DOUBT.search(text):
+        if mention and named and len(text) <= _MAX_MENTION and not self._doubted(text):
             return Read(tuple(named))
         return Read((None,), unknown)
+
+    def _doubted(self, text: str) -> bool:
+        """Whether a sentence denies or doubts what it mentions. A label is no denial ("it is false")."""
+        if _DOUBT.search(text) is not None:
+            return True
+        return any(match.group().lower() not in self._places for match in _DENIAL.finditer(text))
+
+    def _offered(self, rest: str) -> list[str]:
+        """The labels mentioned after a label. Words of verdicts are common: what only gives a reason names none."""
+        if not self._opposed:
+            return self._mentioned(rest)
+        found: dict[str, None] = {}
+        for part in _REASON_END.split(rest):
+            clause = _NORMAL(part)
+            if _HESITANT.search(clause) is None:
+                clause = _DENIED.sub(" ", _LACK.sub(" ", clause))
+            found |= dict.fromkeys(self._mentioned(clause))
+        return list(found)
 
     def _mentioned(self, text: str) -> list[str]:
         """The labels whose spellings stand in a text, on borders of words; the longest spelling at each place."""
@@ -201,9 +255,11 @@ class Names:
         if parsed is not None:
             entries = tuple(self.find(part) for part in parsed)
             return Read(entries, tuple(part for part, label in zip(parsed, entries, strict=True) if label is None))
-        bare = text.strip() if self.exact else text.strip().strip("[]{}()")
+        bare = text.strip() if self.exact else self._undressed(text)
         if not self.exact and self._one(bare) is None:
             bare = self._unprefixed(bare)
+            both = _BOTH_FIRST.match(bare)
+            bare = bare if both is None or self._one(_AND.split(bare)[0]) is not None else bare[both.end() :]
         if _NUMBERED.match(bare):
             bare = _NUMBERED.sub("\n", bare)
         parts = [part for part in _ENTRY.split(bare, MAX_ENTRIES) if part.strip()]
@@ -228,6 +284,14 @@ class Names:
             any(read.contradictory for read in made),
         )
 
+    def _undressed(self, text: str) -> str:
+        """A list without braces, ties of LaTeX and "(both)"."""
+        bare = text.strip().replace("\\{", "").replace("\\}", "")
+        if self.closed and not self._tilded:
+            bare = bare.replace("~", " ")
+        both = _BOTH_LAST.search(bare, max(0, len(bare) - 20))
+        return (bare if both is None else bare[: both.start()]).strip("[]{}() ")
+
     def _joined(self, entry: str) -> list[Read]:
         """The labels of an entry that is none itself: "b and c", "b or c", "b/c"."""
         entry = _unlisted(entry)
@@ -249,6 +313,28 @@ def _unlisted(entry: str) -> str:
     entry = entry if bullet is None else entry[bullet.end() :]
     joint = _JOINT_FIRST.match(entry)
     return entry if joint is None else entry[joint.end() :]
+
+
+def _json_value(text: str) -> str:
+    """The value of an answer that is a JSON object of one label or list under a name such as "label"; else the text."""
+    bare = text.strip()
+    if not bare.startswith("{") or len(bare) > 20_000:
+        return text
+    try:
+        # As pairs: a key that is there twice must not hide its first value.
+        pairs: Any = json.loads(bare, object_pairs_hook=tuple, parse_constant=str)
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(pairs, tuple) or len(pairs) != 1:
+        return text
+    key, value = pairs[0]
+    if _PREFIX.fullmatch(f"{key[:100]} ") is None:
+        return text
+    if isinstance(value, list):
+        return text if any(isinstance(item, tuple | list) for item in value) else json.dumps(value)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value) if isinstance(value, int | float) else text
 
 
 def _json_list(text: str) -> list[str] | None:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from rewarden_verifiers.answer.number.params import NumberParams
 from rewarden_verifiers.answer.number.quantity import Quantity
 from rewarden_verifiers.answer.number.reference import Gold, Range
+from rewarden_verifiers.answer.number.units import Unit
 
 _MILLIONTH = Fraction(1, 10**6)
 _SUM_SLACK = Fraction(1, 1000)
@@ -40,13 +41,15 @@ def in_terms_of(gold: Quantity, answer: Quantity, params: NumberParams) -> tuple
         if gold.unit is not None:
             if answer.percent:
                 return "wrong_unit"
-            if answer.unit is None:
+            unit = answer.unit
+            if unit is None:
                 if params.units == "required":
                     return "missing_unit"
-            elif answer.unit.dimension != gold.unit.dimension:
-                return "wrong_unit"
-            else:
-                return (answer.unit.to(gold.unit, answer.value),)
+                unit = _stray(gold.unit, answer)
+            if unit is not None:
+                if unit.dimension != gold.unit.dimension:
+                    return "wrong_unit"
+                return (unit.to(gold.unit, answer.value),)
         elif params.units == "required":
             if answer.unit is not None:
                 return "wrong_unit"
@@ -63,6 +66,11 @@ def in_terms_of(gold: Quantity, answer: Quantity, params: NumberParams) -> tuple
     if params.percent == "either":
         return (value, scaled)
     return "missing_unit" if gold.percent else "wrong_unit"
+
+
+def _stray(wanted: Unit, answer: Quantity) -> Unit | None:
+    """The unit that stands apart from the answer's number: of the dimension that is asked, or beside the number."""
+    return next((unit for unit, close in answer.stray if close or unit.dimension == wanted.dimension), None)
 
 
 def _stem(word: str) -> str:

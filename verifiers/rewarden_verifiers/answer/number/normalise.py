@@ -35,6 +35,12 @@ _CHARS = {
     for char in chars
 }
 _GROUPING = re.compile("(?<=[0-9])(?:[\u00a0\u202f\u2009\u2007'’]|\\\\[,!;:]|\\{[ ,]\\}|,\\\\!)(?=[0-9]{3}(?![0-9]))")
+# A blank that does not break, between a number and its unit. "~" before a number is "about".
+_TIE = re.compile(r"(?<=[0-9)}\]$])\s?~\s?(?=\$?[\\A-Za-z°µμΩ])")
+_SUBSCRIPT = re.compile(r"(?<=[A-Za-z])_\{(\w{1,6})\}")
+_TEXT = re.compile(r"\\(?:text|mathrm|textrm)\s?\{([^{}]{1,40})\}")
+_MICRO = re.compile(r"(?:\$\s?\\mu\s?\$|\\mu(?![A-Za-z])\s{0,3}\{?)\s{0,3}(?=[A-Za-z])")
+_OHMS = re.compile(r"(?<![A-Za-z\\])([kMGm])\s{0,2}(?:\\[,;:]\s{0,2})?\\(?:Omega|ohm)(?![A-Za-z])")
 _FRACTION = re.compile(r"\\[dtc]?frac\s?\{([^{}]{1,200})\}\s?\{([^{}]{1,200})\}")
 _SHORT_FRACTION = re.compile(r"\\[dtc]?frac\s?([0-9])\s?([0-9])")
 _DEGREE = re.compile(r"\^\s?(?:\{\s?\\(?:circ|degree)\s?\}|\\(?:circ|degree)(?![A-Za-z]))")
@@ -69,6 +75,10 @@ _ADORNED = re.compile(r"\*\*|__|`+")
 def clean(text: str) -> str:
     """The text in one spelling. Linear: every pattern is bounded, and none looks at a character twice for long."""
     text = _GROUPING.sub("", text)
+    if "~" in text:
+        text = _TIE.sub(" ", text)
+    if "_{" in text:
+        text = _SUBSCRIPT.sub(r"_\1", text)
     if not text.isascii():
         text = _plain(text)
     text = re.sub(r"(?<=[0-9)])\s?\*\*\s?(?=[-+0-9({])", "^", text)
@@ -103,14 +113,23 @@ def _one(char: str) -> str:
 def _without_tex(text: str) -> str:
     text = _DEGREE.sub("°", text)
     text = _DASH.sub(r"\1", text)
+    # Units as they are set, "\text{k}\Omega" and "\frac{\text{m}}{\text{s}^{2}}", in one piece, without inner braces.
+    text = _TEXT.sub(r" \1 ", text)
+    text = _MICRO.sub("μ", text)
+    text = _OHMS.sub(r" \1Ω ", text)
+    text = _EXPONENT.sub(_raised, text)
     text = _SHORT_FRACTION.sub(r" \1/\2 ", text)
     for _ in range(2):
         text = _FRACTION.sub(_slashed, text)
-    text = _EXPONENT.sub(r"^(\1)", text)
+    text = _EXPONENT.sub(_raised, text)
     text = _ENVIRONMENT.sub(lambda match: " [ " if match.group(1) == "begin" else " ] ", text)
     escaped = text.replace("\\{", "[").replace("\\}", "]").replace("&", ",")
     spelled = _COMMAND.sub(_spelled, escaped)
     return spelled.replace("{", " ").replace("}", " ")
+
+
+def _raised(match: re.Match[str]) -> str:
+    return f"^({match.group(1).strip()})"
 
 
 def _slashed(match: re.Match[str]) -> str:

@@ -26,6 +26,7 @@ class Quantity:
 
     digits, places: significant digits and decimal places shown; None where the form is exact (a fraction, a word).
     label: the words after it that are no unit ("apples").
+    stray: units further on in the text ("5 [m]"), and whether nothing but signs parts each from the number.
     """
 
     value: Fraction
@@ -35,6 +36,7 @@ class Quantity:
     places: int | None = None
     large: bool = False
     label: str = ""
+    stray: tuple[tuple[Unit, bool], ...] = ()
 
 
 class QuantityReader:

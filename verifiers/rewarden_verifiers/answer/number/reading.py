@@ -21,13 +21,14 @@ from rewarden_verifiers.answer.number.normalise import clean
 from rewarden_verifiers.answer.number.numerals import Decimal
 from rewarden_verifiers.answer.number.quantity import Quantity, QuantityReader
 from rewarden_verifiers.answer.number.tokens import Tokens
+from rewarden_verifiers.answer.number.units import Unit, UnitReader
 
 _PLAIN = re.compile(r"[-+]?[0-9]{1,17}")
 _SPACED = re.compile(r"([^0-9]{0,200}?[0-9]{1,3})((?: [0-9]{3}){1,12})(?![0-9]|[.,]?[0-9]| ?/)")
 _HEDGES = frozenset(
     (
         "or", "not", "maybe", "perhaps", "possibly", "either", "neither", "nor", "versus", "vs", "except", "without",
-        "unless", "otherwise", "alternatively", "n't", "isn't", "nan", "inf", "infinity", "∞", "un", "unknown",
+        "unless", "otherwise", "alternatively", "n't", "isn't", "nan", "inf", "infinity", "∞", "un", "unknown", "never",
     )
 )  # fmt: skip
 # What makes of a number another one.
@@ -37,6 +38,15 @@ _FUNCTIONS = frozenset(
         "times", "double", "twice", "triple", "plus", "minus", "of", "abs", "e", "i", "base", "less", "more", "choose",
     )
 )  # fmt: skip
+# What makes another one of the number that "of" follows: "42 square units" are still 42.
+_ALTERED = frozenset(("square", "cube", "reciprocal", "opposite", "inverse", "negative", "negation", "multiple"))
+_DENIED = re.compile(r"\b(?:is|was) (?:wrong|incorrect|false|untrue)\b")
+_DASHED = re.compile(r"(?:^|(?<=[\[(,=]))\s?–(?=[0-9.])")
+_ENDS = re.compile(r"^([\[(]\s?-?[0-9.]+),(?=-?[0-9.]+\s?[\])]\.?$)(?![0-9]{3}(?![0-9]))")
+_APPLIED = re.compile(r"[^\W\d_](?:_\w{1,3})?")
+_RATES = frozenset(("a", "an", "each", "every"))
+_MOST_STRAY = 24
+"""Words and signs after a number among which a unit is looked for."""
 _LEAST = ("at least", "no less than", "not less than", "more than", "greater than", "over", "above", "exceeds", "≥",
           ">", ">=", "minimum of", "no fewer than", "upwards of")  # fmt: skip
 _MOST = ("at most", "no more than", "not more than", "less than", "fewer than", "under", "below", "up to", "≤", "<",
@@ -90,6 +100,9 @@ def _outcome(text: str, decimal: Decimal) -> Scalar | Unreadable | TooExpensive:
 
 
 def _scalar(text: str, decimal: Decimal) -> Scalar:
+    text = _DASHED.sub("-", text)  # a minus sign, where it can be no range
+    if decimal == "point":
+        text = _ENDS.sub(r"\1, ", text)  # (3,5), but (3,500) is one number
     match = _SPACED.match(text)
     if match is not None:  # 1 234 567
         text = match.group(1) + match.group(2).replace(" ", "") + text[match.end() :]
@@ -143,7 +156,26 @@ def _parts(tokens: Tokens, decimal: Decimal) -> tuple[list[Quantity], list[list[
             raise Unreadable  # a factorial
         if at < len(tokens) and tokens.lower[at] == "+" and at + 1 == len(tokens):
             raise Unreadable("hedged")  # "5+": five or more
+    if parts and parts[-1].unit is None and not parts[-1].percent:
+        parts[-1] = replace(parts[-1], stray=_stray(tokens, len(tokens) - len(gaps[-1])))
     return parts, gaps
+
+
+def _stray(tokens: Tokens, at: int) -> tuple[tuple[Unit, bool], ...]:
+    """The units among the words from `at` on, and whether nothing but signs, "in" and "of" stands before each."""
+    found: list[tuple[Unit, bool]] = []
+    close = True
+    for _ in range(_MOST_STRAY):
+        if at >= len(tokens):
+            break
+        read = None
+        if tokens.items[at][0] == "word" and (at == 0 or tokens.lower[at - 1] not in _RATES):
+            read = UnitReader(tokens.items, at).read()
+        if read is not None:
+            found.append((read[0], close))
+        close = close and read is None and (tokens.items[at][0] == "sign" or tokens.lower[at] in ("in", "of"))
+        at = read[1] if read is not None else at + 1
+    return tuple(found)
 
 
 def _single(quantity: Quantity, before: Sequence[str], after: Sequence[str]) -> Scalar:
@@ -157,6 +189,8 @@ def _single(quantity: Quantity, before: Sequence[str], after: Sequence[str]) -> 
         return Span(quantity, None)
     if tail.startswith(("or less", "or fewer", "or lower", "and below", "or below")):
         return Span(None, quantity)
+    if before[-2:] == ["anything", "but"] or _DENIED.search(" ".join(after)):
+        raise Unreadable("hedged")
     for words in (before, after):
         for word in words:
             if word in _HEDGES:
@@ -168,6 +202,8 @@ def _single(quantity: Quantity, before: Sequence[str], after: Sequence[str]) -> 
     # "sqrt(5)", "half of", "5 squared": another number than the one that stands there
     leading = [word for word in before if word not in ("(", "of", "the")]
     if leading and leading[-1] in _FUNCTIONS - {"e", "i", "more", "less"}:
+        raise Unreadable
+    if leading and leading[-1] in _ALTERED and "of" in before[-3:]:
         raise Unreadable
     if after and (after[0] in _FUNCTIONS - {"of"} or (len(after[0]) == 1 and after[0].isalpha() and after[0] != "a")):
         raise Unreadable
@@ -185,8 +221,19 @@ def _agree(first: Quantity, second: Quantity) -> bool:
 
 
 def _finest(same: Sequence[Quantity]) -> Quantity:
-    """Of several ways of writing one quantity the exact or most precise one: 5/14 rather than 0.357."""
-    return max(same, key=lambda one: math.inf if one.places is None else one.places)
+    """Of several ways of writing one quantity the exact or most precise one: 5/14 rather than 0.357.
+
+    What another of them says of the unit holds for it too.
+    """
+    finest = max(same, key=lambda one: math.inf if one.places is None else one.places)
+    if finest.unit is not None or finest.percent:
+        return finest
+    united = next((one for one in same if one.unit is not None), None)
+    if united is None:
+        return replace(finest, stray=finest.stray or next((one.stray for one in same if one.stray), ()))
+    # They agree in base units: the number alone is in the other's unit only where that is one of those.
+    base = united.unit is not None and united.unit.factor == 1 and not united.unit.offset
+    return replace(finest, unit=united.unit) if base else united
 
 
 def _alone(parts: Sequence[Quantity], gaps: Sequence[Sequence[str]]) -> list[Quantity]:
@@ -245,6 +292,8 @@ def _leads(gaps: Sequence[Sequence[str]], parts: Sequence[Quantity]) -> bool:
         return False
     result = parts[-1]
     for numbers, words in sides[:-1]:
+        if len(numbers) == 1 and words[1:] == ["(", ")"] and _APPLIED.fullmatch(words[0]):
+            continue  # f(3) = 42
         signs = [word for word in words if not word[0].isalpha()]
         if any(word in _HEDGES or word == "and" for word in words) or any(
             word not in _OPERATION and word not in (":", "\\") for word in signs
@@ -287,7 +336,7 @@ def _span(parts: Sequence[Quantity], gaps: Sequence[Sequence[str]]) -> Span | No
 def _alike(first: Quantity, second: Quantity) -> Quantity:
     """The first, with the unit and percent sign that stand only once: "3 to 5 km"."""
     if first.unit is None and not first.percent:
-        return replace(first, unit=second.unit, percent=second.percent)
+        return replace(first, unit=second.unit, percent=second.percent, stray=first.stray or second.stray)
     return first
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from .closed import CLOSED
+from .hedging import negations
+from .normalise import tokens
 from .params import TextParams
 from .reference import MAX_FUZZY
 from .similarity import numbers, ratio
@@ -39,6 +41,8 @@ class TextEquivalence:
         if len(first) > MAX_FUZZY or len(second) > MAX_FUZZY:
             return None
         if self._params.numbers and numbers(first) != numbers(second):
+            return False
+        if negations(tokens(first)) != negations(tokens(second)):
             return False
         # A text that is part of another is not the same.
         scorer = "ratio" if self._params.scorer == "partial" else self._params.scorer

@@ -18,8 +18,23 @@ _NEGATIONS = frozenset((
     "cant", "wont", "without", "except", "excluding", "unlike",
 ))  # fmt: skip
 _TURNS = frozenset(("but", "rather", "instead", "however"))
-_DENIALS = re.compile(r"(?:is|was|are|were) (?:not|wrong|incorrect|false|never)\b|(?:isnt|wasnt|arent|werent)\b")
+# "none other than Paris" is Paris.
+_EXCEPTIONS = re.compile(
+    r"(?:(?:any|every)(?:thing|where|one|body) but|\ball but|(?<!none )\bother than|\bfar from|\brather than|"
+    r"\binstead of)(?: (?:in|at|being|from))?$"
+)
+_DENIALS = re.compile(
+    r"(?:is|was|are|were|would be|seems) (?:not|wrong|incorrect|false|never)\b|(?:isnt|wasnt|arent|werent)\b"
+)
 _BEFORE, _AFTER = 40, 20
+# What a negation denies ends with its sentence ("Not London. Paris"), but not at an abbreviation or an ellipsis, and
+# at a comma only where what follows says what it is: "not, in fact, Paris" denies Paris.
+_SENTENCE = re.compile(r"(?<=[^\W\d_]{4})(?<!prof)(?<!capt)(?<!dept)(?<!univ)(?:\.(?=\s)|[;!?])\s+", re.IGNORECASE)
+_COMMA_TURN = re.compile(
+    r"(?:(?P<no>^\s*no)|\b(?:(?:it|this|that) (?:is|was) not|(?:it|this|that) (?:is|was)n['\u2019]t|^\s*not)"
+    r"(?: [^\s,]{1,40}){1,4}),\s+(?=(?:it|this) (?:is|was)\b|it['\u2019]s\b)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +81,19 @@ def _slashed(text: str) -> bool:
     return False
 
 
-def affirmed(wanted: str, text: str) -> bool:
-    """Whether spaced tokens stand among other spaced tokens, at least once without being denied.
+def sentences(text: str) -> list[str]:
+    """The parts of a text beyond which a negation does not reach."""
+    text = _COMMA_TURN.sub(lambda match: f"{match.group().rstrip()[:-1]}\n", text)
+    return [part for line in text.split("\n") for part in _SENTENCE.split(line) if part.strip()]
+
+
+def negations(parts: Sequence[str]) -> int:
+    """The negations among tokens."""
+    return sum(part.lower().replace("'", "") in _NEGATIONS for part in parts)
+
+
+def affirmed(wanted: str, text: str, after: str = "") -> bool:
+    """Whether spaced tokens stand among other spaced tokens, at least once without being denied. `after` goes on.
 
     "not Paris" and "Paris is wrong" mention Paris and deny it; "not London but Paris" does not.
     """
@@ -75,13 +101,15 @@ def affirmed(wanted: str, text: str) -> bool:
     at = outer.find(inner)
     while at >= 0:
         end = at + len(inner) - 1
-        if not _denied(outer[max(0, at - _BEFORE) : at], outer[end : end + _AFTER].lstrip()):
+        if not _denied(outer[max(0, at - _BEFORE) : at], f"{outer[end : end + _AFTER]}{after[:_AFTER]}".lstrip()):
             return True
         at = outer.find(inner, end)
     return False
 
 
 def _denied(before: str, after: str) -> bool:
+    if _EXCEPTIONS.search(before) is not None:
+        return True
     for word in reversed(before.split()[-4:]):
         if word in _TURNS:
             break

@@ -6,9 +6,11 @@ import re
 
 _COMMAND = re.compile(
     r"\\(?:text|textbf|textit|textrm|textsf|texttt|mathrm|mathbf|mathsf|mathit|boldsymbol|emph|underline|mbox|boxed|"
-    r"operatorname)(?![A-Za-z])\*?[ ]?"
+    r"operatorname|textsc|tiny|small|normalsize|large|Large|LARGE|huge|Huge|bf|it|rm|displaystyle|textstyle)"
+    r"(?![A-Za-z])\*?[ ]?"
 )
 _SPACING = re.compile(r"\\(?:quad|qquad|[,;:! ])|\\\\|~")
+_TIE = re.compile(r"(?<=[^\W\d_])~(?=[^\W\d_])")
 _BRACE = re.compile(r"\\([%$&#_{}])|[{}]")
 _DELIMITER = re.compile(r"\\[()\[\]]")
 
@@ -16,6 +18,6 @@ _DELIMITER = re.compile(r"\\[()\[\]]")
 def undressed(text: str) -> str:
     """The text without commands of LaTeX that only set type; other commands stay, for they have a meaning."""
     if "\\" not in text:
-        return text
+        return _TIE.sub(" ", text) if "~" in text else text
     text = _SPACING.sub(" ", _DELIMITER.sub(" ", _COMMAND.sub("", text)))
     return _BRACE.sub(lambda match: match.group(1) or "", text)

@@ -18,7 +18,7 @@ _LOWER = bytes.maketrans(string.ascii_uppercase.encode(), string.ascii_lowercase
 _DELETED = string.punctuation.encode()
 _P = re.escape(string.punctuation)
 # ASCII texts without these are normalised by deletion alone.
-_DELICATE = re.compile(rf"[\\+#^<>]|-(?!\w)|[{_P}][0-9]")
+_DELICATE = re.compile(rf"[\\+#^<>]|[A-Za-z]~[A-Za-z]|-(?!\w)|[{_P}][0-9]")
 _EXPONENT = re.compile(r"\^\{([^{}]{1,20})\}")
 _BOUND = re.compile(r"([<>]=?)\s+(?=-?\$?[0-9])")
 _GROUPED = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")

@@ -12,7 +12,7 @@ from rewarden.errors import InvalidReference
 from rewarden_verifiers.extraction import encodable
 
 from .closed import CLOSED
-from .hedging import Offers, offers
+from .hedging import Offers, negations, offers
 from .normalise import tokens
 from .params import Reader, TextParams
 from .similarity import counted, numbers
@@ -53,6 +53,7 @@ class Alternative:
     size: int
     closed: bool
     numbers: tuple[str, ...]
+    negations: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +94,9 @@ def read(reference: Reference, reader: Reader) -> Prepared:
         parts = tokens(form)
         counts = counted(parts)
         closed = form in CLOSED
-        alternatives.append(Alternative(index, form, " ".join(parts), counts, len(parts), closed, numbers(form)))
+        alternatives.append(
+            Alternative(index, form, " ".join(parts), counts, len(parts), closed, numbers(form), negations(parts))
+        )
     longest = max(one.size for one in alternatives)
     offered = tuple(offers(text) for _, text in kept) if longest <= _SHORT else None
     return Prepared(tuple(alternatives), places, (), longest, offered)

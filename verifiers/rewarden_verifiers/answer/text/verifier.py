@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,8 @@ from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, 
 from .closed import CLOSED, OPPOSITES, clause
 from .echo import question_of
 from .equivalence import TextEquivalence
-from .hedging import affirmed, offering, offers
+from .hedging import affirmed, negations, offering, offers, sentences
+from .markup import undressed
 from .normalise import tokens
 from .params import Reader, TextParams
 from .reference import MAX_FUZZY, Alternative, Prepared, Reference, read
@@ -22,6 +24,12 @@ from .size import oversized
 
 _EXCERPT = 500
 _MAX_PARTIAL_ANSWER = 1000
+_PLAIN_DENIALS = frozenset(("not", "never"))
+"""What denies in F1. Other words ("no", "don't") count as SQuAD counts them: alone they deny too little."""
+_LEAD = re.compile(
+    r"[\s*]{0,4}(?:the |my )?(?:(?:final|correct|right) )?answer(?:\s{1,4}is\b\s{0,4}:?|[\s*]{0,4}:)[\s*]{0,8}",
+    re.IGNORECASE,
+)
 
 _REFERENCES = 1024
 """References that are kept read, over all parameters: on a thread of the server nobody else keeps them."""
@@ -85,6 +93,10 @@ def text(response: str, prompt: str | None, prepared: Prepared, params: TextPara
     if place is not None:
         evidence["reference"] = place
         return scored(1.0, passed=True, extracted=answer[:_EXCERPT], evidence=evidence)  # `right`, without a detour
+    place = _led(answer, prepared, params)
+    if place is not None:
+        evidence["reference"] = place
+        return right(**details)
     lenient = params.mode not in ("exact", "normalised")
     question = question_of(prompt) if prompt and lenient else None
     if question is not None:
@@ -103,17 +115,26 @@ def text(response: str, prompt: str | None, prepared: Prepared, params: TextPara
     if not lenient:
         return wrong(**details)
     if params.mode == "fuzzy":
-        return _fuzzy(form, prepared, params, details)
+        return _fuzzy(answer, form, prepared, params, details)
     parts = tokens(form)
     if len(parts) > max(params.longest, 2 * prepared.longest):
         return wrong("too_long", flags=("too_long",), **details)
     if params.mode == "f1":
-        return _f1(form, parts, prepared, params, details)
+        return _f1(answer, form, parts, prepared, params, details)
     return _within(answer, " ".join(parts), prepared, params, details)
 
 
 def _form(text: str, params: TextParams) -> str:
     return text if params.mode == "exact" else params.reader.normal(text)
+
+
+def _led(answer: str, prepared: Prepared, params: TextParams) -> int | None:
+    """The reference that stands alone after "The answer is" or "Answer:" within a tag or a box."""
+    if params.mode == "exact":
+        return None
+    bare = undressed(answer) if params.markup else answer
+    lead = _LEAD.match(bare)
+    return None if lead is None else prepared.places.get(params.reader.normal(bare[lead.end() :]))
 
 
 def _problem(answer: str, form: str, prepared: Prepared, params: TextParams, details: Details) -> Outcome | None:
@@ -159,12 +180,35 @@ def _within(answer: str, spaced: str, prepared: Prepared, params: TextParams, de
                 return _found(one, details)
             continue
         if f" {one.spaced} " in f" {spaced} ":
-            if affirmed(one.spaced, spaced):
+            if _affirmed(answer, spaced, one, params.reader):
                 return _found(one, details)
             denied = True
         elif params.mode == "two_way" and _is_enough(spaced, one, params):
             return _found(one, details)
     return wrong("denied" if denied else "wrong", **details)
+
+
+def _affirmed(answer: str, spaced: str, one: Alternative, reader: Reader) -> bool:
+    """Whether a reference that stands in an answer is not denied there, or not within its own sentence."""
+    if affirmed(one.spaced, spaced):
+        return True
+    parts = sentences(answer)
+    if len(parts) < 2:
+        return False
+    forms = [" ".join(tokens(reader.normal(part))) for part in parts]
+    return any(affirmed(one.spaced, form, after) for form, after in zip(forms, [*forms[1:], ""], strict=True))
+
+
+def _turned(answer: str, spaced: str, count: int, one: Alternative, reader: Reader) -> bool:
+    """Whether an answer denies what a reference says, or the other way round. "Paris, not London" says Paris."""
+    if count == one.negations:
+        return False
+    return f" {one.spaced} " not in f" {spaced} " or not _affirmed(answer, spaced, one, reader)
+
+
+def _denied(answer: str, spaced: str, one: Alternative, reader: Reader) -> bool:
+    """Whether an answer holds a whole reference, and only to deny it."""
+    return f" {one.spaced} " in f" {spaced} " and not _affirmed(answer, spaced, one, reader)
 
 
 def _is_enough(spaced: str, one: Alternative, params: TextParams) -> bool:
@@ -186,13 +230,15 @@ def _first_clause(answer: str, wanted: str, reader: Reader) -> bool:
     return reader.normal(first) == wanted and f" {opposite} " not in f" {reader.normal(rest)} "
 
 
-def _f1(form: str, parts: list[str], prepared: Prepared, params: TextParams, details: Details) -> Outcome:
+def _f1(answer: str, form: str, parts: list[str], prepared: Prepared, params: TextParams, details: Details) -> Outcome:
     best = (0.0, 0.0, 0.0)
     place = None
     if form not in CLOSED:
         counts = counted(parts)
+        spaced = " ".join(parts)
+        denying = not _PLAIN_DENIALS.isdisjoint(counts)
         for one in prepared.alternatives:
-            if not one.closed:
+            if not one.closed and not (denying and _denied(answer, spaced, one, params.reader)):
                 made = f1(counts, len(parts), one.counts, one.size)
                 if made > best:
                     best, place = made, one.index
@@ -200,17 +246,21 @@ def _f1(form: str, parts: list[str], prepared: Prepared, params: TextParams, det
     return _similar(best[0], place, params, details)
 
 
-def _fuzzy(form: str, prepared: Prepared, params: TextParams, details: Details) -> Outcome:
+def _fuzzy(answer: str, form: str, prepared: Prepared, params: TextParams, details: Details) -> Outcome:
     partial = params.scorer == "partial"
     if len(form) > (_MAX_PARTIAL_ANSWER if partial else MAX_FUZZY):
         return too_expensive(**details)
-    if partial and len(tokens(form)) > max(params.longest, 2 * prepared.longest):
+    parts = tokens(form)
+    if partial and len(parts) > max(params.longest, 2 * prepared.longest):
         return wrong("too_long", flags=("too_long",), **details)
     own = numbers(form) if params.numbers else ()
+    spaced, count = " ".join(parts), negations(parts)
     best, place = 0.0, None
     if form not in CLOSED:
         for one in prepared.alternatives:
             if one.closed or (params.numbers and not (among(one.numbers, own) if partial else one.numbers == own)):
+                continue
+            if count != one.negations and (not partial or _turned(answer, spaced, count, one, params.reader)):
                 continue
             made = ratio(params.scorer, form, one.normal)
             if made > best:

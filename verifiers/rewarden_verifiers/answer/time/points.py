@@ -64,6 +64,7 @@ _DATES: tuple[re.Pattern[str], ...] = tuple(
         rf"{_YEAR}[, -]{{1,2}}{_NAMED}(?:[ -]{_DAY}(?![0-9:]))?",
         rf"{_NAMED}",
         r"(?:AD|A\.D\.) ?(?P<year>[0-9]{1,4})(?![0-9])",
+        r"(?P<era>BCE?|B\.C\.(?:E\.)?) ?(?P<year>[0-9]{1,4})(?![0-9])",
         r"(?P<year>[0-9]{1,4}) ?(?P<era>AD|CE|A\.D\.|C\.E\.|BCE?|B\.C\.(?:E\.)?)(?![A-Za-z])",
         rf"{_YEAR}(?![A-Za-z0-9:/]|[-–][0-9])",
     )

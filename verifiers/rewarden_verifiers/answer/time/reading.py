@@ -28,12 +28,22 @@ _HEDGES = frozenset(
     (
         "or", "not", "before", "after", "between", "until", "till", "since", "either", "neither", "maybe", "possibly",
         "perhaps", "than", "least", "most", "over", "under", "up", "from", "by", "except", "unknown", "through", "if",
-        "ago", "plus", "minus", "and", "to", "prior", "onwards", "onward", "later", "earlier",
+        "ago", "plus", "minus", "and", "to", "prior", "onwards", "onward", "later", "earlier", "never", "within",
     )
 )  # fmt: skip
 _WORD = re.compile(r"[^\W\d_]+|[0-9]+|[<>≤≥≠±/+]")
 _BULLET = re.compile(r"^\s*(?:\(?[0-9]{1,3}[.)]|[-*•])\s+")
-_ARROW = re.compile(r"\\(?:to|(?:long)?rightarrow|Rightarrow|implies|prec)(?![A-Za-z])")
+# What makes of a moment another one, or denies it, where it stands beside it.
+_ALTERED = re.compile(
+    r"\b(?:following|preceding|succeeding|anything but|(?:week|fortnight|decade|century) of)(?: the)?$"
+)
+_DENIED = re.compile(r"\b(?:is|was) (?:wrong|incorrect|false|untrue)\b")
+_TITLE = re.compile(
+    r"(?:the )?(?:(?:correct|right|final|chronological) )?(?:order|sequence|answer)(?: is)?\s*:\s*", re.IGNORECASE
+)
+_NUMBERED = re.compile(r"(?:^|(?<=\s))\(?([0-9]{1,3})[.)]\s+")
+_TO = r"\\(?:to|(?:long)?rightarrow|Rightarrow|implies|prec)(?![A-Za-z])"
+_ARROW = re.compile(rf"\$\s?{_TO}\s?\$|{_TO}")
 _WORDS = re.compile(r"\\(?:text(?:bf|it|rm)?|mathrm|mathbf|mbox)(?![A-Za-z])")
 _SEPARATORS = (
     re.compile(r"\n+"),
@@ -109,6 +119,9 @@ def _point(text: str, kind: MomentKind, day_order: DayOrder) -> Point | Clock:
 
 def _quiet(gap: str, found: bool) -> None:
     """Nothing around a moment may doubt, bound or add to it. Raises Unreadable."""
+    lower = gap.lower().strip()
+    if found and (_ALTERED.search(lower) or _DENIED.search(lower)):
+        raise Unreadable("hedged")
     for word in _WORD.findall(gap.lower()):
         if word in _HEDGES or not word[0].isalpha():
             raise Unreadable("hedged" if found else "unparseable_answer")
@@ -194,7 +207,6 @@ def read_order(text: str, places: Mapping[str, int], day_order: DayOrder) -> tup
     """
     if len(text) > MAX_TEXT:
         raise TooExpensive
-    count = len(places)
     given = _json(text)
     if isinstance(given, list) and all(isinstance(item, str) for item in given):
         return _places([str(item) for item in given], places, day_order)
@@ -202,6 +214,17 @@ def read_order(text: str, places: Mapping[str, int], day_order: DayOrder) -> tup
     if "\\" in body:
         body = _WORDS.sub(" ", body).replace("{", " ").replace("}", " ")
     body = body.strip().strip("[]()").strip().removesuffix(".")
+    titled = _TITLE.match(body)
+    for one in (body, body[titled.end() :]) if titled is not None else (body,):
+        found = _separated(one, places, day_order)
+        if found is not None:
+            return found
+    raise Unreadable("not_a_permutation")
+
+
+def _separated(body: str, places: Mapping[str, int], day_order: DayOrder) -> tuple[int, ...] | None:
+    """The order that the entries of a text have, in whichever way they are set apart; None where it is none."""
+    count = len(places)
     for separator in _SEPARATORS:
         parts = [_BULLET.sub("", part).strip() for part in separator.split(body)]
         parts = [part for part in parts if part]
@@ -212,11 +235,28 @@ def read_order(text: str, places: Mapping[str, int], day_order: DayOrder) -> tup
                 continue
     if len(body) == count and all(len(name) == 1 for name in places):  # BAC
         return _places(list(body), places, day_order)
-    raise Unreadable("not_a_permutation")
+    marks = list(_NUMBERED.finditer(body))
+    if marks and not marks[0].start() and [int(mark[1]) for mark in marks] == list(range(1, count + 1)):
+        ends = [mark.start() for mark in marks[1:]] + [len(body)]
+        numbered = [body[mark.end() : end].strip(" ,;") for mark, end in zip(marks, ends, strict=True)]  # 1) B 2) A
+        try:
+            return _places(numbered, places, day_order)
+        except Unreadable:
+            return None
+    return None
 
 
 def _places(parts: Sequence[str], places: Mapping[str, int], day_order: DayOrder) -> tuple[int, ...]:
-    found = [places.get(plain_name(part), places.get(order_key(part, day_order), -1)) for part in parts]
+    found = [_place(part, places, day_order) for part in parts]
     if sorted(found) != list(range(len(places))):
         raise Unreadable("not_a_permutation")
     return tuple(found)
+
+
+def _place(part: str, places: Mapping[str, int], day_order: DayOrder) -> int:
+    """The place of an entry, which may stand in brackets; -1 for one that the reference does not have."""
+    for text in (part, part.strip("()[] ")):
+        for key in (plain_name(text), order_key(text, day_order)):
+            if key in places:
+                return places[key]
+    return -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,6 +15,10 @@ from rewarden_verifiers.answer.time.moments import GRANULARITIES, Clock, Duratio
 from rewarden_verifiers.answer.time.params import TimeParams
 from rewarden_verifiers.answer.time.reading import MAX_ORDER, MAX_PARTS, order_key, plain_name, read_moment
 
+# A year or month that is meant only in part, or roughly: nothing is read as something near.
+_VAGUE = re.compile(
+    r"\W*(?:(?:in|the) )*(?:spring|summer|autumn|fall|winter|early|mid|late|circa|ca|c)\b(?! of [a-z])", re.IGNORECASE
+)
 Value = bool | int | str  # bool is named so that `true` is refused instead of being read as the year 1
 Single = Value | tuple[str | int, ...] | dict[str, Value | tuple[str | int, ...]]
 
@@ -117,6 +122,8 @@ def _expected(given: Value | tuple[str | int, ...], params: TimeParams, path: st
         raise InvalidReference(
             f"{path}: {text[:80]!r} {problem.get(error.reason, 'is no date, time or duration')}", path=path
         ) from None
+    if isinstance(moment, Point) and moment.day is None and _VAGUE.match(text):
+        raise InvalidReference(f"{path}: {text[:80]!r} is no certain year or month", path=path)
     return _precise_enough(moment, params, path)
 
 

@@ -34,8 +34,11 @@ _BEGINNINGS = frozenset('{["-0123456789tfnNI')
 """What JSON begins with; NaN and Infinity, which are none, are told as such."""
 
 # A fence begins a line, or ends one with nothing but its word behind it, as models write it: `Here it is: ```json`.
-_EDGE = re.compile(r"(?:^[ \t]{0,8}|(?<=[ \t:]))(```+|~~~+)([^\n]*)$", re.MULTILINE)
+_EDGE = re.compile(r"(?:^[ \t]{0,8}|(?<=[ \t:\uff1a*]))(```+|~~~+)([^\n]*)$", re.MULTILINE)
+# The end of a fence right behind the JSON that it holds. No string of JSON reaches over the end of a line.
+BEHIND = re.compile(r"(?<=[]}])[ \t]{0,8}(```+|~~~+)[ \t]{0,8}\.?[ \t]{0,8}$", re.MULTILINE)
 _ONLY_WORD = re.compile(r"(?:[A-Za-z][\w/+-]{0,20})?[ \t]{0,8}")
+_BRACKET = re.compile(r"[ \t\r\n]*[{\[]")
 _WORD = re.compile(r"[ \t]*([A-Za-z][\w/+-]{0,20})(?![\w/+-])")
 
 Rule = str | dict[str, str]
@@ -74,21 +77,30 @@ class Hedged(Exception):
 
 
 def fences(text: str) -> list[Fence]:
-    """The code fences of a text, in order. A fence ends at a line of its own, so that a string may hold backticks."""
+    """The code fences of a text, in order. A fence ends at a line of its own, so that a string may hold backticks;
+    failing that, where its marks stand at the end of a line right behind a list or object that it begins with.
+    """
     if "```" not in text and "~~~" not in text:
         return []
     found: list[Fence] = []
     opened: tuple[str, str, int, int] | None = None  # marks, word, where the fence and where its content begins
+    searched, json = 0, False  # how far an end right behind the content has been looked for, and whether it may be
     for match in _EDGE.finditer(text):
         marks, rest = match.group(1), match.group(2)
         late = match.start() > 0 and text[match.start() - 1] != "\n"
-        if late and (opened is not None or _ONLY_WORD.fullmatch(rest) is None):
+        if late and (_ONLY_WORD.fullmatch(rest) is None or (opened is not None and not rest.strip())):
             continue
         if opened is not None:
-            if rest.strip() == "" and marks[0] == opened[0][0] and len(marks) >= len(opened[0]):
+            if not late and rest.strip() in ("", ".") and marks[0] == opened[0][0] and len(marks) >= len(opened[0]):
                 found.append(Fence(opened[1], text[opened[3] : match.start()], opened[2], match.end(), True))
                 opened = None
-            continue
+                continue
+            ended = _ended(text, opened, searched, match.start()) if json else None
+            searched = match.start()
+            if ended is None:
+                continue
+            found.append(ended)
+            opened = None
         named = _WORD.match(rest)
         word = named.group(1).lower() if named is not None else ""
         body = rest.rstrip()
@@ -97,9 +109,31 @@ def fences(text: str) -> list[Fence]:
             found.append(Fence(word, content, match.start(), match.end(), True))
         elif marks[0] not in rest:
             opened = (marks, word, match.start(), min(match.end() + 1, len(text)))
+            searched, json = opened[3], begins_as_json(text, opened[3])
     if opened is not None:
-        found.append(Fence(opened[1], text[opened[3] :], opened[2], len(text), False))
+        ended = _ended(text, opened, searched, len(text)) if json else None
+        found.append(ended or Fence(opened[1], text[opened[3] :], opened[2], len(text), False))
     return found
+
+
+def begins_as_json(text: str, position: int) -> bool:
+    """Whether a list or object seems to begin there, blanks aside."""
+    return _BRACKET.match(text, position) is not None
+
+
+def _ended(text: str, opened: tuple[str, str, int, int], start: int, end: int) -> Fence | None:
+    """An open fence, if its marks stand right behind a list or object between two places."""
+    marks, word, begun, content = opened
+    match = ended_behind(text, marks, start, end)
+    return None if match is None else Fence(word, text[content : match.start()], begun, match.end(), True)
+
+
+def ended_behind(text: str, marks: str, start: int, end: int) -> re.Match[str] | None:
+    """Where between two places the marks of a fence stand at the end of a line, right behind a list or object."""
+    for match in BEHIND.finditer(text, start, end):
+        if match.group(1)[0] == marks[0] and len(match.group(1)) >= len(marks):
+            return match
+    return None
 
 
 class Finder:

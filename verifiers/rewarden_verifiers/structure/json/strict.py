@@ -24,6 +24,9 @@ MAX_DIGITS = 300
 MAX_VALUES = 50_000
 """Values of a text, keys not counted."""
 
+MAX_FAULTS = 2_000
+"""Brackets amid prose that may begin like JSON and be none; telling where each fails takes time in the whole text."""
+
 BLANKS = " \t\r\n"
 """What JSON takes for space."""
 
@@ -97,7 +100,7 @@ def decode(text: str, start: int) -> tuple[Any, int]:
         raise Malformed("too_deep", f"nested deeper than {MAX_DEPTH}") from None
     if end - start > MAX_DEPTH:
         _check(value, text, start, end)
-    if not text.isascii() or ("\\u" in text and _SURROGATE.search(text, start, end) is not None):
+    if not text.isascii() or (text.find("\\u", start, end) >= 0 and _SURROGATE.search(text, start, end) is not None):
         try:
             dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
@@ -149,7 +152,7 @@ def standing_in(text: str, wanted: Sequence[type]) -> list[tuple[Any, int, int]]
     Malformed where an object was begun and is not well formed: what stands within it is no answer.
     """
     found: list[tuple[Any, int, int]] = []
-    position = 0
+    position = faults = 0
     while True:
         start = _next(text, position)
         if start < 0:
@@ -161,6 +164,9 @@ def standing_in(text: str, wanted: Sequence[type]) -> list[tuple[Any, int, int]]
                 raise
             if _opened(text, start, fault.position) > MAX_DEPTH:
                 raise Malformed("too_deep", f"nested deeper than {MAX_DEPTH}") from None
+            faults += 1
+            if faults > MAX_FAULTS:
+                raise Malformed("too_long", f"more than {MAX_FAULTS} brackets that begin no JSON") from None
             position = max(fault.position, start + 1)
             continue
         found.append((value, start, position))
@@ -168,7 +174,8 @@ def standing_in(text: str, wanted: Sequence[type]) -> list[tuple[Any, int, int]]
     return preferred or found
 
 
-_OPENING = re.compile(r"[\[{]")
+# A bracket with something behind it that JSON may have there; all others are prose.
+_OPENING = re.compile(r"\{(?=[ \t\r\n]*[\"}])|\[(?=[ \t\r\n]*[]\[{\"\-0-9tfnNI])")
 
 
 def _next(text: str, position: int) -> int:

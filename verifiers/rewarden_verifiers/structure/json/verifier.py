@@ -89,6 +89,11 @@ def _judged(found: Located, expected: Expected, params: JsonParams) -> Outcome:
     if not valid and expected.validation is not None:
         evidence["invalid"] = expected.validation.faults(value, _FAULTS)
     best = _best(value, expected, params)
+    if best is not None and not (best.exact or best.f or best.structure or params.allow_empty):
+        # The attack: any short JSON, for the credit of form alone.
+        _tell(best, evidence)
+        reason = "empty" if value in (None, "") else "wrong" if valid else "invalid"
+        return wrong(reason, feedback=_feedback(evidence), extracted=shown, evidence=evidence)
     earned: dict[str, float] = {"parses": 1.0, "format": float(found.alone)}
     if best is not None:
         earned["structure"] = best.structure

@@ -22,6 +22,16 @@ class Untyped(str):
     __slots__ = ()
 
 
+_WORDS = ("true", "false", "null")
+
+
+def bare(text: str) -> Any:
+    """The JSON value that a bare text may be; True and False too, as models write that know Python better. Raises
+    Malformed."""
+    word = text.strip().lower()
+    return parse(word if word in _WORDS else text)
+
+
 @dataclass(slots=True, eq=False)
 class Call:
     """A call. `positional`: arguments without a name, which only the Python shape has."""
@@ -87,6 +97,8 @@ def _call(value: Mapping[str, Any]) -> Call:
     arguments = value[given[0]] if given else None
     if isinstance(arguments, str) and arguments.strip():  # OpenAI sends the arguments as JSON text
         arguments = parse(arguments)
+        if isinstance(arguments, str):  # written as text twice: no serving layer undoes that
+            raise Malformed("malformed_call", f"the arguments of {name[:40]!r} are text within text")
     if arguments is None or arguments == "":
         arguments = {}
     if not isinstance(arguments, dict):

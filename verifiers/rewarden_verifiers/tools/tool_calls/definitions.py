@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rewarden_verifiers.structure.json.strict import Malformed, parse
+from rewarden_verifiers.structure.json.strict import Malformed
 from rewarden_verifiers.structure.json.validation import Validation, validation
-from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped
+from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped, bare
 
 MAX_TOOLS = 512
 """Definitions of one sample."""
@@ -59,7 +59,7 @@ class Tool:
         listed = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []
         if listed and "string" not in listed:
             try:
-                return parse(value)
+                return bare(value)
             except Malformed:
                 return str(value)
         return str(value) if listed else value

@@ -50,6 +50,11 @@ class Golden:
     alternatives: tuple[tuple[GoldCall, ...], ...]
     tools: Mapping[str, Tool] | None
 
+    @property
+    def abstaining(self) -> bool:
+        """Whether it is right to call nothing."""
+        return not all(self.alternatives)
+
 
 class Gilder:
     """Reads one reference. `tools` are those of the parameters; the reference's own go before them."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from rewarden_verifiers.structure.json.assignment import best_pairs
-from rewarden_verifiers.structure.json.strict import Malformed, parse
-from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped
+from rewarden_verifiers.structure.json.strict import Malformed
+from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped, bare
 from rewarden_verifiers.tools.tool_calls.definitions import Tool, bound
 from rewarden_verifiers.tools.tool_calls.golden import Argument, GoldCall
 
@@ -226,7 +226,7 @@ def _credit(argument: Argument, value: Any, partial: bool) -> float:
     if isinstance(value, Untyped):
         readings = [str(value)]
         with suppress(Malformed):
-            readings.append(parse(value))
+            readings.append(bare(value))
     best = 0.0
     for target in argument.targets:
         for reading in readings:

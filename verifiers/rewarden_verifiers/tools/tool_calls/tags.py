@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from rewarden_verifiers.structure.json.locate import begins_as_json, ended_behind
 from rewarden_verifiers.structure.json.strict import BLANKS, Malformed, decode
 from rewarden_verifiers.tools.tool_calls.calls import MAX_NAME, Call, Untyped, calls_of
 
 _OPENING = r"<tool_call>|<function=|<invoke\s"
 _OPENINGS = re.compile(_OPENING)
 _TOKEN = re.compile(
-    r"^[ \t]{0,8}(?P<fence>```+|~~~+)|(?<=[ \t:])(?P<late>```+|~~~+)(?=[\w/+-]{0,20}[ \t]{0,8}$)"
+    r"^[ \t]{0,8}(?P<fence>```+|~~~+)|(?<=[ \t:\uff1a*])(?P<late>```+|~~~+)(?=[\w/+-]{0,20}[ \t]{0,8}$)"
     rf"|(?P<tick>`+)|^[ \t]{{0,3}}(?P<quote>>)|(?P<open>{_OPENING})",
     re.MULTILINE,
 )
@@ -63,8 +64,10 @@ def _fence_end(text: str, position: int, marks: str) -> int:
         return len(text)
     if marks[0] * 3 in text[position:line]:  # opened and closed in one line
         return line
-    close = re.compile(rf"^[ \t]{{0,8}}{re.escape(marks)}{re.escape(marks[0])}*[ \t]*$", re.MULTILINE)
+    close = re.compile(rf"^[ \t]{{0,8}}{re.escape(marks)}{re.escape(marks[0])}*[ \t]*\.?[ \t]*$", re.MULTILINE)
     found = close.search(text, line)
+    if begins_as_json(text, line):
+        found = ended_behind(text, marks, line, len(text) if found is None else found.start()) or found
     return len(text) if found is None else found.end()
 
 

@@ -17,7 +17,7 @@ from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped
 from rewarden_verifiers.tools.tool_calls.definitions import Tool, tools_of
 from rewarden_verifiers.tools.tool_calls.golden import MAX_CALLS, Gilder, Golden, named, plain_name
 from rewarden_verifiers.tools.tool_calls.matching import Candidate, Extra, Match, Order, Weights, candidate, match
-from rewarden_verifiers.tools.tool_calls.reading import Reading, Shape, read
+from rewarden_verifiers.tools.tool_calls.reading import Reading, Shape, mere_code, read, told
 from rewarden_verifiers.view import View
 
 _SHOWN_CALLS = 8
@@ -108,7 +108,8 @@ def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outc
     `{"function": {…}}`, a list of such, a message with `tool_calls` (arguments as an object or as JSON text). Python's
     call syntax, `[f(a=1), g("x")]`: parsed, never evaluated, literals only. Tags: `<tool_call>` with one or more JSON
     calls, `<function=name><parameter=x>`, `<invoke name="…">`. Calls in the thought are not seen; those in inline code,
-    quoted lines or (tags) code fences are quotations.
+    quoted lines or (tags) code fences are quotations. Where definitions are given, Python in a code fence without a
+    word amid prose that calls none of the tools is an example of code.
 
     **Reference.** A call or a list of calls in any of these shapes, also as text; the leaderboard's
     `{"f": {"x": [values that are right, "" if it may be left out]}}`; calls with `"allowed": {"x": [further values]}`
@@ -128,6 +129,10 @@ def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outc
     """
     try:
         reading = read(response)
+        if mere_code(reading, prepared.tools):
+            reading = Reading([], None, reading.quoted)
+        if not reading.calls and not reading.quoted and prepared.abstaining:
+            reading.quoted = told(response, prepared.tools)
     except Malformed as malformed:
         return _malformed(malformed)
     if not reading.calls:
@@ -152,7 +157,7 @@ def _malformed(malformed: Malformed) -> Outcome:
 
 def _silent(reading: Reading, prepared: Golden) -> Outcome:
     """The outcome where there is no call."""
-    if any(not golds for golds in prepared.alternatives):
+    if prepared.abstaining:
         if reading.quoted:
             return wrong("quoted_call", feedback="a call stands in a quotation")
         if reading.words:
