@@ -76,6 +76,11 @@ class Hedged(Exception):
         self.rule = rule
 
 
+def extent(text: str) -> tuple[int, int]:
+    """Where the text begins and ends but for blanks: what covers it stands alone. Once, not for each fence."""
+    return len(text) - len(text.lstrip()), len(text.rstrip())
+
+
 def fences(text: str) -> list[Fence]:
     """The code fences of a text, in order. A fence ends at a line of its own, so that a string may hold backticks;
     failing that, where its marks stand at the end of a line right behind a list or object that it begins with.
@@ -196,12 +201,13 @@ class Finder:
     @staticmethod
     def _fenced(text: str) -> list[Located]:
         found: list[Located] = []
+        begin, end = extent(text)
         for fence in fences(text):
             content = fence.content.strip(BLANKS)
             if fence.word in JSON_WORDS or (fence.word == "" and content[:1] in ("{", "[")):
                 if not fence.closed:
                     raise Malformed("unclosed_fence", "the code fence never closes")
-                alone = not (text[: fence.start].strip() or text[fence.end :].strip())
+                alone = fence.start <= begin and end <= fence.end
                 found.append(Located(parse(content), content, "fence", (fence.start, fence.end), alone))
         return found
 

@@ -7,7 +7,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Literal
 
-from rewarden_verifiers.structure.json.locate import JSON_WORDS, fences
+from rewarden_verifiers.structure.json.locate import JSON_WORDS, extent, fences
 from rewarden_verifiers.structure.json.strict import BLANKS, MAX_FAULTS, MAX_TEXT, Malformed, SyntaxFault, decode
 from rewarden_verifiers.tools.tool_calls.calls import NAME_KEYS, Call, calls_of
 from rewarden_verifiers.tools.tool_calls.python import looks_like_python, python_calls
@@ -162,9 +162,10 @@ def _fenced(body: str) -> Reading | None:
     calls: list[Call] = []
     shape: Shape | None = None
     loose = True
+    begin, end = extent(body)
     for fence in fences(body):
         content = fence.content.strip(BLANKS)
-        alone = not (body[: fence.start].strip() or body[fence.end :].strip())
+        alone = fence.start <= begin and end <= fence.end
         if fence.word and fence.word not in (*JSON_WORDS, *_CALL_WORDS) and not (alone and fence.word in _CODE_WORDS):
             continue
         if content[:1] not in ("{", "[") and not looks_like_python(content):
