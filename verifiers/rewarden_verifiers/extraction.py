@@ -339,7 +339,12 @@ def rules_of(extraction: Any) -> tuple[Rule, ...]:
 
 def extract(text: str, extraction: Any = "strict") -> Extracted | None:
     """The first rule that fires on the viewed response, or None. Linear in the text; never raises for any text."""
-    for rule in rules_of(extraction):
+    return first_found(text, rules_of(extraction))
+
+
+def first_found(text: str, rules: Sequence[Rule]) -> Extracted | None:
+    """What the first of some rules that fires finds, or None."""
+    for rule in rules:
         found = rule(text)
         if found is not None:
             return found

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from rewarden.errors import InvalidReference
 from rewarden.types import Component, Outcome
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import rules_of
+from rewarden_verifiers.extraction import extract, rules_of
 from rewarden_verifiers.generation import metrics, rouge
 from rewarden_verifiers.generation.metrics import JOINT, Metric, Name, Smoothing, Tokenizer
 from rewarden_verifiers.generation.rouge import Measure, lcs
@@ -209,7 +209,7 @@ def similarity(response: str, prepared: Expected, params: SimilarityParams, prom
     text = response
     evidence: dict[str, Any] = {}
     if params.extraction is not None:
-        found = next((one for rule in rules_of(params.extraction) if (one := rule(response)) is not None), None)
+        found = extract(response, params.extraction)
         if found is None:
             return no_answer()
         evidence["rule"] = found.rule

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from rewarden.errors import InvalidReference
 from rewarden.types import Component, Outcome, StepScore
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import rules_of
+from rewarden_verifiers.extraction import extract, rules_of
 from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
 from rewarden_verifiers.retrieval import measures
 from rewarden_verifiers.retrieval.lists import MOST_CHARACTERS, clean, ranking
@@ -197,7 +197,7 @@ def retrieval(response: str, prepared: Expected, params: RetrievalParams) -> Out
     `incomplete` where they are refused, and a list of more than 10,000 ids (`too_expensive`).
     """
     evidence: dict[str, Any] = {"rule": "response"}
-    found = next((one for rule in rules_of(params.extraction) if (one := rule(response)) is not None), None)
+    found = extract(response, params.extraction)
     if found is None and not params.whole_response:
         return no_answer()
     texts = (response,) if found is None else found.texts

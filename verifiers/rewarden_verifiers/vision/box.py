@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from rewarden.errors import InvalidSample
 from rewarden.types import Outcome, Progress
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import MAX_ANSWER
+from rewarden_verifiers.extraction import MAX_ANSWER, first_found
 from rewarden_verifiers.outcome import no_answer, scored, too_expensive, undecided, wrong
 from rewarden_verifiers.vision import assignment, coco, matched, polygons, rectangles
 from rewarden_verifiers.vision.box_format import Shape
@@ -333,11 +333,7 @@ def box(
     effective: dict[str, Any] = {}
     if params.schedule:
         threshold, effective = threshold_now(params.schedule, progress)
-    found = None
-    for rule in params.rules:
-        found = rule(response)
-        if found is not None:
-            break
+    found = first_found(response, params.rules)
     if found is None:
         return too_expensive() if len(response) > MAX_ANSWER else no_answer()
     boxes = _read(found.texts, params)

@@ -11,7 +11,7 @@ from rapidfuzz.distance import Indel
 from rewarden.errors import InvalidSample
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import MAX_ANSWER
+from rewarden_verifiers.extraction import MAX_ANSWER, first_found
 from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
 from rewarden_verifiers.vision import assignment, matched
 from rewarden_verifiers.vision.action_reader import Action, Actions
@@ -114,11 +114,7 @@ def point(
     What earns nothing and says why: `no_answer`, `malformed`, `hedged`, `wrong_type`, `missed`, `false_alarm`,
     `too_many_points`, `wrong_count`, `wrong`. Points that would be right in another scale are flagged `scale_confused`.
     """
-    found = None
-    for rule in params.rules:
-        found = rule(response)
-        if found is not None:
-            break
+    found = first_found(response, params.rules)
     if found is None:
         return too_expensive() if len(response) > MAX_ANSWER else no_answer()
     scaler = _Scaler(params, prepared.size or params.size or size_of(metadata))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import MAX_ANSWER, Rule, rules_of
+from rewarden_verifiers.extraction import MAX_ANSWER, Rule, first_found, rules_of
 from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
 from rewarden_verifiers.vision import assignment, matched
 from rewarden_verifiers.vision.clock import Time, TimeUnit
@@ -216,11 +216,7 @@ def temporal(
     (it says that it never happens), `false_alarm`, `too_many_intervals`, `wrong`. Where nothing is expected (an empty
     list) an answer must say so: `[]`, or in words.
     """
-    found = None
-    for rule in params.rules:
-        found = rule(response)
-        if found is not None:
-            break
+    found = first_found(response, params.rules)
     if found is None:
         return too_expensive() if len(response) > MAX_ANSWER else no_answer()
     spans = _read(found.texts, params)

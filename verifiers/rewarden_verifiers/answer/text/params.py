@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from rewarden_verifiers.extraction import Extracted, rules_of
+from rewarden_verifiers.extraction import Extracted, first_found, rules_of
 
 from .normalise import Normaliser
 from .similarity import Scorer
@@ -142,11 +142,7 @@ class Reader:
 
     def extract(self, response: str) -> Extracted | None:
         """The answer of a response, by the first rule that fires."""
-        for rule in self._rules:
-            found = rule(response)
-            if found is not None:
-                return found
-        return None
+        return first_found(response, self._rules)
 
     def plain(self, text: str, form: str | None = None) -> str:
         """An answer's form as refusals have it; `form` is its canonical form, which mostly is the same."""

@@ -51,12 +51,17 @@ class Field:
     def __post_init__(self) -> None:
         if self.weight is not None and not 0 <= self.weight <= 1e6:
             raise ValueError("weight must lie between 0 and 1,000,000")
-        if self.threshold is not None and not 0 < self.threshold <= 1:
-            raise ValueError("threshold must lie above 0 and at most at 1")
-        for name in ("rel_tol", "abs_tol"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < float("inf"):
-                raise ValueError(f"{name} must be a number that is not negative")
+        _check(self)
+
+
+def _check(given: Field | Rules) -> None:
+    """Raise ValueError for a threshold or tolerance that is none; a field may leave them out."""
+    if given.threshold is not None and not 0 < given.threshold <= 1:
+        raise ValueError("threshold must lie above 0 and at most at 1")
+    for name in ("rel_tol", "abs_tol"):
+        value = getattr(given, name)
+        if value is not None and not 0 <= value < float("inf"):
+            raise ValueError(f"{name} must be a number that is not negative")
 
 
 class Effort:
@@ -87,11 +92,7 @@ class Rules:
     lists: ListRule = "ordered"
 
     def __post_init__(self) -> None:
-        if not 0 < self.threshold <= 1:
-            raise ValueError("threshold must lie above 0 and at most at 1")
-        for name in ("rel_tol", "abs_tol"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} must be a number that is not negative")
+        _check(self)
 
     def but(self, field: Field) -> Rules:
         """These rules, with what a field says otherwise."""
