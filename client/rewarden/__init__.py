@@ -47,15 +47,15 @@ from rewarden.types import (
 )
 
 if TYPE_CHECKING:
-    from rewarden.batching import MicroBatcher
     from rewarden.client import AsyncClient, Client
     from rewarden.retry import NO_RETRY, Retry
+    from rewarden.sample_stream import SampleStream
 
 # Loaded when first asked for: who imports the types alone (a worker process, a verifier) needs no asyncio and no httpx.
 _LATER = {
     "AsyncClient": "rewarden.client",
     "Client": "rewarden.client",
-    "MicroBatcher": "rewarden.batching",
+    "SampleStream": "rewarden.sample_stream",
     "NO_RETRY": "rewarden.retry",
     "Retry": "rewarden.retry",
 }
@@ -74,7 +74,6 @@ __all__ = [
     "InvalidRequest",
     "Limits",
     "Media",
-    "MicroBatcher",
     "NO_RETRY",
     "NotFound",
     "Outcome",
@@ -86,6 +85,7 @@ __all__ = [
     "Run",
     "RunResult",
     "Sample",
+    "SampleStream",
     "Step",
     "StepScore",
     "TooLarge",

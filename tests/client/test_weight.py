@@ -21,7 +21,7 @@ def test_the_types_alone_load_nothing_heavy(code: str) -> None:
 
 
 def test_the_client_loads_httpx_and_grpc_only_when_a_target_needs_them() -> None:
-    made = "from rewarden import Client, AsyncClient, MicroBatcher; Client('grpc://127.0.0.1:1')"
+    made = "from rewarden import Client, AsyncClient, SampleStream; Client('grpc://127.0.0.1:1')"
     assert not loaded_after(made) & {"httpx", "grpc", "google.protobuf", "pydantic"}
 
 

@@ -1,0 +1,124 @@
+"""One sample at a time in, one stream for all of them: for trainers that ask for one reward at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from rewarden.client import AsyncClient, Row, UseLike
+from rewarden.errors import InvalidRequest, Unavailable
+from rewarden.types import Sample, Verdict
+from rewarden.wire.json import good_sample, sample_from_json, sample_to_json
+
+_Waiting = tuple[Sample, "asyncio.Future[Verdict]"]
+
+
+class SampleStream:
+    """Concurrent calls share one stream, and each has its verdict as soon as it is there: no caller waits for another.
+
+    The stream opens with the first call, outlives its connections (as `AsyncClient.stream` does), and ends when nothing
+    was asked for `idle_s` seconds. Siblings of a group wait for one another, because a group is judged as a whole: give
+    such samples their `group_size`. Members of a group that is not whole after `group_deadline_s` have an error
+    verdict.
+    Further arguments (`shared`, `expect` …) are those of `rewarden.types.Batch`. For one event loop.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        use: UseLike | None = None,
+        *,
+        idle_s: float = 1.0,
+        group_deadline_s: float = 60.0,
+        **envelope: Any,
+    ) -> None:
+        self._client = client
+        self._envelope = {"use": use, "group_deadline_s": group_deadline_s, **envelope}
+        self._idle_s = idle_s
+        self._waiting: deque[_Waiting] = deque()
+        self._asked = asyncio.Event()
+        self._closing = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def verify(self, row: Row) -> Verdict:
+        """The sample's verdict, `index` 0. Raises what `AsyncClient.stream` raises, and InvalidRequest for a row that
+        is no sample. A caller that is cancelled leaves the others alone.
+        """
+        # Checked here, where it costs its own caller only: a row that cannot be written would break the whole stream.
+        sample = good_sample(sample_from_json(sample_to_json(row) if isinstance(row, Sample) else dict(row)), 0)
+        if sample.group is not None and sample.group_size is None:
+            raise InvalidRequest("group_size: is needed, to know when the group is whole", path="group_size")
+        future: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
+        self._waiting.append((sample, future))
+        self._asked.set()
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+        return await future
+
+    @property
+    def open(self) -> bool:
+        """Whether a stream is open now."""
+        return self._task is not None
+
+    async def close(self) -> None:
+        """Take no more, and wait for the verdicts of what was taken."""
+        if self._task is not None:
+            self._closing = True
+            self._asked.set()
+            await self._task
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                await self._stream()
+        finally:
+            self._task = None
+            self._closing = False
+
+    async def _stream(self) -> None:
+        """One stream, from its first sample until nobody asks."""
+        pending: dict[int, _Waiting] = {}
+        try:
+            async with aclosing(self._client.stream(self._samples(pending), **self._envelope)) as items:
+                async for item in items:
+                    if isinstance(item, Verdict):
+                        _, future = pending.pop(item.index)
+                        if not future.done():
+                            future.set_result(replace(item, index=0))
+            self._fail(pending, Unavailable("the stream ended before this sample had its verdict"))
+        except Exception as error:  # noqa: BLE001 - raised to every caller that waits for this stream
+            self._fail(pending, error)
+
+    async def _samples(self, pending: dict[int, _Waiting]) -> AsyncIterator[Sample]:
+        index = 0
+        while await self._more(pending):
+            sample, future = waiting = self._waiting.popleft()
+            # Whoever left needs no verdict, unless siblings are judged with it.
+            if future.done() and sample.group is None:
+                continue
+            pending[index] = waiting
+            index += 1
+            yield sample
+
+    async def _more(self, pending: dict[int, _Waiting]) -> bool:
+        """Wait for a sample; False when the stream may end. Takes none: whoever cancels this loses nothing."""
+        while not self._waiting:
+            if self._closing:
+                return False
+            self._asked.clear()
+            try:
+                await asyncio.wait_for(self._asked.wait(), self._idle_s)
+            except asyncio.TimeoutError:
+                if not pending:
+                    return False
+        return True
+
+    def _fail(self, pending: dict[int, _Waiting], error: Exception) -> None:
+        for _, future in pending.values():
+            if not future.done():
+                future.set_exception(error)
+        pending.clear()
