@@ -16,6 +16,7 @@ from typing import Any
 
 import tomllib
 
+from rewarden.columns import GUESSES, finish_reason, token_count
 from rewarden_server.rescore.options import RescoreError
 
 WHOLE = (
@@ -39,59 +40,7 @@ WHOLE = (
 BUILT = ("reference", "signals", "metadata")
 """Fields that can be built of several columns: `reference.answer=label`."""
 
-GUESSES: Mapping[str, tuple[str, ...]] = {
-    "response": (
-        "response",
-        "completion",
-        "output",
-        "generation",
-        "generated_text",
-        "solution_str",
-        "model_output",
-        "prediction",
-        "rollout",
-        "responses",
-        "completions",
-        "outputs",
-        "generations",
-        "samples",
-    ),
-    "messages": ("messages", "conversation", "conversations"),
-    "prompt": ("prompt", "question", "problem", "input", "instruction", "query", "messages"),
-    "reference": (
-        "reference",
-        "reference_answer",
-        "ground_truth",
-        "gold",
-        "gold_answer",
-        "expected_answer",
-        "expected",
-        "answer",
-        "label",
-        "target",
-        "gts",
-        "final_answer",
-        "solution",
-        "reward_model.ground_truth",
-        "extra.reward_model.ground_truth",
-    ),
-    "group": ("group", "group_id", "prompt_id", "problem_id", "question_id", "uid"),
-    "data_source": ("data_source", "source", "dataset", "dataset_name"),
-    "finish_reason": ("finish_reason", "stop_reason", "truncated", "is_truncated"),
-    "token_count": ("token_count", "response_length", "completion_tokens", "num_tokens", "num_output_tokens"),
-    "id": ("id", "sample_id", "rollout_id"),
-}
-"""The usual names, the likeliest first."""
-
 _ABSENT: Any = object()
-
-_FINISH: Mapping[str, str] = {
-    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "stop_token", "tool_calls"), "stop"),
-    **dict.fromkeys(("tool_use", "function_call", "matched_stop"), "stop"),
-    **dict.fromkeys(("length", "max_tokens", "max_length", "max_new_tokens", "truncated", "incomplete"), "length"),
-    **dict.fromkeys(("abort", "aborted", "cancelled", "content_filter", "error"), "abort"),
-}
-"""What samplers and providers call the ends of a generation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,20 +186,7 @@ def is_chat(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "role" in item for item in value)
 
 
-def _finish_reason(value: Any) -> Any:
-    if isinstance(value, dict):  # SGLang: {"type": "length", "length": 1024}
-        value = value.get("type")
-    if isinstance(value, bool):  # a column such as `truncated`
-        return "length" if value else "stop"
-    # A word that we do not know goes on as it is, so that the row is blamed for it rather than quietly misread.
-    return _FINISH.get(value.lower(), value) if isinstance(value, str) else value
-
-
-def _token_count(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-_OWN: Mapping[str, Callable[[Any], Any]] = {"finish_reason": _finish_reason, "token_count": _token_count}
+_OWN: Mapping[str, Callable[[Any], Any]] = {"finish_reason": finish_reason, "token_count": token_count}
 
 _MEANING: Mapping[str, str] = {"messages": "prompt+response"}
 
@@ -404,10 +340,10 @@ def _fits(name: str, column: str, rows: Sequence[Mapping[str, Any]]) -> bool:
         return all(isinstance(value, (str, int)) for value in values)
     if name == "finish_reason":
         each = [item for value in values for item in (value if isinstance(value, list) else [value])]
-        return all(_finish_reason(item) in ("stop", "length", "abort", None) for item in each)
+        return all(finish_reason(item) in ("stop", "length", "abort", None) for item in each)
     if name == "token_count":
         each = [item for value in values for item in (value if isinstance(value, list) else [value])]
-        return all(type(_token_count(item)) is int for item in each)
+        return all(type(token_count(item)) is int for item in each)
     return not all(isinstance(value, bool) for value in values)  # a label that says right or wrong is no reference
 
 

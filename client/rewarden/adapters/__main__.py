@@ -1,0 +1,26 @@
+"""`python -m rewarden.adapters NAME`: the path of an adapter's file, for trainers that load a reward from a file."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+
+_SHARED = {"__init__", "__main__", "rows", "scoring", "settings"}
+
+
+def main(argv: list[str]) -> int:
+    """The exit status: 0, or 2 where there is no such adapter."""
+    folder = Path(__file__).parent
+    names = sorted({path.stem for path in folder.glob("*.py")} - _SHARED)
+    if len(argv) == 1 and argv[0] in names:
+        print(folder / f"{argv[0]}.py")
+        return 0
+    near = difflib.get_close_matches(argv[0], names, n=1) if argv else []
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    print(f"usage: python -m rewarden.adapters NAME; {hint}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

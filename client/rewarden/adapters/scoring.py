@@ -1,0 +1,205 @@
+"""Samples to verdicts for trainers: what may pass is waited out, and what stays unscored is never a number unasked."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from rewarden.adapters.settings import Settings
+from rewarden.client import AsyncClient
+from rewarden.errors import DeadlineExceeded, Overloaded, RequestError, RewardenError, Unavailable
+from rewarden.loop_thread import LoopThread
+from rewarden.sample_stream import SampleStream
+from rewarden.types import BadSample, Sample, Verdict
+
+_log = logging.getLogger("rewarden.adapters")
+
+_FIRST_S, _MOST_S = 0.2, 10.0
+
+
+class NoScore(RewardenError):
+    """A sample has no score, and neither the trainer nor `unscored` says what should stand in its place."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        why = verdict.reason or verdict.status
+        told = f": {verdict.feedback}" if verdict.feedback else ""
+        super().__init__(
+            f"sample {verdict.id or verdict.index} of {verdict.data_source or 'an unnamed data source'} has no score "
+            f"({why}, fault {verdict.fault}){told}. Mend what is at fault, or say what shall stand for such samples: "
+            "unscored=NUMBER, or REWARDEN_UNSCORED in the environment",
+            reason=verdict.reason,
+            fault=verdict.fault,
+        )
+        self.verdict = verdict
+
+    def __reduce__(self) -> tuple[type[NoScore], tuple[Verdict]]:
+        return NoScore, (self.verdict,)
+
+
+class Scorer:
+    """Verdicts for one adapter. Picklable; it opens its connections where it is used, also after a fork."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._start()
+
+    def __reduce__(self) -> tuple[type[Scorer], tuple[Settings]]:
+        return type(self), (self.settings,)
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._thread = LoopThread("rewarden-adapter")
+        self._open: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncClient, SampleStream]]
+        self._open = weakref.WeakKeyDictionary()
+
+    def score(self, samples: Sequence[Sample]) -> list[Verdict]:
+        """As `verdicts`, for callers without a loop; also within a running one, which then waits."""
+        if self._pid != os.getpid():  # the parent's thread stayed with the parent
+            self._start()
+        return self._thread.run(self.verdicts(samples))
+
+    async def verdicts(self, samples: Sequence[Sample]) -> list[Verdict]:
+        """The verdicts of samples, in their order, in one request.
+
+        Failures that may pass are tried again for `patience_s`. Then a verdict stays as unscored as it is; a server
+        that cannot be reached at all raises its error, because that is no sample's own. Raises RequestError.
+        """
+        routed = [self._routed(sample) for sample in samples]
+        found: list[Verdict | None] = [
+            _refused(row, place) if isinstance(row, BadSample) else None for place, row in enumerate(routed)
+        ]
+        left = {place: row for place, row in enumerate(routed) if isinstance(row, Sample)}
+        client, _ = self._connection()
+        patience = _Patience(self.settings.patience_s)
+        while left:
+            try:
+                result = await client.verify(
+                    list(left.values()), self.settings.use, expect=self.settings.expect or None
+                )
+            except (Overloaded, Unavailable, DeadlineExceeded) as error:
+                await patience.wait_or_raise(error)
+                continue
+            for place, verdict in zip(left, result.verdicts, strict=True):
+                found[place] = verdict if verdict.index == place else replace(verdict, index=place)
+            again = [known for place in left if (known := found[place]) is not None and _may_pass(known)]
+            groups = {verdict.group for verdict in again if verdict.group is not None}
+            places = {verdict.index for verdict in again}
+            # A group is judged as a whole: one member again is all of them again.
+            left = {place: row for place, row in left.items() if place in places or row.group in groups}
+            if again and not await patience.wait(f"{len(again)} samples have no score yet ({again[0].reason})"):
+                break
+        return [verdict for verdict in found if verdict is not None]
+
+    async def verdict(self, sample: Sample) -> Verdict:
+        """The verdict of one sample, as soon as it is there: concurrent calls share a stream, and none waits for
+        another. Otherwise as `verdicts`.
+        """
+        routed = self._routed(sample)
+        if isinstance(routed, BadSample):
+            return _refused(routed, 0)
+        _, stream = self._connection()
+        patience = _Patience(self.settings.patience_s)
+        while True:
+            try:
+                verdict = await stream.verify(routed)
+            except (Overloaded, Unavailable, DeadlineExceeded) as error:
+                await patience.wait_or_raise(error)
+                continue
+            if not _may_pass(verdict) or not await patience.wait(f"a sample has no score yet ({verdict.reason})"):
+                return verdict
+
+    async def close(self) -> None:
+        """Give back the connections of the running loop."""
+        client, stream = self._open.pop(asyncio.get_running_loop(), (None, None))
+        if stream is not None and client is not None:
+            await stream.close()
+            await client.close()
+
+    def _connection(self) -> tuple[AsyncClient, SampleStream]:
+        loop = asyncio.get_running_loop()
+        if loop not in self._open:
+            settings = self.settings
+            client = AsyncClient(
+                settings.target,
+                api_key=settings.api_key or os.environ.get("REWARDEN_API_KEY") or None,
+                timeout_s=settings.timeout_s,
+            )
+            envelope: dict[str, Any] = {"expect": settings.expect} if settings.expect else {}
+            self._open[loop] = client, SampleStream(client, settings.use, **envelope)
+        return self._open[loop]
+
+    def _routed(self, sample: Sample) -> Sample | BadSample:
+        routing = self.settings.routing
+        return sample if routing is None else routing.apply(sample)
+
+
+def number_of(verdict: Verdict, settings: Settings) -> float:
+    """The score, or the number that `unscored` puts in its place. Raises NoScore."""
+    if verdict.status == "scored" and verdict.score is not None:
+        return verdict.score
+    if isinstance(settings.unscored, float):
+        _log.warning(
+            "unscored (%s, fault %s): %s stands in its place", verdict.reason, verdict.fault, settings.unscored
+        )
+        return settings.unscored
+    raise NoScore(verdict)
+
+
+def score_or_none(verdict: Verdict, settings: Settings) -> float | None:
+    """The score; None where there is none or a recipe leaves the sample out, for trainers that can skip a sample.
+
+    `unscored` overrides it. Raises NoScore where it says `raise`.
+    """
+    if verdict.exclude:
+        return None
+    if verdict.status != "scored" and settings.unscored is None:
+        return None
+    return number_of(verdict, settings)
+
+
+def _may_pass(verdict: Verdict) -> bool:
+    return verdict.status != "scored" and verdict.retryable
+
+
+def _refused(row: BadSample, place: int) -> Verdict:
+    """The verdict of a row that is not even sent: the same as the server would give."""
+    evidence = {"path": row.path} if row.path else {}
+    return Verdict(
+        status="error",
+        reason="invalid_sample",
+        fault="caller",
+        feedback=row.message,
+        evidence=evidence,
+        index=place,
+        id=row.id,
+    )
+
+
+class _Patience:
+    """Waits, longer each time, until the time that may be spent on waiting is over."""
+
+    def __init__(self, patience_s: float) -> None:
+        self._end = time.monotonic() + patience_s
+        self._next_s = _FIRST_S
+
+    async def wait(self, why: str) -> bool:
+        """Wait once; False, at once, where no time is left."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            return False
+        seconds = min(self._next_s, left)
+        _log.warning("%s; trying again in %.1f s, for %.0f s more", why, seconds, left)
+        await asyncio.sleep(seconds)
+        self._next_s = min(2 * self._next_s, _MOST_S)
+        return True
+
+    async def wait_or_raise(self, error: RequestError) -> None:
+        """Wait once; the error where no time is left."""
+        if not await self.wait(error.message):
+            raise error

@@ -1,0 +1,144 @@
+"""What an adapter is told: arguments first, then the environment, then defaults."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Union
+
+from rewarden.commands.use import read_use
+from rewarden.errors import InvalidRequest
+from rewarden.routing import Routing, read_routing
+from rewarden.types import Use
+from rewarden.wire.json import use_from_json
+
+Unscored = Union[float, Literal["raise"], None]
+"""What stands where there is no score: a number of yours; `raise`; None: the trainer's own way of leaving a sample out,
+and where it has none, `raise`."""
+
+PREFIX = "REWARDEN_"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What every adapter can be told. Picklable.
+
+    target: where the server is (`http://…`, `grpc://…`, or `local`). use: the verifier or recipe of all samples.
+    routing: who judges what, by data source. Without either the server's own routing decides. api_key: for the server;
+    better left to the environment of the process that needs it, where no pickle holds it. unscored: see `Unscored`.
+    patience_s: for how many seconds a failure that may pass (a server that restarts, an overload, a broken sandbox) is
+    waited out and tried again, before it counts. timeout_s: the longest silence of the server's that is borne.
+    reference: the column that holds the expected answer, or a mapping of the reference's parts to columns; by default
+    the first of the usual names. data_source, group, id: their columns. metadata: columns that the verifier reads as
+    `metadata`. expect: verifier to the fingerprint that must be in force.
+
+    In the environment: `REWARDEN_TARGET`, `REWARDEN_USE` (a name, JSON, or a recipe's file), `REWARDEN_ROUTING` (a
+    file, or `starter`), `REWARDEN_API_KEY`, `REWARDEN_UNSCORED` (a number, `raise`, or `native`),
+    `REWARDEN_PATIENCE_S`, `REWARDEN_TIMEOUT_S`, `REWARDEN_REFERENCE`.
+    """
+
+    target: str = "http://127.0.0.1:8080"
+    use: Use | None = None
+    routing: Routing | None = None
+    api_key: str | None = field(default=None, repr=False)
+    unscored: Unscored = None
+    patience_s: float = 300.0
+    timeout_s: float | None = None
+    reference: str | Mapping[str, str] | None = None
+    data_source: str = "data_source"
+    group: str | None = None
+    id: str | None = None
+    metadata: tuple[str, ...] = ()
+    expect: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, **given: Any) -> Settings:
+        """Settings from arguments as a person or a configuration file gives them, and from the environment.
+
+        Raises InvalidRequest naming the setting that is unknown or has no sense.
+        """
+        names = [item.name for item in fields(cls)]
+        for name in given:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+                raise InvalidRequest(f"there is no setting {name!r}; {hint}")
+        values = {name: os.environ[key] for name in _FROM_ENVIRONMENT if os.environ.get(key := PREFIX + name.upper())}
+        if "use" in given or "routing" in given:  # an argument is not to be crossed by what lies in the environment
+            values = {name: value for name, value in values.items() if name not in ("use", "routing")}
+        values.update({name: value for name, value in given.items() if value is not None})
+        if values.get("use") is not None and values.get("routing") is not None:
+            raise InvalidRequest("give either use (one judge for all) or routing (a judge for each data source)")
+        return cls(**{name: _READERS.get(name, _as_it_is)(value) for name, value in values.items()})
+
+
+_FROM_ENVIRONMENT = ("target", "use", "routing", "api_key", "unscored", "patience_s", "timeout_s", "reference")
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _read_use(value: Any) -> Use:
+    if isinstance(value, Use):
+        return value
+    return read_use(value) if isinstance(value, str) else use_from_json(_plain(value))
+
+
+def _read_routing(value: Any) -> Routing:
+    return value if isinstance(value, Routing) else read_routing(value)
+
+
+def _read_unscored(value: Any) -> Unscored:
+    if value in ("native", "raise"):
+        return "raise" if value == "raise" else None
+    return _number("unscored", value)
+
+
+def _read_seconds(value: Any) -> float:
+    seconds = _number("patience_s and timeout_s", value)
+    if seconds < 0:
+        raise InvalidRequest(f"patience_s and timeout_s must be seconds, not {value!r}")
+    return seconds
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if number - number != 0.0:  # neither a number nor finite
+        more = ", 'raise' or 'native'" if name == "unscored" else ""
+        raise InvalidRequest(f"{name}: must be a finite number{more}, not {value!r}")
+    return number
+
+
+def _read_names(value: Any) -> tuple[str, ...]:
+    return tuple(name.strip() for name in value.split(",")) if isinstance(value, str) else tuple(value)
+
+
+def _read_reference(value: Any) -> Any:
+    return value if isinstance(value, str) else _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """Mappings of configuration libraries (OmegaConf's) as what JSON has."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if hasattr(value, "__iter__") and not isinstance(value, (str, bytes)):
+        return [_plain(item) for item in value]
+    return value
+
+
+_READERS: Mapping[str, Any] = {
+    "use": _read_use,
+    "routing": _read_routing,
+    "unscored": _read_unscored,
+    "patience_s": _read_seconds,
+    "timeout_s": _read_seconds,
+    "metadata": _read_names,
+    "reference": _read_reference,
+    "expect": _plain,
+}

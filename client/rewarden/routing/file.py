@@ -1,0 +1,115 @@
+"""Routing files: TOML or JSON, checked as a whole before anything is judged."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from rewarden.commands.use import RECIPE_SUFFIXES, read_use
+from rewarden.errors import InvalidRequest
+from rewarden.routing.forms import FORMS
+from rewarden.routing.route import MATCHED, POLICYS, Route, Routing
+from rewarden.types import Use
+from rewarden.wire.json import use_from_json
+
+STARTER = "starter"
+"""The name of the routes that ship: the data sources of verl, open-instruct and Reasoning360."""
+
+_KEYS = ("use", "params", "reference_form")
+
+
+def read_routing(source: str | Path) -> Routing:
+    """The routes of a file (`*.toml`, `*.json`), or those that ship, by the name `starter`.
+
+    Raises InvalidRequest naming the route and the key at fault, and OSError.
+    """
+    path = Path(__file__).with_name("starter.toml") if source == STARTER else Path(source)
+    if path.suffix not in (".toml", ".json"):
+        raise InvalidRequest(f"routing {str(source)!r}: must be a .toml or .json file, or {STARTER!r}")
+    text = path.read_text(encoding="utf-8")
+    try:
+        value = json.loads(text) if path.suffix == ".json" else _toml(text)
+    except ValueError as error:
+        raise InvalidRequest(f"{source}: is no {path.suffix[1:].upper()}: {error}") from None
+    return routing_from_json(value, str(source), path.parent)
+
+
+def routing_from_json(value: Any, source: str = "routing", folder: Path | None = None) -> Routing:
+    """Routes from their JSON form; recipes in files are found beside `folder`. Raises InvalidRequest."""
+    if not isinstance(value, dict) or value.keys() - {"route"} or not isinstance(value.get("route"), list):
+        raise InvalidRequest(f"{source}: must hold [[route]] tables, and nothing else")
+    if not value["route"]:
+        raise InvalidRequest(f"{source}: has no [[route]]")
+    return Routing(
+        tuple(_route(item, f"{source}: route {n}", folder) for n, item in enumerate(value["route"], 1)), source
+    )
+
+
+def _route(value: Any, where: str, folder: Path | None) -> Route:
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"{where}: must be a table")
+    if "use" not in value:
+        raise InvalidRequest(f"{where}: has no 'use': name the verifier or recipe that judges")
+    form = value.get("reference_form")
+    if form is not None and (not isinstance(form, str) or form not in FORMS):
+        raise InvalidRequest(f"{where}: there is no reference_form {form!r}; there are {', '.join(FORMS)}")
+    match = {path: _patterns(item, f"{where}: {path}") for path, item in _flat(value, where)}
+    use, label = _use(value["use"], value.get("params"), where, folder)
+    return Route(use=use, match=match, reference_form=form, label=label)
+
+
+def _flat(value: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
+    for name, item in value.items():
+        if name in _KEYS:
+            continue
+        root = name.partition(".")[0]
+        if root in POLICYS:
+            raise InvalidRequest(f"{where}: {name}: a route never looks at what the policy made")
+        if root not in MATCHED:
+            near = difflib.get_close_matches(root, (*MATCHED, *_KEYS), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"routes look at {', '.join(MATCHED)}"
+            raise InvalidRequest(f"{where}: there is no {name!r}; {hint}")
+        yield from _paths(name, item)
+
+
+def _paths(path: str, item: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(item, dict):  # TOML reads `metadata.kind = …` as a table
+        for name, inner in item.items():
+            yield from _paths(f"{path}.{name}", inner)
+    else:
+        yield path, item
+
+
+def _patterns(value: Any, where: str) -> tuple[str, ...]:
+    patterns = value if isinstance(value, list) else [value]
+    if not patterns or not all(isinstance(item, str) for item in patterns):
+        raise InvalidRequest(f"{where}: must be a pattern or a list of patterns, as in file names")
+    return tuple(patterns)
+
+
+def _use(value: Any, params: Any, where: str, folder: Path | None) -> tuple[Use, str]:
+    try:
+        if isinstance(value, str) and value.endswith(RECIPE_SUFFIXES):
+            if params is not None:
+                raise InvalidRequest("params go with a name; a recipe's file has its own")
+            return read_use(str((folder or Path()) / value)), value
+        if isinstance(value, str):
+            return use_from_json({"name": value, "params": params or {}}), value
+        if params is not None:
+            raise InvalidRequest("params stand either in 'use' or beside it")
+        use = use_from_json(value)
+        return use, use.name or "a recipe"
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{where}: {error.message}") from None
+
+
+def _toml(text: str) -> Any:
+    try:
+        reader = import_module("tomllib")
+    except ImportError:  # Python 3.10
+        reader = import_module("tomli")
+    return reader.loads(text)

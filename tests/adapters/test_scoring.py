@@ -1,0 +1,174 @@
+"""What all adapters share: what may pass is waited out, and what stays unscored is never a number unasked."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rewarden.adapters import NoScore, Scorer, Settings
+from rewarden.adapters.scoring import number_of, score_or_none
+from rewarden.errors import InternalError, InvalidRequest, Overloaded, Unavailable
+from rewarden.types import Sample, Verdict
+from tests.client.servers import Script, http_server, judge
+
+UNDECIDED = Verdict(status="undecided", reason="invalid_reference", fault="reference", id="7", data_source="gsm8k")
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script()
+
+
+@pytest.fixture
+async def target(script: Script) -> AsyncIterator[str]:
+    async with http_server(script) as address:
+        yield address
+
+
+def rows(count: int, **fields: Any) -> list[Sample]:
+    return [Sample(response=str(n), reference=str(n), id=str(n), **fields) for n in range(count)]
+
+
+def failing_first(times: int, *ids: str) -> Any:
+    """Judges, but for the first so many times that one of `ids` comes."""
+    left = dict.fromkeys(ids, times)
+
+    def judged(sample: Sample, index: int) -> Verdict:
+        if left.get(sample.id or "", 0) > 0:
+            left[sample.id or ""] -= 1
+            broken = Verdict(status="error", reason="sandbox_failed", fault="infra", retryable=True)
+            return replace(broken, index=index, id=sample.id, group=sample.group)
+        return judge(sample, index)
+
+    return judged
+
+
+async def test_a_failure_that_may_pass_is_tried_again_for_its_samples_only(target: str, script: Script) -> None:
+    script.judge = failing_first(2, "1", "3")
+    verdicts = await Scorer(Settings(target=target)).verdicts(rows(5))
+    assert [(verdict.index, verdict.id, verdict.score) for verdict in verdicts] == [(n, str(n), 1.0) for n in range(5)]
+    assert [[sample.id for sample in batch.samples] for batch in script.batches] == [  # type: ignore[union-attr]
+        ["0", "1", "2", "3", "4"],
+        ["1", "3"],
+        ["1", "3"],
+    ]
+
+
+async def test_a_group_is_tried_again_as_a_whole(target: str, script: Script) -> None:
+    script.judge = failing_first(1, "1")
+    samples = [*rows(3, group="a"), Sample(response="x", id="alone")]
+    verdicts = await Scorer(Settings(target=target)).verdicts(samples)
+    assert [verdict.score for verdict in verdicts] == [1.0, 1.0, 1.0, 0.0]
+    assert [len(batch.samples) for batch in script.batches] == [4, 3]
+
+
+async def test_after_patience_the_verdict_stays_unscored(target: str, script: Script) -> None:
+    script.judge = failing_first(1000, "1")
+    scorer = Scorer(Settings(target=target, patience_s=0.0))
+    verdicts = await scorer.verdicts(rows(2))
+    assert [verdict.status for verdict in verdicts] == ["scored", "error"]
+    assert (await scorer.verdict(rows(2)[1])).reason == "sandbox_failed"
+
+
+async def test_a_server_that_refuses_for_a_while_is_waited_for(target: str, script: Script) -> None:
+    script.refusals.extend([Unavailable("restarting"), Overloaded("busy", retry_after_s=0.01)] * 3)
+    scorer = Scorer(Settings(target=target, patience_s=60.0))
+    assert (await scorer.verdicts(rows(1)))[0].score == 1.0
+    script.refusals.extend([Unavailable("restarting")] * 2)
+    assert (await scorer.verdict(rows(1)[0])).score == 1.0
+
+
+async def test_a_server_that_is_not_there_is_an_error_and_no_verdict() -> None:
+    scorer = Scorer(Settings(target="http://127.0.0.1:9", patience_s=0.0))
+    with pytest.raises(Unavailable):
+        await scorer.verdicts(rows(1))
+    with pytest.raises(Unavailable):
+        await scorer.verdict(rows(1)[0])
+
+
+async def test_what_cannot_pass_is_raised_at_once(target: str, script: Script) -> None:
+    script.refusals.append(InternalError("a defect"))
+    with pytest.raises(InternalError):
+        await Scorer(Settings(target=target)).verdicts(rows(1))
+    assert len(script.authorizations) == 1
+
+
+async def test_a_sample_that_no_route_matches_is_an_error_that_is_not_sent(target: str, script: Script) -> None:
+    scorer = Scorer(Settings.read(target=target, routing="starter"))
+    samples = [Sample(response="\\boxed{4}", reference="#### 4", data_source="openai/gsm8k"), Sample(response="x")]
+    verdicts = await scorer.verdicts(samples)
+    assert [(verdict.status, verdict.fault, verdict.index) for verdict in verdicts] == [
+        ("scored", None, 0),
+        ("error", "caller", 1),
+    ]
+    assert "no route" in (verdicts[1].feedback or "")
+    assert [sample.use.name for sample in script.batches[0].samples] == ["math"]  # type: ignore[union-attr]
+    assert (await scorer.verdict(samples[1])).fault == "caller"
+
+
+def test_without_a_loop_and_within_one_and_after_pickling(script: Script) -> None:
+    async def serve() -> None:
+        async with http_server(script) as target:
+            scorer = Scorer(Settings(target=target))
+            copy = pickle.loads(pickle.dumps(scorer))  # noqa: S301 - our own bytes
+            first = await asyncio.to_thread(scorer.score, rows(2))
+            second = await copy.verdicts(rows(2))
+            assert [verdict.score for verdict in (*first, *second)] == [1.0] * 4
+            await copy.close()
+
+    asyncio.run(serve())
+
+
+def test_an_unscored_verdict_is_a_number_only_where_the_caller_says_so() -> None:
+    with pytest.raises(
+        NoScore, match=r"sample 7 of gsm8k has no score \(invalid_reference, fault reference\).*unscored="
+    ):
+        number_of(UNDECIDED, Settings())
+    assert number_of(UNDECIDED, Settings(unscored=-1.0)) == -1.0
+    assert score_or_none(UNDECIDED, Settings()) is None
+    assert score_or_none(UNDECIDED, Settings(unscored=0.0)) == 0.0
+    with pytest.raises(NoScore):
+        score_or_none(UNDECIDED, Settings(unscored="raise"))
+    assert score_or_none(Verdict(status="scored", score=0.5), Settings()) == 0.5
+    assert score_or_none(Verdict(status="scored", score=0.5, exclude=True), Settings()) is None
+
+
+def test_the_error_survives_a_process_boundary() -> None:
+    copy = pickle.loads(pickle.dumps(NoScore(UNDECIDED)))  # noqa: S301 - our own bytes
+    assert (copy.verdict, copy.message) == (UNDECIDED, NoScore(UNDECIDED).message)
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"taget": "x"}, "did you mean 'target'"),
+        ({"unscored": "zero"}, "unscored: must be a finite number, 'raise' or 'native'"),
+        ({"unscored": "nan"}, "unscored"),
+        ({"patience_s": "soon"}, "patience_s"),
+        ({"use": "math", "routing": "starter"}, "either use"),
+        ({"routing": "routes.yaml"}, r"must be a \.toml or \.json file"),
+    ],
+)
+def test_a_setting_that_has_no_sense_is_refused_by_name(given: dict[str, Any], names: str) -> None:
+    with pytest.raises(InvalidRequest, match=names):
+        Settings.read(**given)
+
+
+def test_settings_come_from_arguments_then_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REWARDEN_TARGET", "http://there:1")
+    monkeypatch.setenv("REWARDEN_USE", '{"name": "math", "params": {"extraction": "lax"}}')
+    monkeypatch.setenv("REWARDEN_UNSCORED", "native")
+    settings = Settings.read()
+    assert settings.use is not None
+    assert (settings.target, settings.use.params, settings.unscored) == ("http://there:1", {"extraction": "lax"}, None)
+    given = Settings.read(target="local", routing="starter", unscored=0)
+    assert (given.target, given.use, given.unscored) == ("local", None, 0.0)
+
+
+def test_a_key_is_not_shown() -> None:
+    assert "secret" not in repr(Settings(api_key="secret"))
