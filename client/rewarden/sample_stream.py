@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 from rewarden.client import AsyncClient, Row, UseLike
@@ -45,8 +44,10 @@ class SampleStream:
         self._task: asyncio.Task[None] | None = None
 
     async def verify(self, row: Row) -> Verdict:
-        """The sample's verdict, `index` 0. Raises what `AsyncClient.stream` raises, and InvalidRequest for a row that
-        is no sample. A caller that is cancelled leaves the others alone.
+        """The sample's verdict; its `index` is the stream's own count.
+
+        Raises what `AsyncClient.stream` raises, and InvalidRequest for a row that is no sample. A caller that is
+        cancelled leaves the others alone.
         """
         # Checked here, where it costs its own caller only: a row that cannot be written would break the whole stream.
         sample = good_sample(sample_from_json(sample_to_json(row) if isinstance(row, Sample) else dict(row)), 0)
@@ -88,7 +89,7 @@ class SampleStream:
                     if isinstance(item, Verdict):
                         _, future = pending.pop(item.index)
                         if not future.done():
-                            future.set_result(replace(item, index=0))
+                            future.set_result(item)
             self._fail(pending, Unavailable("the stream ended before this sample had its verdict"))
         except Exception as error:  # noqa: BLE001 - raised to every caller that waits for this stream
             self._fail(pending, error)

@@ -26,7 +26,6 @@ async def test_concurrent_calls_share_a_stream_and_each_gets_its_own_verdict(tar
         await stream.close()
     assert [verdict.id for verdict in verdicts] == [str(n) for n in range(50)]
     assert [verdict.score for verdict in verdicts[:4]] == [1.0, 1.0, 0.0, 0.0]
-    assert {verdict.index for verdict in verdicts} == {0}
     assert [len(seen) for seen in script.streams] == [50]
     assert (script.headers[0].use, script.headers[0].deadline_s) == (Use(name="equal"), 3.0)
 

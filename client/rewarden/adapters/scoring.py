@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
+import random
 import time
 import weakref
 from collections.abc import Sequence
@@ -15,8 +17,9 @@ from rewarden.adapters.settings import Settings
 from rewarden.client import AsyncClient
 from rewarden.errors import DeadlineExceeded, Overloaded, RequestError, RewardenError, Unavailable
 from rewarden.loop_thread import LoopThread
+from rewarden.retry import NO_RETRY
 from rewarden.sample_stream import SampleStream
-from rewarden.types import BadSample, Sample, Verdict
+from rewarden.types import BadSample, Progress, Sample, Verdict
 
 _log = logging.getLogger("rewarden.adapters")
 
@@ -58,14 +61,14 @@ class Scorer:
         self._open: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncClient, SampleStream]]
         self._open = weakref.WeakKeyDictionary()
 
-    def score(self, samples: Sequence[Sample]) -> list[Verdict]:
+    def score(self, samples: Sequence[Sample], *, progress: Progress | None = None) -> list[Verdict]:
         """As `verdicts`, for callers without a loop; also within a running one, which then waits."""
         if self._pid != os.getpid():  # the parent's thread stayed with the parent
             self._start()
-        return self._thread.run(self.verdicts(samples))
+        return self._thread.run(self.verdicts(samples, progress=progress))
 
-    async def verdicts(self, samples: Sequence[Sample]) -> list[Verdict]:
-        """The verdicts of samples, in their order, in one request.
+    async def verdicts(self, samples: Sequence[Sample], *, progress: Progress | None = None) -> list[Verdict]:
+        """The verdicts of samples, in their order, in one request. `progress` is for scheduled parameters.
 
         Failures that may pass are tried again for `patience_s`. Then a verdict stays as unscored as it is; a server
         that cannot be reached at all raises its error, because that is no sample's own. Raises RequestError.
@@ -77,10 +80,13 @@ class Scorer:
         left = {place: row for place, row in enumerate(routed) if isinstance(row, Sample)}
         client, _ = self._connection()
         patience = _Patience(self.settings.patience_s)
+        retried: set[int] = set()
         while left:
+            if patience.waited:
+                retried.update(left)
             try:
                 result = await client.verify(
-                    list(left.values()), self.settings.use, expect=self.settings.expect or None
+                    list(left.values()), self.settings.use, progress=progress, expect=self.settings.expect or None
                 )
             except (Overloaded, Unavailable, DeadlineExceeded) as error:
                 await patience.wait_or_raise(error)
@@ -94,17 +100,24 @@ class Scorer:
             left = {place: row for place, row in left.items() if place in places or row.group in groups}
             if again and not await patience.wait(f"{len(again)} samples have no score yet ({again[0].reason})"):
                 break
-        return [verdict for verdict in found if verdict is not None]
+        verdicts = [verdict for verdict in found if verdict is not None]
+        if self.settings.log is not None:
+            self.settings.log.add(verdicts, samples, retried=len(retried))
+        return verdicts
 
     async def verdict(self, sample: Sample) -> Verdict:
         """The verdict of one sample, as soon as it is there: concurrent calls share a stream, and none waits for
         another. Otherwise as `verdicts`.
         """
         routed = self._routed(sample)
-        if isinstance(routed, BadSample):
-            return _refused(routed, 0)
-        _, stream = self._connection()
         patience = _Patience(self.settings.patience_s)
+        verdict = await self._streamed(routed, patience) if isinstance(routed, Sample) else _refused(routed, 0)
+        if self.settings.log is not None:
+            self.settings.log.add([verdict], [sample], retried=patience.waited)
+        return verdict
+
+    async def _streamed(self, routed: Sample, patience: _Patience) -> Verdict:
+        _, stream = self._connection()
         while True:
             try:
                 verdict = await stream.verify(routed)
@@ -129,8 +142,10 @@ class Scorer:
                 settings.target,
                 api_key=settings.api_key or os.environ.get("REWARDEN_API_KEY") or None,
                 timeout_s=settings.timeout_s,
+                retry=NO_RETRY,  # patience is ours: two loops around each other would multiply
             )
             envelope: dict[str, Any] = {"expect": settings.expect} if settings.expect else {}
+            envelope["group_deadline_s"] = settings.group_deadline_s
             self._open[loop] = client, SampleStream(client, settings.use, **envelope)
         return self._open[loop]
 
@@ -144,9 +159,7 @@ def number_of(verdict: Verdict, settings: Settings) -> float:
     if verdict.status == "scored" and verdict.score is not None:
         return verdict.score
     if isinstance(settings.unscored, float):
-        _log.warning(
-            "unscored (%s, fault %s): %s stands in its place", verdict.reason, verdict.fault, settings.unscored
-        )
+        _warn("unscored (%s, fault %s): %s stands in its place", verdict.reason, verdict.fault, settings.unscored)
         return settings.unscored
     raise NoScore(verdict)
 
@@ -185,21 +198,37 @@ class _Patience:
     """Waits, longer each time, until the time that may be spent on waiting is over."""
 
     def __init__(self, patience_s: float) -> None:
+        self.waited = False
         self._end = time.monotonic() + patience_s
         self._next_s = _FIRST_S
 
-    async def wait(self, why: str) -> bool:
+    async def wait(self, why: str, least_s: float = 0.0) -> bool:
         """Wait once; False, at once, where no time is left."""
         left = self._end - time.monotonic()
-        if left <= 0:
+        if left <= least_s:
             return False
-        seconds = min(self._next_s, left)
-        _log.warning("%s; trying again in %.1f s, for %.0f s more", why, seconds, left)
+        # Spread, so that a thousand workers that failed together do not come back together.
+        seconds = min(least_s + random.uniform(0.5, 1.0) * self._next_s, left)
+        _warn("%s; trying again in %.1f s, for %.0f s more", why, seconds, left)
+        self.waited = True
         await asyncio.sleep(seconds)
         self._next_s = min(2 * self._next_s, _MOST_S)
         return True
 
     async def wait_or_raise(self, error: RequestError) -> None:
-        """Wait once; the error where no time is left."""
-        if not await self.wait(error.message):
+        """Wait once, as long as the server asks at least; the error where no time is left."""
+        asked = error.details.get("retry_after_s")
+        if not await self.wait(error.message, asked if isinstance(asked, (int, float)) else 0.0):
             raise error
+
+
+_said_s = -math.inf
+
+
+def _warn(text: str, *more: Any) -> None:
+    """Say it, at most once a second: a thousand samples that wait for one server have one thing to say."""
+    global _said_s
+    now = time.monotonic()
+    if now - _said_s >= 1.0:
+        _said_s = now
+        _log.warning(text, *more)

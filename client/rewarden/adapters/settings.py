@@ -6,13 +6,16 @@ import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 from rewarden.commands.use import read_use
 from rewarden.errors import InvalidRequest
 from rewarden.routing import Routing, read_routing
 from rewarden.types import Use
 from rewarden.wire.json import use_from_json
+
+if TYPE_CHECKING:
+    from rewarden.logging import RewardLog
 
 Unscored = Union[float, Literal["raise"], None]
 """What stands where there is no score: a number of yours; `raise`; None: the trainer's own way of leaving a sample out,
@@ -29,14 +32,17 @@ class Settings:
     routing: who judges what, by data source. Without either the server's own routing decides. api_key: for the server;
     better left to the environment of the process that needs it, where no pickle holds it. unscored: see `Unscored`.
     patience_s: for how many seconds a failure that may pass (a server that restarts, an overload, a broken sandbox) is
-    waited out and tried again, before it counts. timeout_s: the longest silence of the server's that is borne.
+    waited out and tried again, before it counts. timeout_s: the longest silence of the server's that is borne
+    (a lost machine is silent for ever; a large batch of programs may rightly take minutes). group_deadline_s: for how
+    long a group that arrives one by one is waited for, from its first member; then its members have no score yet.
     reference: the column that holds the expected answer, or a mapping of the reference's parts to columns; by default
     the first of the usual names. data_source, group, id: their columns. metadata: columns that the verifier reads as
-    `metadata`. expect: verifier to the fingerprint that must be in force.
+    `metadata`. expect: verifier to the fingerprint that must be in force. log: where figures of the verdicts go, such
+    as `wandb` or `jsonl:rewards.jsonl` (see `rewarden.logging.read_log`), or a `RewardLog`.
 
     In the environment: `REWARDEN_TARGET`, `REWARDEN_USE` (a name, JSON, or a recipe's file), `REWARDEN_ROUTING` (a
     file, or `starter`), `REWARDEN_API_KEY`, `REWARDEN_UNSCORED` (a number, `raise`, or `native`),
-    `REWARDEN_PATIENCE_S`, `REWARDEN_TIMEOUT_S`, `REWARDEN_REFERENCE`.
+    `REWARDEN_PATIENCE_S`, `REWARDEN_TIMEOUT_S`, `REWARDEN_REFERENCE`, `REWARDEN_LOG`.
     """
 
     target: str = "http://127.0.0.1:8080"
@@ -45,13 +51,15 @@ class Settings:
     api_key: str | None = field(default=None, repr=False)
     unscored: Unscored = None
     patience_s: float = 300.0
-    timeout_s: float | None = None
+    timeout_s: float = 1800.0
+    group_deadline_s: float = 60.0
     reference: str | Mapping[str, str] | None = None
     data_source: str = "data_source"
     group: str | None = None
     id: str | None = None
     metadata: tuple[str, ...] = ()
     expect: Mapping[str, str] = field(default_factory=dict)
+    log: RewardLog | None = None
 
     @classmethod
     def read(cls, **given: Any) -> Settings:
@@ -74,7 +82,7 @@ class Settings:
         return cls(**{name: _READERS.get(name, _as_it_is)(value) for name, value in values.items()})
 
 
-_FROM_ENVIRONMENT = ("target", "use", "routing", "api_key", "unscored", "patience_s", "timeout_s", "reference")
+_FROM_ENVIRONMENT = ("target", "use", "routing", "api_key", "unscored", "patience_s", "timeout_s", "reference", "log")
 
 
 def _as_it_is(value: Any) -> Any:
@@ -98,9 +106,9 @@ def _read_unscored(value: Any) -> Unscored:
 
 
 def _read_seconds(value: Any) -> float:
-    seconds = _number("patience_s and timeout_s", value)
+    seconds = _number("patience_s, timeout_s and group_deadline_s", value)
     if seconds < 0:
-        raise InvalidRequest(f"patience_s and timeout_s must be seconds, not {value!r}")
+        raise InvalidRequest(f"patience_s, timeout_s and group_deadline_s must be seconds, not {value!r}")
     return seconds
 
 
@@ -123,6 +131,12 @@ def _read_reference(value: Any) -> Any:
     return value if isinstance(value, str) else _plain(value)
 
 
+def _read_log(value: Any) -> RewardLog | None:
+    from rewarden.logging import RewardLog, read_log  # only who logs pays for it
+
+    return value if isinstance(value, RewardLog) else read_log(str(value)) if value else None
+
+
 def _plain(value: Any) -> Any:
     """Mappings of configuration libraries (OmegaConf's) as what JSON has."""
     if isinstance(value, Mapping):
@@ -138,7 +152,9 @@ _READERS: Mapping[str, Any] = {
     "unscored": _read_unscored,
     "patience_s": _read_seconds,
     "timeout_s": _read_seconds,
+    "group_deadline_s": _read_seconds,
     "metadata": _read_names,
     "reference": _read_reference,
     "expect": _plain,
+    "log": _read_log,
 }

@@ -44,15 +44,22 @@ class Patience:
         self._timeout_s = timeout_s
         self._duplex = duplex
         self._handle: asyncio.TimerHandle | None = None
+        self._silent_since: float | None = None
         self.making_sample = False
         self.receiving = False
         self.expired = False
 
     def restart(self) -> None:
         """Something happened: the silence, if one begins now, begins anew."""
-        self.stop()
-        if self._timeout_s is not None and self.receiving and not self.making_sample:
-            self._handle = asyncio.get_running_loop().call_later(self._timeout_s, self._expire)
+        if self._timeout_s is None:
+            return
+        if not self.receiving or self.making_sample:
+            self._silent_since = None
+            return
+        loop = asyncio.get_running_loop()
+        self._silent_since = loop.time()
+        if self._handle is None:  # one timer for the whole stream: samples come thousands a second
+            self._handle = loop.call_later(self._timeout_s, self._look)
 
     def stop(self) -> None:
         """Wait no more."""
@@ -60,7 +67,15 @@ class Patience:
             self._handle.cancel()
             self._handle = None
 
-    def _expire(self) -> None:
+    def _look(self) -> None:
+        self._handle = None
+        if self._silent_since is None or self._timeout_s is None:
+            return  # the next `restart` sets the timer again
+        loop = asyncio.get_running_loop()
+        left = self._silent_since + self._timeout_s - loop.time()
+        if left > 0:
+            self._handle = loop.call_later(left, self._look)
+            return
         self.expired = True
         self._duplex.abort()
 
