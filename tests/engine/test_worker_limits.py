@@ -146,3 +146,13 @@ async def test_what_cannot_be_sent_is_the_verifiers_error_and_hangs_nobody(engin
     assert (bad.status, bad.fault) == ("error", "verifier")
     assert "cannot be sent to a worker" in (bad.feedback or "")
     assert [verdict.score for verdict in await verdicts_of(engine, ["yes"])] == [1.0]
+
+
+async def test_what_nests_too_deep_to_be_sent_is_its_own_error_and_hangs_nobody(engine: Engine) -> None:
+    """Surfaces bound the depth, but rescored files and an engine in the process do not pass them."""
+    deep: list[object] = []
+    for _ in range(2000):
+        deep = [deep]
+    (bad,) = await verdicts_of(engine, ["yes"], "json", reference=deep)
+    assert (bad.status, bad.fault) == ("error", "caller")
+    assert [verdict.score for verdict in await verdicts_of(engine, ["yes"])] == [1.0]

@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rewarden.errors import PluginError, WorkerError
+from rewarden.errors import InvalidSample, PluginError, WorkerError
 from rewarden.types import Outcome
 from rewarden.wire.json import loads, outcome_from_json
 from rewarden_server.engine import failures
@@ -333,6 +333,10 @@ class CpuLane:
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             what = f"verifier {use.spec.name!r}: what it reads cannot be sent to a worker: {error}"
             self._on_done(work, Result(outcome=failures.outcome_of(PluginError(what))), 0)
+            return
+        except RecursionError:  # surfaces bound the depth; `local` and rescored files do not pass them
+            deep = InvalidSample("a field of the sample nests too deep to be judged")
+            self._on_done(work, Result(outcome=failures.outcome_of(deep)), 0)
             return
         worker.uses.add(use.id)
         worker.taken[item] = work
