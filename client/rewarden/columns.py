@@ -68,6 +68,11 @@ def finish_reason(value: Any) -> Any:
     return _FINISH.get(value.lower(), value) if isinstance(value, str) else value
 
 
+def only(value: Any) -> Any:
+    """The item of a list of one, as open-instruct keeps its names; all else as it is."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
 def token_count(value: Any) -> Any:
     """A count of tokens; whole floats, as data frames make them, become integers."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -92,6 +92,14 @@ class RecordSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingSettings:
+    """Who judges samples that name nobody, in requests that name nobody either. `file`: a routing file, or `starter`
+    for the routes that ship; without one such samples are errors of the caller's."""
+
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
     """How much is said, and whether as JSON lines or for a person."""
 
@@ -111,6 +119,7 @@ class Config:
     logs: LogSettings = field(default_factory=LogSettings)
     jobs: JobSettings = field(default_factory=JobSettings)
     records: RecordSettings = field(default_factory=RecordSettings)
+    routing: RoutingSettings = field(default_factory=RoutingSettings)
     sources: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
 
@@ -128,6 +137,7 @@ SECTIONS: Mapping[str, type] = {
     "logs": LogSettings,
     "jobs": JobSettings,
     "records": RecordSettings,
+    "routing": RoutingSettings,
 }
 
 _OF_A_SERVER: Mapping[str, Mapping[str, Any]] = {"engine": {"eager": True}}

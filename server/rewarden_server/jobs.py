@@ -19,10 +19,11 @@ from typing import Any, Literal
 
 from rewarden.client import AsyncClient
 from rewarden.errors import InvalidRequest, NotFound, RewardenError, TooLarge, Unavailable
+from rewarden.routing import STARTER, Routing, read_routing, routing_from_json
 from rewarden.wire.json import STATUSES, use_from_json
 from rewarden_server.engine.engine import Engine
 from rewarden_server.logs import get_logger
-from rewarden_server.rescore.options import RescoreOptions, Route
+from rewarden_server.rescore.options import RescoreOptions
 from rewarden_server.rescore.progress import Watcher
 from rewarden_server.rescore.run import rescore
 
@@ -212,14 +213,14 @@ class Jobs:
         return None
 
 
-_ASKED = {"use", "columns", "sort", "only", "unscored", "overwrite"}
+_ASKED = {"use", "routing", "columns", "sort", "only", "unscored", "overwrite"}
 
 
 def read_asked(asked: Mapping[str, Any], source: Path, output: Path, *, resume: bool = False) -> RescoreOptions:
     """The options of a rescore from a job's JSON. Raises InvalidRequest, naming the field.
 
-    use: a use, or an object of patterns of data sources to uses under `routes`; files of recipes are never read from
-    the server's disk.
+    use: a use, or an object of patterns of data sources to uses under `routes`. routing: instead of it, what a routing
+    file holds, or `starter`. Recipes stand inline: none is ever read from the server's disk.
     """
     for name in asked:
         if name not in _ASKED:
@@ -227,14 +228,7 @@ def read_asked(asked: Mapping[str, Any], source: Path, output: Path, *, resume: 
     columns = asked.get("columns", {})
     if not isinstance(columns, Mapping) or not all(isinstance(value, str) for value in columns.values()):
         raise InvalidRequest("columns must be an object of field to column", path="columns")
-    uses = asked.get("use", {})
-    if "use" not in asked:
-        raise InvalidRequest("say what judges: use", path="use")
-    routed = isinstance(uses, Mapping) and set(uses) == {"routes"} and isinstance(uses["routes"], Mapping)
-    routes = tuple(
-        Route(pattern=pattern, use=use_from_json(value), label=value if isinstance(value, str) else json.dumps(value))
-        for pattern, value in (uses["routes"] if routed else {"*": uses}).items()
-    )
+    routing = _routing(asked)
     only = asked.get("only", ())
     if not isinstance(only, (list, tuple)) or not set(map(str, only)) <= {*STATUSES, "missing"}:
         raise InvalidRequest(f"only must be a list of {', '.join(STATUSES)}, missing", path="only")
@@ -242,16 +236,36 @@ def read_asked(asked: Mapping[str, Any], source: Path, output: Path, *, resume: 
         if not isinstance(asked.get(name, False), bool):
             raise InvalidRequest(f"{name} must be true or false", path=name)
     unscored = asked.get("unscored")
-    if unscored is not None and unscored != "skip" and not isinstance(unscored, (int, float)):
+    number = isinstance(unscored, (int, float)) and not isinstance(unscored, bool)
+    if unscored is not None and unscored != "skip" and not number:
         raise InvalidRequest("unscored must be null, 'skip' or a number", path="unscored")
     return RescoreOptions(
         input=source,
         output=output,
-        routes=routes,
+        routing=routing,
         columns=dict(columns),
         sort=asked.get("sort", False),
         only=frozenset(only),
         unscored=unscored,
         overwrite=asked.get("overwrite", False),
         resume=resume,
+    )
+
+
+def _routing(asked: Mapping[str, Any]) -> Routing:
+    if ("use" in asked) == ("routing" in asked):
+        raise InvalidRequest("say what judges: use, or routing, and not both", path="use")
+    if "routing" in asked:
+        given = asked["routing"]
+        return read_routing(STARTER) if given == STARTER else routing_from_json(given)
+    uses = asked["use"]
+    routed = isinstance(uses, Mapping) and set(uses) == {"routes"} and isinstance(uses["routes"], Mapping)
+    if routed and not uses["routes"]:
+        raise InvalidRequest("use.routes has no pattern of a data source", path="use.routes")
+    return Routing.by_source(
+        [
+            (pattern, use_from_json(value), value if isinstance(value, str) else json.dumps(value))
+            for pattern, value in (uses["routes"] if routed else {"*": uses}).items()
+        ],
+        "use",
     )

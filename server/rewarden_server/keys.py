@@ -8,6 +8,7 @@ in logs and metrics.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import re
@@ -71,13 +72,19 @@ class Keys:
         return list(self._hashes)
 
     def check(self, authorization: str | None) -> str:
-        """The name that belongs to an `Authorization: Bearer …` value. Raises Unauthorized."""
+        """The name that belongs to an `Authorization` value: `Bearer` and the key, or `Basic` with the key as password.
+
+        Raises Unauthorized.
+        """
         if not self._hashes:
             return ANONYMOUS
-        scheme, _, key = (authorization or "").partition(" ")
-        if scheme.lower() != "bearer" or not key.strip():
-            raise Unauthorized("this server asks for an API key: send the header 'Authorization: Bearer <key>'")
-        digest = hashlib.sha256(key.strip().encode("utf-8", "surrogateescape")).digest()
+        key = _key_in(authorization or "")
+        if not key:
+            raise Unauthorized(
+                "this server asks for an API key: send the header 'Authorization: Bearer <key>', or put the key into "
+                "the address, http://any:<key>@host, where a client sets no headers"
+            )
+        digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
         found = None
         for name, known in self._hashes.items():
             if hmac.compare_digest(known, digest):
@@ -85,6 +92,24 @@ class Keys:
         if found is None:
             raise Unauthorized("this API key is not known here")
         return found
+
+
+def _key_in(authorization: str) -> str:
+    """The key that a header's value holds; empty where it holds none.
+
+    HTTP clients make `Basic` of an address like http://any:KEY@host, and other servers' clients take nothing but an
+    address. Of the user's name nothing is asked.
+    """
+    scheme, _, value = authorization.partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip()
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        pair = base64.b64decode(value.strip(), validate=True)
+    except ValueError:
+        return ""
+    return pair.decode("utf-8", "surrogateescape").partition(":")[2].strip()
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
 from typing import Any
 
+from rewarden.routing import Routing
 from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden_server import catalogue
 from rewarden_server.config import load_config
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings, SandboxSettings
+from rewarden_server.routing import load_routing, routed
 from rewarden_verifiers.registry import Registry
 
 
 class LocalTransport:
     """A `rewarden.transports.base.Transport`. The engine starts with the first call and ends with `close`.
 
-    settings, registry, sandbox: the engine's; without `sandbox`, that of the configuration. engine: one that runs
-    already; it is left running. `api_key` and `timeout_s` have no meaning here: nobody else can call, and whoever waits
-    can cancel.
+    settings, registry, sandbox: the engine's; without `sandbox`, that of the configuration, as is the routing. engine:
+    one that runs already, whose callers say who judges; it is left running. `api_key` and `timeout_s` have no meaning
+    here: nobody else can call, and whoever waits can cancel.
     """
 
     def __init__(
@@ -39,11 +42,15 @@ class LocalTransport:
         self._sandbox = sandbox
         self._engine = engine
         self._own = engine is None
+        self._routing: Routing | None = None
         self._starting = asyncio.Lock()
 
     async def verify(self, batch: Batch) -> BatchResult:
         """See `Transport`."""
-        return await (await self._started()).verify(batch)
+        engine = await self._started()
+        if self._routing is not None:
+            batch = replace(batch, samples=[routed(sample, batch, self._routing) for sample in batch.samples])
+        return await engine.verify(batch)
 
     async def stream(self, header: Batch, samples: AsyncIterator[Sample]) -> AsyncGenerator[Verdict | Group, None]:
         """See `Transport`."""
@@ -53,7 +60,7 @@ class LocalTransport:
         async def feed() -> None:
             try:
                 async for sample in samples:
-                    await stream.put(sample)
+                    await stream.put(routed(sample, header, self._routing))
                 stream.finish()
             except Exception as error:  # noqa: BLE001 - the caller's own; it is raised to the caller below
                 failures.append(error)
@@ -95,8 +102,9 @@ class LocalTransport:
     async def _started(self) -> Engine:
         async with self._starting:
             if self._engine is None:
-                sandbox = self._sandbox or load_config(environ=os.environ).sandbox
-                engine = Engine(self._registry, self._settings, sandbox=sandbox)
+                config = load_config(environ=os.environ)
+                self._routing = load_routing(config)
+                engine = Engine(self._registry, self._settings, sandbox=self._sandbox or config.sandbox)
                 await engine.start()
                 self._engine = engine
             return self._engine

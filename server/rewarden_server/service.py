@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from rewarden.errors import TooLarge, Unavailable
+from rewarden.routing import Routing
 from rewarden.types import BadSample, Batch, BatchResult, Run, RunResult, Sample
 from rewarden_server.blobs import Blobs, fill_media, fill_shared
 from rewarden_server.budget import Budget
@@ -19,6 +20,7 @@ from rewarden_server.keys import Keys
 from rewarden_server.logs import VerdictLog, get_logger
 from rewarden_server.metrics import Metrics
 from rewarden_server.record import Recorder
+from rewarden_server.routing import load_routing, routed
 
 T = TypeVar("T")
 
@@ -43,6 +45,7 @@ class Service:
     blobs: Blobs
     bodies: Budget
     jobs: Jobs | None = None
+    routing: Routing | None = None
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
@@ -63,6 +66,7 @@ class Service:
             ),
             bodies=Budget(limits.max_open_bytes),
             jobs=Jobs(engine, config.jobs.dir, config.jobs.max_bytes) if config.jobs.dir is not None else None,
+            routing=load_routing(config),
         )
 
     @property
@@ -82,8 +86,9 @@ class Service:
                 )
         return header if shared is header.shared else replace(header, shared=shared)
 
-    def take_sample(self, sample: Sample | BadSample) -> Sample | BadSample:
-        """A row within its limits, with the blobs of its media put in place; else a `BadSample`."""
+    def take_sample(self, sample: Sample | BadSample, header: Batch) -> Sample | BadSample:
+        """A row of a request within its limits, with the blobs of its media put in place, and with who judges it where
+        neither it nor its request says so; else a `BadSample`."""
         if isinstance(sample, BadSample):
             return sample
         most = self.limits.max_sample_bytes
@@ -93,13 +98,19 @@ class Service:
         if deep is not None:
             message = f"{deep} nests deeper than {self.limits.max_depth} levels (limits.max_depth)"
             return BadSample(message=message, path=deep, id=sample.id)
-        return fill_media(sample, self.blobs) if sample.media else sample
+        filled = fill_media(sample, self.blobs) if sample.media else sample
+        found = routed(filled, header, self.routing, most)
+        if isinstance(found, Sample) and found is not filled and deeper_than(found.reference, self.limits.max_depth):
+            # A reference form reads JSON in texts, which nobody has measured yet.
+            message = f"reference nests deeper than {self.limits.max_depth} levels (limits.max_depth)"
+            return BadSample(message=message, path="reference", id=sample.id)
+        return found
 
     def take_batch(self, batch: Batch) -> Batch:
         """A whole batch, checked and filled. Raises NotFound, InvalidRequest, TooLarge."""
         check_count(len(batch.samples), self.limits)
-        samples = [self.take_sample(sample) for sample in batch.samples]
-        return replace(self.take_header(batch), samples=samples)
+        header = self.take_header(batch)
+        return replace(header, samples=[self.take_sample(sample, header) for sample in batch.samples])
 
     async def verify(self, batch: Batch, surface: str) -> BatchResult:
         """The verdicts of a batch that `take_batch` passed; what went wrong is logged. Raises RequestError."""

@@ -156,7 +156,7 @@ async def test_a_target_that_nobody_knows_is_refused_with_those_that_are_known(t
 
 
 async def test_the_target_local_without_the_server_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rewarden.transports.targets.entry_points", lambda **wanted: ())
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **wanted: ())
     with pytest.raises(InvalidRequest, match="pip install rewarden-server"):
         await AsyncClient("local").info()
 
@@ -179,7 +179,7 @@ async def test_a_package_may_declare_a_target(monkeypatch: pytest.MonkeyPatch) -
         assert (group, name) == ("rewarden.targets", "mine")
         return [Point()]
 
-    monkeypatch.setattr("rewarden.transports.targets.entry_points", points)
+    monkeypatch.setattr("importlib.metadata.entry_points", points)
     async with AsyncClient("mine://a", api_key="k", workers=2) as client:
         assert await client.info() == {"target": "mine://a", "api_key": "k", "timeout_s": None, "workers": 2}
 

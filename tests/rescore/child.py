@@ -17,7 +17,7 @@ def main() -> None:
     options = RescoreOptions(
         input=Path(source),
         output=Path(output),
-        routes=YES if use == "yes" else SIBLINGS,
+        routing=YES if use == "yes" else SIBLINGS,
         sort=sort == "sort",
         resume=True,
         checkpoint_s=0.01,

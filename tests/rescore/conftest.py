@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
+from rewarden.routing import Routing
 from rewarden.types import Use
-from rewarden_server.rescore.options import RescoreOptions, Route
+from rewarden_server.rescore.options import RescoreOptions
 from rewarden_server.rescore.run import rescore
 from rewarden_server.rescore.summary import Summary
 from tests.rescore.toy import ToyClient
 
-YES = (Route(pattern="*", use=Use(name="yes"), label="yes"),)
-SIBLINGS = (Route(pattern="*", use=Use(name="siblings"), label="siblings"),)
+YES = Routing.by_source([("*", Use(name="yes"))])
+SIBLINGS = Routing.by_source([("*", Use(name="siblings"))])
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any] | str]) -> Path:
@@ -42,7 +43,7 @@ class Desk:
         write_rows(self.input, rows)
 
     def options(self, **options: Any) -> RescoreOptions:
-        return RescoreOptions(**{"input": self.input, "output": self.output, "routes": YES, **options})
+        return RescoreOptions(**{"input": self.input, "output": self.output, "routing": YES, **options})
 
     async def rescore(self, client: ToyClient | None = None, watcher: Any = None, **options: Any) -> Summary:
         summary = await rescore(self.options(**options), client or ToyClient(), watcher)  # type: ignore[arg-type]

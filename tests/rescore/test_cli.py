@@ -39,20 +39,20 @@ def test_flags_become_options(tmp_path: Path) -> None:
     assert made.unscored == -1.0
     assert (made.checkpoint_s, made.sort_mb) == (0.5, 64)
     assert made.fields == VERDICT_FIELDS_KEPT
-    (route,) = made.routes
-    assert (route.pattern, route.use.name, route.use.params) == ("*", "math", {"extraction": "lax"})
+    (route,) = made.routing.routes
+    assert (route.match, route.use.name, route.use.params) == ({}, "math", {"extraction": "lax"})
 
 
 def test_routes_in_every_form(tmp_path: Path) -> None:
     recipe = tmp_path / "r.yaml"
     recipe.write_text("name: r\nversion: '1'\nuses: {answer: math}\nscore: answer.score\n")
-    one, two, three, four = command.read_routes(
+    one, two, four, three = command.read_uses(
         ["demo/*=choice", f"x={recipe}", '{"name": "math", "params": {"a": "b=c"}}', 'y={"name": "math"}']
-    )
-    assert (one.pattern, one.use.name) == ("demo/*", "choice")
+    ).routes
+    assert (one.match, one.use.name) == ({"data_source": ("demo/*",)}, "choice")
     assert two.use.recipe == {"name": "r", "version": "1", "uses": {"answer": "math"}, "score": "answer.score"}
-    assert (three.pattern, three.use.params) == ("*", {"a": "b=c"})
-    assert (four.pattern, four.use.name) == ("y", "math")
+    assert (four.match, four.use.name) == ({"data_source": ("y",)}, "math")
+    assert (three.match, three.use.params) == ({}, {"a": "b=c"})  # what takes the rest comes last
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,10 @@ def test_routes_in_every_form(tmp_path: Path) -> None:
         (("--use", "math", "--params", "{"), "--params: not JSON"),
         (("--use", '{"nam": "math"}'), "--use"),
         (("--use", "math", "--resume", "--force"), "give one of them"),
+        (("--use", "math", "--routing", "starter"), "--routing says who judges what, and so do --use"),
+        (("--routing", "starter", "--params", "{}"), "--routing says who judges what"),
+        (("--routing", "nowhere.toml"), "--routing nowhere.toml: cannot be read"),
+        (("--routing", "routes"), "must be a .toml or .json file, or 'starter'"),
     ],
 )
 def test_flags_that_make_no_sense_are_named(words: tuple[str, ...], message: str) -> None:

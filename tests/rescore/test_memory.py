@@ -43,7 +43,7 @@ def test_ten_times_the_rows_take_about_the_same_memory(tmp_path: Path, use: str)
             {"group": f"g{n % groups}", "response": f"yes {n} " + "x" * 400, "data_source": f"s{n % 3}"}
             for n in range(4 * groups)
         )
-        options = {"routes": YES} if use == "yes" else {"routes": SIBLINGS, "sort": True}
+        options = {"routing": YES} if use == "yes" else {"routing": SIBLINGS, "sort": True}
         tracemalloc.start()
         asyncio.run(desk.rescore(Swift(), window_rows=500, sort_mb=1, checkpoint_s=0.5, **options))
         _, most = tracemalloc.get_traced_memory()

@@ -133,7 +133,7 @@ async def test_what_is_unscored_is_as_in_lines(files: Files, unscored: Any, scor
 async def test_a_run_that_was_broken_off_goes_on_and_makes_the_same_bytes(files: Files, name: str, use: str) -> None:
     table = verl(500).append_column("uid", pa.array([str(n % 125) for n in range(500)]))
     files.put(table, group=70)
-    options: dict[str, Any] = {} if use == "yes" else {"routes": SIBLINGS, "sort": True}
+    options: dict[str, Any] = {} if use == "yes" else {"routing": SIBLINGS, "sort": True}
     await files.to(name).rescore(**options)
     whole = files.output.read_bytes()
     files.output.unlink()

@@ -13,8 +13,9 @@ import pytest
 import zstandard
 
 from rewarden.errors import Unavailable
+from rewarden.routing import Routing
 from rewarden.types import Use
-from rewarden_server.rescore.options import RescoreError, RescoreOptions, Route
+from rewarden_server.rescore.options import RescoreError, RescoreOptions
 from rewarden_server.rescore.progress import Watcher
 from rewarden_server.rescore.read import find_inputs
 from rewarden_server.rescore.run import peek, rescore
@@ -73,15 +74,13 @@ async def test_routes_choose_the_verifier_by_data_source(desk: Desk) -> None:
             {"response": "yes", "data_source": "other", "uid": 3},
         ]
     )
-    routes = (
-        Route(pattern="demo/a", use=Use(name="yes"), label="yes"),
-        Route(pattern="demo/*", use=Use(name="siblings"), label="siblings"),
-    )
-    await desk.rescore(routes=routes)
+    routing = Routing.by_source([("demo/a", Use(name="yes")), ("demo/*", Use(name="siblings"))])
+    await desk.rescore(routing=routing)
     one, two, three = desk.rows()
     assert one["verdict"]["verifier"]["name"] == "yes"
     assert two["verdict"]["verifier"]["name"] == "siblings"
     assert (three["verdict"]["status"], three["verdict"]["fault"]) == ("error", "caller")
+    assert "no --use matches the data source 'other'; add --use 'other=NAME'" in three["verdict"]["feedback"]
 
 
 async def test_several_responses_a_row_stay_one_row_and_make_a_group(desk: Desk) -> None:
@@ -96,7 +95,7 @@ async def test_several_responses_a_row_stay_one_row_and_make_a_group(desk: Desk)
         1: (pytest.approx(2 / 3), 5),
         2: (1.0, 5),
     }
-    await desk.rescore(routes=SIBLINGS, force=True)
+    await desk.rescore(routing=SIBLINGS, force=True)
     assert [row["scores"] for row in desk.rows()] == [[0.03] * 3] * 5
 
 
@@ -210,14 +209,14 @@ async def test_only_some_verdicts_are_made_again_and_the_rest_is_copied(desk: De
 
 async def test_only_with_a_verifier_of_groups_judges_the_whole_group_again(desk: Desk) -> None:
     desk.write([{"response": f"{g} {i}", "group": g} for g in "ab" for i in range(3)])
-    await desk.rescore(routes=SIBLINGS)
+    await desk.rescore(routing=SIBLINGS)
     lines = desk.output.read_text().splitlines()
     broken = json.loads(lines[1])
     broken["verdict"] = {"status": "error", "score": None}
     lines[1] = json.dumps(broken)
     desk.input.write_text("\n".join(lines))
     client = ToyClient()
-    await desk.rescore(client, routes=SIBLINGS, only=frozenset({"error"}), force=True)
+    await desk.rescore(client, routing=SIBLINGS, only=frozenset({"error"}), force=True)
     assert sorted(client.seen) == ["a 0", "a 1", "a 2"]
     assert [row["score"] for row in desk.rows()] == [0.03] * 6
 
@@ -251,7 +250,7 @@ async def test_the_output_must_not_be_or_lie_in_the_input(desk: Desk, rollouts: 
 async def test_a_misspelt_verifier_is_refused_before_any_work(desk: Desk, rollouts: Rollouts) -> None:
     desk.write(rollouts(1))
     with pytest.raises(RescoreError, match="--use yess: there is no verifier"):
-        await desk.rescore(routes=(Route(pattern="*", use=Use(name="yess"), label="yess"),))
+        await desk.rescore(routing=Routing.by_source([("*", Use(name="yess"))]))
     assert not desk.work.exists()
 
 
@@ -261,7 +260,7 @@ async def test_a_misspelt_verifier_is_refused_before_any_work(desk: Desk, rollou
 async def test_verifiers_of_groups_get_each_group_whole(desk: Desk) -> None:
     sizes = {"a": 3, "b": 7, "c": 1}
     desk.write([{"response": "x", "group": name} for name, size in sizes.items() for _ in range(size)])
-    await desk.rescore(routes=SIBLINGS)
+    await desk.rescore(routing=SIBLINGS)
     assert [row["score"] for row in desk.rows()] == [size / 100 for size in sizes.values() for _ in range(size)]
 
 
@@ -269,7 +268,7 @@ async def test_a_group_that_comes_again_is_refused_before_any_work_and_sort_is_n
     desk.write([{"response": "x", "group": name} for name in "aabba"])
     client = ToyClient()
     with pytest.raises(RescoreError, match=r"group 'a' begins at in\.jsonl:1 and comes again at in\.jsonl:5.*--sort"):
-        await desk.rescore(client, routes=SIBLINGS)
+        await desk.rescore(client, routing=SIBLINGS)
     assert client.seen == []
     assert not desk.work.exists()
 
@@ -277,7 +276,7 @@ async def test_a_group_that_comes_again_is_refused_before_any_work_and_sort_is_n
 async def test_sorting_brings_groups_together_and_the_output_keeps_the_inputs_order(desk: Desk) -> None:
     names = [f"g{n * 7919 % 50}" for n in range(300)]
     desk.write([{"response": f"x {n}", "group": name, "n": n} for n, name in enumerate(names)] + ["{broken"])
-    summary = await desk.rescore(routes=SIBLINGS, sort=True)
+    summary = await desk.rescore(routing=SIBLINGS, sort=True)
     made = desk.rows()
     assert [row["n"] for row in made] == list(range(300))
     assert all(row["score"] == 0.06 for row in made)
@@ -288,7 +287,7 @@ async def test_sorting_brings_groups_together_and_the_output_keeps_the_inputs_or
 async def test_a_sorted_directory_is_mirrored_with_groups_across_files(desk: Desk) -> None:
     for file in range(3):
         write_rows(desk.folder / "in" / f"{file}.jsonl", [{"response": "x", "group": g, "f": file} for g in "abc"])
-    await desk.rescore(input=desk.folder / "in", output=desk.folder / "out", routes=SIBLINGS, sort=True)
+    await desk.rescore(input=desk.folder / "in", output=desk.folder / "out", routing=SIBLINGS, sort=True)
     for file in range(3):
         rows = read_rows(desk.folder / "out" / f"{file}.jsonl")
         assert [(row["group"], row["f"], row["score"]) for row in rows] == [(g, file, 0.03) for g in "abc"]
@@ -297,13 +296,13 @@ async def test_a_sorted_directory_is_mirrored_with_groups_across_files(desk: Des
 async def test_a_verifier_of_groups_without_a_group_column_is_refused(desk: Desk) -> None:
     desk.write([{"response": "x"}])
     with pytest.raises(RescoreError, match=r"judges groups.*--group"):
-        await desk.rescore(routes=SIBLINGS)
+        await desk.rescore(routing=SIBLINGS)
 
 
 async def test_a_group_without_end_is_refused_not_held(desk: Desk) -> None:
     desk.write([{"response": "x", "group": "same"} for _ in range(50)])
     with pytest.raises(RescoreError, match="more than 20 rows; does --group name the right column"):
-        await desk.rescore(routes=SIBLINGS, group_rows=20)
+        await desk.rescore(routing=SIBLINGS, group_rows=20)
 
 
 async def test_pass_at_k_does_not_need_groups_to_stand_together(desk: Desk, rollouts: Rollouts) -> None:
@@ -330,7 +329,7 @@ async def test_a_run_that_was_broken_off_anywhere_ends_the_same(
         rows.sort(key=lambda row: row["extra"])
     rows[40:40] = ["{broken"]
     desk.write(rows)
-    chosen = {} if routes == "yes" else {"routes": SIBLINGS}
+    chosen = {} if routes == "yes" else {"routing": SIBLINGS}
     if sort is False or routes == "siblings":
         whole = desk.folder / "whole.jsonl"
         await desk.rescore(output=whole, sort=sort, **chosen)
@@ -419,7 +418,7 @@ async def test_resume_with_other_options_or_another_input_says_what_differs(desk
     with pytest.raises(RescoreError, match='--column reference: "reference", now null'):
         await desk.rescore(resume=True, columns={"reference": "-"})
     with pytest.raises(RescoreError, match="--use"):
-        await desk.rescore(resume=True, routes=SIBLINGS)
+        await desk.rescore(resume=True, routing=SIBLINGS)
     status = desk.input.stat()
     os.utime(desk.input, ns=(status.st_atime_ns, status.st_mtime_ns + 10**9))
     with pytest.raises(RescoreError, match=r"input in\.jsonl: changed at"):
@@ -458,7 +457,7 @@ async def test_summary_beside_the_output(desk: Desk, rollouts: Rollouts) -> None
     await desk.rescore()
     made = json.loads((desk.folder / "out.jsonl.summary.json").read_text())
     assert made["rows"] == 20
-    assert made["run"]["options"]["--use"] == [["*", "yes"]]
+    assert made["run"]["options"]["--use"] == [[{}, "yes"]]
 
 
 async def test_a_named_column_may_begin_late(tmp_path: Path) -> None:

@@ -20,13 +20,6 @@ from rewarden_server.serving import Serving
 PLUGIN = Path(__file__).parent / "plugin"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever uses a server of `start` needs one."""
-    for item in items:
-        if item.path.is_relative_to(PLUGIN.parent) and "start" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.needs_server)
-
-
 @pytest.fixture(autouse=True)
 def plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The verifiers of `plugin/` are installed; no configuration file lies in the working folder."""

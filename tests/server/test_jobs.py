@@ -55,11 +55,37 @@ async def test_a_packed_upload_and_routes_by_data_source(start: Start, tmp_path:
     assert job["status"] == "finished", job["message"]
 
 
+async def test_a_job_may_bring_its_routing(start: Start, tmp_path: Path) -> None:
+    server = await start({"jobs.dir": str(tmp_path / "jobs")})
+    rows = [
+        {"response": "#### 4", "reference": "so\n#### 4", "data_source": "openai/gsm8k"},
+        {"response": "It is B", "reference": "A", "data_source": "quiz", "extra_info": {"kind": "mcq"}},
+        {"response": "?", "reference": "A", "data_source": "poem"},
+    ]
+    body = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    routes = [
+        {"data_source": "openai/*", "use": "math", "params": {"extraction": "hash"}, "reference_form": "gsm8k"},
+        {"metadata.kind": "mcq", "use": "choice"},
+    ]
+    job = await ended(server, (await submit(server, {"routing": {"route": routes}}, body)).json()["id"])
+    assert job["status"] == "finished", job["message"]
+    lines = (await server.http.get(f"/v1/jobs/{job['id']}/verdicts")).text.splitlines()
+    one, two, three = (json.loads(line)["verdict"] for line in lines)
+    assert (one["score"], one["verifier"]["name"]) == (1.0, "math")
+    assert (two["score"], two["verifier"]["name"]) == (0.0, "choice")
+    assert (three["status"], three["fault"]) == ("error", "caller")
+    assert "no route of routing matches the data source 'poem'" in three["feedback"]
+
+
 async def test_what_cannot_be_asked_is_refused_before_the_upload_is_kept(start: Start, tmp_path: Path) -> None:
     server = await start({"jobs.dir": str(tmp_path / "jobs"), "jobs.max_bytes": 100})
     for asked, status in (
         ({"use": "choice", "input": "/etc/passwd"}, 400),
         ({"use": {"name": 3}}, 400),
+        ({}, 400),
+        ({"use": "choice", "routing": "starter"}, 400),
+        ({"routing": {"route": [{"use": "/etc/passwd.json"}]}}, 400),
+        ({"routing": "/etc/passwd.toml"}, 400),
         ({"use": "choice", "columns": {"response": 3}}, 400),
         ([], 400),
         ({"use": "choice"}, 413),

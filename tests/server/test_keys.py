@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import grpc
+import httpx
 import pytest
 
 from rewarden.errors import Unauthorized
@@ -22,7 +24,26 @@ def test_a_new_key_is_known_by_its_hash() -> None:
     assert new_key()[0] != key
 
 
-@pytest.mark.parametrize("given", [None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic x", "Bearer \udcff"])
+def basic(pair: str) -> str:
+    """What an HTTP client makes of `http://user:password@host`."""
+    return "Basic " + base64.b64encode(pair.encode()).decode()
+
+
+def test_a_key_may_come_as_the_password_of_an_address() -> None:
+    key, digest = new_key()
+    keys = Keys({"other": new_key()[1], "trainer": digest})
+    for pair in (f"any:{key}", f":{key}"):
+        assert keys.check(basic(pair)) == "trainer"
+    assert keys.check(basic(f"any:{key}").replace("Basic", "basic")) == "trainer"
+    for pair in (f"{key}:", key, f"{key}:{key}x", f"any:{digest}", ":", ""):
+        with pytest.raises(Unauthorized):
+            keys.check(basic(pair))
+
+
+BAD = [None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic", "Basic x", "Basic \udcff", "Digest a:b", "Bearer \udcff"]
+
+
+@pytest.mark.parametrize("given", BAD)
 def test_anything_else_is_refused(given: str | None) -> None:
     with pytest.raises(Unauthorized):
         Keys({"trainer": new_key()[1]}).check(given)
@@ -78,6 +99,15 @@ async def test_http_asks_for_a_key_but_not_for_probes_and_pages(start: Start) ->
     assert answer.status_code == 200
     assert key not in answer.text
     assert "trainer" not in answer.text
+
+
+async def test_a_client_that_takes_an_address_alone_is_known_by_it(start: Start) -> None:
+    key, digest = new_key()
+    server = await start({"keys.named": f"trainer={digest}"})
+    async with httpx.AsyncClient() as client:
+        for password, status in ((key, 200), ("wrong", 401)):
+            address = server.serving.http.replace("://", f"://any:{password}@")
+            assert (await client.get(f"{address}/v1/info")).status_code == status
 
 
 async def test_grpc_asks_for_a_key(start: Start) -> None:

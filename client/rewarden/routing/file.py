@@ -39,7 +39,10 @@ def read_routing(source: str | Path) -> Routing:
 
 
 def routing_from_json(value: Any, source: str = "routing", folder: Path | None = None) -> Routing:
-    """Routes from their JSON form; recipes in files are found beside `folder`. Raises InvalidRequest."""
+    """Routes from their JSON form. Raises InvalidRequest.
+
+    Recipes in files are found beside `folder`. Without one none is read: the routes may be a stranger's.
+    """
     if not isinstance(value, dict) or value.keys() - {"route"} or not isinstance(value.get("route"), list):
         raise InvalidRequest(f"{source}: must hold [[route]] tables, and nothing else")
     if not value["route"]:
@@ -96,13 +99,15 @@ def _use(value: Any, params: Any, where: str, folder: Path | None) -> tuple[Use,
         if isinstance(value, str) and value.endswith(RECIPE_SUFFIXES):
             if params is not None:
                 raise InvalidRequest("params go with a name; a recipe's file has its own")
-            return read_use(str((folder or Path()) / value)), value
+            if folder is None:
+                raise InvalidRequest(f"the recipe's file {value!r} is not read here; put the recipe inline")
+            return read_use(str(folder / value)), value
         if isinstance(value, str):
-            return use_from_json({"name": value, "params": params or {}}), value
+            return use_from_json({"name": value, "params": {} if params is None else params}), value
         if params is not None:
             raise InvalidRequest("params stand either in 'use' or beside it")
         use = use_from_json(value)
-        return use, use.name or "a recipe"
+        return use, use.name or str((use.recipe or {}).get("name", "a recipe"))
     except InvalidRequest as error:
         raise InvalidRequest(f"{where}: {error.message}") from None
 
@@ -111,5 +116,8 @@ def _toml(text: str) -> Any:
     try:
         reader = import_module("tomllib")
     except ImportError:  # Python 3.10
-        reader = import_module("tomli")
+        try:
+            reader = import_module("tomli")
+        except ImportError:
+            raise InvalidRequest("Python 3.10 reads TOML with tomli: pip install 'rewarden[toml]'") from None
     return reader.loads(text)

@@ -1,39 +1,193 @@
 """How data sets write their references, and what the verifiers read: pure functions from one to the other.
 
 Each takes the sample, because a reference may be spread over its metadata, and returns the reference of the verifier
-that the route names. Raises ValueError in words for what is not in that form.
+that the route names. Raises ValueError in words for what is not in that form. docs/routing.md shows each.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from rewarden.columns import only
+from rewarden.routing import programs, puzzles
+from rewarden.routing.packed import MAX_BYTES, check_size, read_json
 from rewarden.types import Sample
 
 
-def read_reference(form: str, sample: Sample) -> Any:
-    """The reference of a sample whose data set writes it in `form`. Raises ValueError."""
-    return FORMS[form](sample)
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A way of writing references. `metadata`: the keys of the sample's metadata that `read` looks at."""
+
+    read: Callable[[Sample], Any]
+    metadata: tuple[str, ...] = ()
+
+
+def read_reference(form: str, sample: Sample, max_bytes: int = MAX_BYTES) -> Any:
+    """The reference of a sample whose data set writes it in `form`. Raises ValueError.
+
+    `max_bytes`: what a packed text may unpack to. Long texts are read once for siblings, which get the same object.
+    """
+    if sample.reference is None:
+        raise ValueError(f"is missing, which the form {form!r} reads")
+    text = only(sample.reference)
+    if not isinstance(text, str) or len(text) < _LONG_CHARS:
+        return FORMS[form].read(sample)
+    beside = [(sample.metadata or {}).get(name) for name in FORMS[form].metadata]
+    return _RECENT.get(
+        (form, text, type(sample.reference), repr(beside), max_bytes), lambda: _read(form, sample, max_bytes)
+    )
+
+
+def _read(form: str, sample: Sample, max_bytes: int) -> Any:
+    if max_bytes < MAX_BYTES:
+        check_size(sample.reference, max_bytes)
+    return FORMS[form].read(sample)
+
+
+class _Recent:
+    """What the last long references came to, or why they could not be read. Samples of one prompt stand together."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._found: OrderedDict[tuple[Any, ...], tuple[Any, str | None]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[Any, ...], read: Callable[[], Any]) -> Any:
+        """What `read` returned or raised for this key."""
+        with self._lock:
+            found = self._found.get(key)
+        if found is None:
+            try:
+                found = read(), None
+            except ValueError as error:
+                found = None, str(error)
+        with self._lock:
+            self._found[key] = found
+            self._found.move_to_end(key)
+            while len(self._found) > self._most:
+                self._found.popitem(last=False)
+        value, problem = found
+        if problem is not None:
+            raise ValueError(problem)
+        return value
+
+
+_LONG_CHARS = 2000
+_RECENT = _Recent(4)
 
 
 def _json(sample: Sample) -> Any:
     """JSON in a text."""
+    return read_json(sample.reference)
+
+
+def _one(sample: Sample) -> Any:
+    """A list of one, as open-instruct's columns are; what is no list stays as it is."""
     reference = sample.reference
-    if not isinstance(reference, str):
+    if not isinstance(reference, list):
         return reference
-    try:
-        return json.loads(reference)
-    except ValueError as error:
-        raise ValueError(f"is no JSON, which the form 'json' asks for: {error}") from None
+    if len(reference) != 1:
+        raise ValueError(f"is a list of {len(reference)}, where one stands by the form 'one'")
+    return reference[0]
 
 
 def _gsm8k(sample: Sample) -> Any:
     """GSM8K's solutions: the answer stands behind the last `####`."""
-    reference = sample.reference
+    reference = _one(sample)
     return reference.rpartition("####")[2].strip() if isinstance(reference, str) else reference
 
 
-FORMS: Mapping[str, Callable[[Sample], Any]] = {"json": _json, "gsm8k": _gsm8k}
-"""Name to reader."""
+def _letter(sample: Sample) -> str:
+    """The letter of an option, in whatever brackets."""
+    reference = _one(sample)
+    match = re.fullmatch(r"[(\[{ ]*([A-Za-z])[)\]}.: ]*", reference) if isinstance(reference, str) else None
+    if match is None:
+        raise ValueError(f"is no letter of an option: {_shown(reference)}")
+    return match.group(1).upper()
+
+
+_QUOTED = re.compile(r'\s*"(?:[^"\\]|\\.)*"\s*', re.DOTALL)
+"""A text of JSON. What only begins with a quotation (`"The Hobbit" by Tolkien`) is an answer as it stands."""
+
+
+def _texts(sample: Sample) -> list[str]:
+    """Answers of which any is right: a text, a list, or either as JSON in a text."""
+    found = _one(sample) if isinstance(sample.reference, list) and len(sample.reference) == 1 else sample.reference
+    if isinstance(found, str) and (found.lstrip()[:1] == "[" or _QUOTED.fullmatch(found)):
+        found = read_json(found)
+    found = found if isinstance(found, list) else [found]
+    if not found or not all(isinstance(item, (str, int, float)) and not isinstance(item, bool) for item in found):
+        raise ValueError(f"is neither an answer nor a list of answers: {_shown(found)}")
+    return [item if isinstance(item, str) else str(item) for item in found]
+
+
+def _target(sample: Sample) -> Any:
+    """Search-R1's `{"target": [answers]}`."""
+    reference = read_json(sample.reference)
+    if not isinstance(reference, Mapping) or "target" not in reference:
+        raise ValueError('is no object with the answers under "target"')
+    return reference["target"]
+
+
+def _instructions(sample: Sample) -> dict[str, Any]:
+    """IFEval's columns: the arguments as reference, the ids beside them."""
+    ids = (sample.metadata or {}).get("instruction_id_list")
+    arguments = sample.reference
+    if not isinstance(ids, Sequence) or isinstance(ids, str):
+        raise ValueError("has no list of ids beside it: metadata.instruction_id_list")
+    if not isinstance(arguments, list) or len(arguments) != len(ids):
+        raise ValueError(f"must be a list of arguments, one for each of the {len(ids)} instructions")
+    return {"instruction_id_list": list(ids), "kwargs": arguments}
+
+
+def _prediction(sample: Sample) -> dict[str, Any]:
+    """CodeI/O's `"output": …` or `"input": …`, without the braces around it."""
+    text = sample.reference
+    if isinstance(text, str) and not text.lstrip().startswith("{"):
+        text = "{" + text + "}"
+    found = read_json(text)
+    if not isinstance(found, Mapping) or len(found) != 1 or not found.keys() <= {"input", "output"}:
+        raise ValueError('is neither "input": … nor "output": …')
+    return {"alternatives": [dict(found), *found.values()]}
+
+
+def _table(sample: Sample) -> str | float | int:
+    """One number or text; several parted by `|`, as HiTab has them, are refused."""
+    reference = _one(sample)
+    if isinstance(reference, bool) or not isinstance(reference, (str, int, float)):
+        raise ValueError(f"is neither a number nor a text: {_shown(reference)}")
+    if isinstance(reference, str) and "|" in reference:
+        raise ValueError("holds several answers parted by '|', which no verifier compares")
+    return reference
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + "…"
+
+
+FORMS: Mapping[str, Form] = {
+    "json": Form(_json),
+    "one": Form(_one),
+    "gsm8k": Form(_gsm8k),
+    "letter": Form(_letter),
+    "texts": Form(_texts),
+    "target": Form(_target),
+    "table": Form(_table),
+    "prediction": Form(_prediction),
+    "ifeval": Form(_instructions, ("instruction_id_list",)),
+    "inputs_outputs": Form(programs.inputs_outputs, ("fn_name",)),
+    "asserts": Form(programs.asserts),
+    "stdio": Form(programs.stdio, ("func_name",)),
+    "guru_code": Form(programs.guru, ("prefix",)),
+    "zebra": Form(puzzles.zebra),
+    "grid": Form(puzzles.grid),
+    "names": Form(puzzles.names),
+    "reasoning_gym": Form(puzzles.reasoning_gym, ("task", "entry", "metadata")),
+}
+"""Name to form."""

@@ -15,7 +15,7 @@ from typing import IO
 
 from rewarden.client import AsyncClient
 from rewarden.errors import RewardenError
-from rewarden_server.cli.rescore import read_routes
+from rewarden_server.cli.rescore import read_uses
 from rewarden_server.comparison.comparison import Comparison
 from rewarden_server.comparison.pairing import Pair, pairs
 from rewarden_server.comparison.render import difference, table
@@ -113,7 +113,7 @@ def _files(args: argparse.Namespace) -> Iterator[tuple[Path, Path]]:
         outputs = (Path(folder, "a.jsonl"), Path(folder, "b.jsonl"))
         for text, output in zip((args.a, args.b), outputs, strict=True):
             options = RescoreOptions(
-                input=args.on, output=output, routes=read_routes([text]), columns=columns, overwrite=True
+                input=args.on, output=output, routing=read_uses([text]), columns=columns, overwrite=True
             )
             asyncio.run(_judge(options))
         yield outputs

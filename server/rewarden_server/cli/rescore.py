@@ -17,6 +17,7 @@ from typing import Any, Literal
 from rewarden.client import AsyncClient
 from rewarden.commands.use import RECIPE_SUFFIXES, read_use
 from rewarden.errors import RequestError, SampleError
+from rewarden.routing import Routing, read_routing
 from rewarden.types import Use
 from rewarden.wire.json import STATUSES, VERDICT_FIELDS
 from rewarden_server.config import ConfigError, load_config
@@ -24,7 +25,7 @@ from rewarden_server.report.page import check_output, make_report
 from rewarden_server.report.rows import ReportOptions
 from rewarden_server.rescore.columns import read_columns_file
 from rewarden_server.rescore.judges import LOCAL
-from rewarden_server.rescore.options import VERDICT_FIELDS_KEPT, RescoreError, RescoreOptions, Route
+from rewarden_server.rescore.options import VERDICT_FIELDS_KEPT, RescoreError, RescoreOptions
 from rewarden_server.rescore.progress import Console, Watcher
 from rewarden_server.rescore.run import rescore
 from rewarden_server.rescore.summary import Summary
@@ -44,6 +45,7 @@ exit status:
 examples:
   rewarden rescore rollouts.jsonl --use math -o scored.jsonl
   rewarden rescore runs/ --use 'gsm8k/*=math' --use 'mmlu=choice' -o scored/
+  rewarden rescore dumps/ --routing starter -o scored/
   rewarden rescore dump.jsonl.gz --use recipe.yaml --column response=output --column reference=gts -o scored.jsonl.zst
   rewarden rescore scored.jsonl --use math --only error,undecided -o scored-2.jsonl
   rewarden rescore train-*.parquet --use math -o scored.parquet --report report.html
@@ -78,6 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what judges: a name, a recipe's .yaml, or JSON; with PATTERN= for such data sources (repeatable)",
     )
     add("--params", metavar="JSON", help="parameters of the one --use")
+    add("--routing", metavar="FILE", help="who judges what, from a file (docs/routing.md) or `starter`; without --use")
 
     group = parser.add_argument_group("columns (what is not said is guessed, and shown before the work begins)")
     add = group.add_argument
@@ -158,7 +161,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _only_reports(args: argparse.Namespace) -> bool:
     """Whether the input is scored already, and is only to be shown."""
-    return args.report is not None and args.output is None and not args.use
+    return args.report is not None and args.output is None and not args.use and args.routing is None
 
 
 def _write_report(args: argparse.Namespace, scored: Sequence[Path]) -> int:
@@ -184,8 +187,8 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
     if args.output is None:
         raise RescoreError("say where the scored rows go: -o OUT (--report alone shows rows that are scored already)")
     columns = _read_columns(args)
-    if not args.use and "use" not in columns:
-        raise RescoreError("say what judges: --use NAME, --use recipe.yaml, or --column use=COLUMN")
+    if not args.use and args.routing is None and "use" not in columns:
+        raise RescoreError("say what judges: --use NAME, --use recipe.yaml, --routing FILE, or --column use=COLUMN")
     limits = {
         "checkpoint_s": args.checkpoint_s,
         "sort_mb": args.sort_mb,
@@ -195,7 +198,7 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
     return RescoreOptions(
         input=args.input[0] if len(args.input) == 1 else args.input,
         output=args.output,
-        routes=read_routes(args.use, args.params),
+        routing=_read_routing(args),
         columns=columns,
         sort=args.sort,
         only=frozenset(_names("--only", args.only, (*STATUSES, "missing"))),
@@ -222,11 +225,24 @@ def _read_columns(args: argparse.Namespace) -> dict[str, str]:
     return columns
 
 
-def read_routes(uses: Sequence[str], params: str | None = None) -> tuple[Route, ...]:
+def _read_routing(args: argparse.Namespace) -> Routing:
+    if args.routing is None:
+        return read_uses(args.use, args.params)
+    if args.use or args.params is not None:
+        raise RescoreError("--routing says who judges what, and so do --use and --params: put them into its file")
+    try:
+        return read_routing(args.routing)
+    except RequestError as error:
+        raise RescoreError(f"--routing {error.message}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise RescoreError(f"--routing {args.routing}: cannot be read: {error}") from None
+
+
+def read_uses(uses: Sequence[str], params: str | None = None) -> Routing:
     """`--use` flags. Raises RescoreError, naming the one that cannot be read."""
     if params is not None and (len(uses) != 1 or uses[0].lstrip().startswith("{")):
         raise RescoreError('--params goes with one --use NAME; otherwise --use \'{"name": …, "params": {…}}\'')
-    routes = []
+    found = []
     for text in uses:
         pattern, label = "*", text
         if "=" in text and not text.lstrip().startswith("{"):
@@ -237,8 +253,8 @@ def read_routes(uses: Sequence[str], params: str | None = None) -> tuple[Route, 
             raise RescoreError(f"--use {text}: {error.message}") from None
         except OSError as error:
             raise RescoreError(f"--use {text}: the recipe cannot be read: {error}") from None
-        routes.append(Route(pattern=pattern.strip(), use=use, label=label.strip()))
-    return tuple(routes)
+        found.append((pattern.strip(), use, label.strip()))
+    return Routing.by_source(found)
 
 
 def _use(text: str, params: str | None) -> Use:

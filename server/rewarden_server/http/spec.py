@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from rewarden.routing.forms import FORMS
 from rewarden.wire.json import dumps
 from rewarden_server.http.replies import JSON
 from rewarden_server.http.schemas import schemas
@@ -54,6 +55,7 @@ def document(keyed: bool) -> dict[str, Any]:
             "title": "Rewarden",
             "version": version("rewarden-server"),
             "summary": "A verifier and sandboxed reward server: samples in, verdicts out.",
+            "description": "Other servers' protocols are answered at `/compat/<peer>/…`; docs/trainers describes them.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": _paths(),
@@ -200,17 +202,50 @@ _JOB_USE: dict[str, Any] = {
         },
     ],
 }
+_PATTERNS: dict[str, Any] = {
+    "description": "A pattern as in file names, or several of them.",
+    "anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {"type": "string"}}],
+}
+_JOB_ROUTING: dict[str, Any] = {
+    "description": "What a routing file holds, as JSON (docs/routing.md); or `starter`. Instead of `use`.",
+    "anyOf": [
+        {"const": "starter"},
+        {
+            "type": "object",
+            "properties": {
+                "route": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "use": {"anyOf": [{"type": "string", "pattern": r"^[a-z_]+$"}, _NAMED]},
+                            "reference_form": {"enum": sorted(FORMS)},
+                            **dict.fromkeys(("data_source", "id", "group"), _PATTERNS),
+                        },
+                        "patternProperties": {r"^metadata\.[a-z_]+$": _PATTERNS},
+                        "additionalProperties": False,
+                        "required": ["use"],
+                    },
+                }
+            },
+            "required": ["route"],
+            "additionalProperties": False,
+        },
+    ],
+}
 _ASKED: dict[str, Any] = {
     "type": "object",
     "properties": {
         "use": _JOB_USE,
+        "routing": _JOB_ROUTING,
         "columns": {"type": "object", "additionalProperties": {"type": "string"}},
         "sort": {"type": "boolean"},
         "only": {"type": "array", "items": {"enum": ["scored", "undecided", "error", "missing"]}},
         "unscored": {"anyOf": [{"type": "null"}, {"const": "skip"}, {"type": "number"}]},
         "overwrite": {"type": "boolean"},
     },
-    "required": ["use"],
+    "oneOf": [{"required": ["use"]}, {"required": ["routing"]}],
     "additionalProperties": False,
 }
 

@@ -204,7 +204,7 @@ class Exchange(Response):
         """Put every row in; then stay to see whether the client leaves before the end."""
         try:
             async for line in self._rows:
-                await self._stream.put(self._service.take_sample(read_row(line, self._service.limits)))
+                await self._stream.put(self._service.take_sample(read_row(line, self._service.limits), self._header))
             self._stream.finish()
             await until_gone(receive)
             raise ClientGone

@@ -16,7 +16,7 @@ from typing import Any
 
 import tomllib
 
-from rewarden.columns import GUESSES, finish_reason, token_count
+from rewarden.columns import GUESSES, finish_reason, only, token_count
 from rewarden_server.rescore.options import RescoreError
 
 WHOLE = (
@@ -137,6 +137,8 @@ class Columns:
                 # Rows of several kinds in one file: where a column of the object is lacking, the whole column counts.
                 if all(item is not None for item in built.values()):
                     value = built
+                elif value is None and name == "metadata":  # keys are read one by one: each that is there counts
+                    value = {part: item for part, item in built.items() if item is not None} or None
             if value is not None:
                 found[name] = value
         identity = _name(self._get(row, "id", file, line))
@@ -193,6 +195,7 @@ _MEANING: Mapping[str, str] = {"messages": "prompt+response"}
 
 def _name(value: Any) -> str | None:
     """A name (of a group, a source, a row), from whatever a column holds; None where there is none."""
+    value = only(value)
     if value is None or value == "":
         return None
     if isinstance(value, str):
@@ -289,8 +292,11 @@ NONE = "-"
 """As a column: the field is not to be read, and not to be guessed."""
 
 
-def choose(given: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> Columns:
+def choose(given: Mapping[str, str], rows: Sequence[Mapping[str, Any]], metadata: Sequence[str] = ()) -> Columns:
     """The mapping for an input that begins with these rows: what was given, the rest guessed.
+
+    `metadata`: keys of the metadata that the routing looks at; where nobody names their columns, they are looked for
+    under their own names, and in `extra_info`, where verl's files have them.
 
     Raises RescoreError, listing the columns seen, when no column holds the response or one given is in no row.
     """
@@ -318,12 +324,22 @@ def choose(given: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> Colum
                 whole[name] = column
                 guessed.add(name)
                 break
+    if "metadata" not in given:
+        for key in metadata:
+            found = [one for one in (key, f"extra_info.{key}") if _has(rows, one)]
+            if found and f"metadata.{key}" not in given:
+                parts.setdefault("metadata", {})[key] = found[0]
+                guessed.add(f"metadata.{key}")
     if "response" not in whole and "messages" not in whole and rows:
         raise RescoreError(f"no column holds the response; name it with --column response=COLUMN. {_seen(seen)}")
     read = {one for column in whole.values() for one in column.split(",")}
     read |= {column for of in parts.values() for column in of.values()}
     roots = {column if column in seen else column.split(".")[0] for column in read}
     return Columns(whole, parts, frozenset(guessed), tuple(name for name in seen if name not in roots))
+
+
+def _has(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
+    return any(_get(row, column, "", 0) is not None for row in rows)
 
 
 def _fits(name: str, column: str, rows: Sequence[Mapping[str, Any]]) -> bool:
@@ -337,7 +353,7 @@ def _fits(name: str, column: str, rows: Sequence[Mapping[str, Any]]) -> bool:
     if name == "prompt":
         return _mostly(isinstance(value, str) or is_chat(value) for value in values)
     if name in ("group", "data_source", "id"):
-        return all(isinstance(value, (str, int)) for value in values)
+        return all(isinstance(only(value), (str, int)) for value in values)
     if name == "finish_reason":
         each = [item for value in values for item in (value if isinstance(value, list) else [value])]
         return all(finish_reason(item) in ("stop", "length", "abort", None) for item in each)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from rewarden.errors import RewardenError
-from rewarden.types import Use
-from rewarden.wire.json import use_to_json
+from rewarden.routing import Routing
 
 VERDICT_FIELDS_KEPT = (
     "status",
@@ -44,24 +43,12 @@ class RescoreError(RewardenError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """Rows whose data source matches `pattern` (as in file names: `*`, `?`, `[a-z]`) are judged by `use`.
-
-    `label` is how the use was written, for messages.
-    """
-
-    pattern: str
-    use: Use
-    label: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RescoreOptions:
     """One rescore. Sizes in the unit of the name, times in seconds.
 
     input: a file of JSON lines (plain, gzip, zstd) or Parquet, a directory of them, or several of either. output: a
     file, or for more than one input file a directory that mirrors them. columns: field to column, as given; what is
-    not given is guessed. routes: tried in order. sort: bring the members of a group together on disk first. only:
+    not given is guessed. routing: who judges what. sort: bring the members of a group together on disk first. only:
     statuses of earlier verdicts that are scored again. unscored: what stands as the score of an unscored response:
     None (null), "skip" (the row is left out) or a number. overwrite: columns of the input named like ours may be
     replaced. force: an output or an unfinished run that stands there may be replaced. checkpoint_s: between durable
@@ -71,7 +58,7 @@ class RescoreOptions:
 
     input: Path | Sequence[Path]
     output: Path
-    routes: tuple[Route, ...] = ()
+    routing: Routing = field(default_factory=lambda: Routing.by_source(()))
     columns: Mapping[str, str] = field(default_factory=dict)
     sort: bool = False
     only: frozenset[str] = frozenset()
@@ -97,7 +84,7 @@ class RescoreOptions:
     def identity(self) -> dict[str, Any]:
         """What decides over the output's bytes, JSON-ready: a resumed run must agree with it."""
         return {
-            "--use": [[route.pattern, use_to_json(route.use)] for route in self.routes],
+            self.routing.flag or "--routing": self.routing.identity(),
             "--sort": self.sort,
             "--only": sorted(self.only),
             "--unscored": self.unscored,

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from rewarden.client import AsyncClient
+from rewarden.routing import Routing
+from rewarden.types import BadSample
 from rewarden_server.rescore.attempts import Attempts
 from rewarden_server.rescore.columns import NONE, Columns, choose
 from rewarden_server.rescore.groups import AsItStands, Order, Sorted, check_contiguous
@@ -27,7 +29,7 @@ from rewarden_server.rescore.scoring import Scoring
 from rewarden_server.rescore.stage import Outputs, PlainStage, SortedStage, Stage, Tail
 from rewarden_server.rescore.summary import Summary
 from rewarden_server.rescore.tally import Tally
-from rewarden_server.rescore.units import UnitMaker, parse, route_of
+from rewarden_server.rescore.units import UnitMaker, parse, sample_of
 
 FORMAT = 1
 """Of the journal: a later one may not be able to go on with it."""
@@ -51,9 +53,10 @@ async def rescore(options: RescoreOptions, client: AsyncClient, watcher: Watcher
         if is_parquet_target(target):
             packer.check(index)
     rows = peek(inputs, options)
-    columns = choose(options.columns, rows)
+    columns = choose(options.columns, rows, options.routing.metadata)
     _check_rows(options, columns, rows)
-    judges = await find_judges(options.routes, client)
+    needed, unmatched = _routes_of(options.routing, columns, rows)
+    judges = await find_judges(options.routing, client, None if options.routing.flag else needed)
     whole = any(judge.group for judge in judges)
     if whole and "group" not in columns.whole and not any(columns.map(row, "", 0).many for row in rows) and rows:
         judge = next(judge for judge in judges if judge.group)
@@ -63,14 +66,15 @@ async def rescore(options: RescoreOptions, client: AsyncClient, watcher: Watcher
         "input": inputs.identity(),
         "options": options.identity(),
         "columns": columns.identity(),
-        "verifiers": {judge.route.label: judge.fingerprint for judge in judges},
+        "verifiers": {judge.route.describe(): judge.fingerprint for judge in judges},
         "groups": whole,
     }
     work = _beside(options.output, WORK_SUFFIX)
     if _is_finished(options, header, work):
         shutil.rmtree(work, ignore_errors=True)  # what a kill in the very last moment left
         return None
-    watcher.plan(_plan(options, inputs, columns, judges, rows, whole))
+    seen = [judge for judge in judges if options.routing.routes.index(judge.route) in needed]
+    watcher.plan(_plan(options, inputs, columns, judges if options.routing.flag else seen, unmatched, whole))
     work.mkdir(parents=True, exist_ok=True)
     lock = hold(work)
     run = _Run(options, client, watcher, inputs, columns, judges, whole, Outputs(work, targets, packer))
@@ -366,7 +370,7 @@ def _plan(
     inputs: Inputs,
     columns: Columns,
     judges: Sequence[Judge],
-    rows: Sequence[Mapping[str, Any]],
+    unmatched: set[str | None],
     whole: bool,
 ) -> list[str]:
     """What will be done, to be read before it is done."""
@@ -382,9 +386,31 @@ def _plan(
     if options.only:
         lines.append(f"only     rows with a verdict that is {' or '.join(sorted(options.only))}")
     lines.append(f"output   {options.output}")
-    sources = {mapped.data_source for row in rows if (mapped := columns.map(row, "", 0))}
-    unmatched = [source for source in sources if route_of(options.routes, source) is None]
-    if unmatched and "use" not in columns.whole:
-        named = ", ".join(sorted(repr(source) for source in unmatched))
-        lines.append(f"warning  no --use matches the data source {named}: such rows end as errors of the caller")
+    if options.routing.flag is None:
+        rest = len(options.routing.routes) - len(judges)
+        lines.append(f"routing  {options.routing.source} ({rest} more routes, which the first rows do not need)")
+    if unmatched:
+        named = ", ".join(sorted(map(repr, unmatched)))
+        what = options.routing.flag or f"route of {options.routing.source}"
+        lines.append(f"warning  no {what} matches the data source {named}: such rows end as errors of the caller")
     return lines
+
+
+def _routes_of(
+    routing: Routing, columns: Columns, rows: Sequence[Mapping[str, Any]]
+) -> tuple[set[int], set[str | None]]:
+    """Places of the routes that the first rows need, and the data sources among them that no route matches."""
+    needed: set[int] = set()
+    unmatched: set[str | None] = set()
+    for row in rows:
+        mapped = columns.map(row, "", 0)
+        for index in range(min(1, len(mapped.samples))):
+            sample = sample_of(mapped, index)
+            if isinstance(sample, BadSample) or sample.use is not None:
+                continue
+            route = routing.find(sample)
+            if route is None:
+                unmatched.add(sample.data_source)
+            else:
+                needed.add(routing.routes.index(route))
+    return needed, unmatched

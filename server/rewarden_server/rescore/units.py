@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
-from functools import lru_cache
 from typing import Any
 
 from rewarden.errors import RequestError
-from rewarden.types import BadSample, Sample, Use
+from rewarden.types import BadSample, Sample
 from rewarden.wire.json import loads, sample_from_json
 from rewarden_server.rescore.columns import Columns, Mapped, RowFault
 from rewarden_server.rescore.groups import Cookie
-from rewarden_server.rescore.options import RescoreError, RescoreOptions, Route
+from rewarden_server.rescore.options import RescoreError, RescoreOptions
 from rewarden_server.rescore.read import Line
 from rewarden_server.rescore.render import Judged, Renderer
 
@@ -76,15 +74,8 @@ class UnitMaker:
         self._names = names
         self._whole = whole
         self._renderer = Renderer.of(options)
-        routes = options.routes
         # A single use for everything travels once, in the header.
-        self.default_use: Use | None = routes[0].use if len(routes) == 1 and routes[0].pattern == "*" else None
-
-        @lru_cache(maxsize=4096)
-        def route(source: str | None) -> Use | None:
-            return route_of(routes, source)
-
-        self._route = route
+        self.default_use = options.routing.single
 
     def group_of(self, line: Line) -> str | None:
         """The name of a line's group; None also for a line that cannot be read."""
@@ -179,24 +170,17 @@ class UnitMaker:
         return any(verdict["status"] in only for verdict in earlier)
 
     def _sample(self, mapped: Mapped, index: int) -> Sample | BadSample:
-        value = mapped.samples[index]
-        if isinstance(value, RowFault):
-            return BadSample(message=value.message, path=value.path)
-        if mapped.data_source is not None:
-            value = {**value, "data_source": mapped.data_source}
-        sample = sample_from_json(value)
-        if isinstance(sample, BadSample) or sample.use is not None or self.default_use is not None:
+        sample = sample_of(mapped, index)
+        if isinstance(sample, BadSample) or self.default_use is not None:
             return sample
-        use = self._route(mapped.data_source)
-        if use is None:
-            message = f"no --use matches the data source {mapped.data_source!r}; add --use '{mapped.data_source}=NAME'"
-            return BadSample(message=message, path="use", id=sample.id)
-        return replace(sample, use=use)
+        return self._options.routing.apply(sample)
 
 
-def route_of(routes: Sequence[Route], source: str | None) -> Use | None:
-    """The use of the first route whose pattern matches; plain uses (`*`) come last, wherever they were given."""
-    for route in sorted(routes, key=lambda route: route.pattern == "*"):
-        if fnmatchcase(source or "", route.pattern):
-            return route.use
-    return None
+def sample_of(mapped: Mapped, index: int) -> Sample | BadSample:
+    """A response of a row as its columns have it, before anything is routed."""
+    value = mapped.samples[index]
+    if isinstance(value, RowFault):
+        return BadSample(message=value.message, path=value.path)
+    if mapped.data_source is not None:
+        value = {**value, "data_source": mapped.data_source}
+    return sample_from_json(value)

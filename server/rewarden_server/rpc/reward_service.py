@@ -63,7 +63,7 @@ class RewardService(stubs.RewardServiceServicer):  # type: ignore[misc,unused-ig
             header = await self._header(request_iterator)
             stream = self._service.engine.open_stream(header, source=STREAM_SURFACE)
             failures: list[Exception] = []
-            feeding = asyncio.ensure_future(self._feed(request_iterator, stream, failures))
+            feeding = asyncio.ensure_future(self._feed(request_iterator, header, stream, failures))
             stopping = asyncio.ensure_future(self._stop(stream, failures))
             log = VerdictLog(_log)
             try:
@@ -140,13 +140,17 @@ class RewardService(stubs.RewardServiceServicer):  # type: ignore[misc,unused-ig
         raise InvalidRequest("the stream is empty; its first message must be its header")
 
     async def _feed(
-        self, messages: AsyncIterator[pb.VerifyStreamRequest], stream: Stream, failures: list[Exception]
+        self,
+        messages: AsyncIterator[pb.VerifyStreamRequest],
+        header: Batch,
+        stream: Stream,
+        failures: list[Exception],
     ) -> None:
         try:
             async for message in messages:
                 if message.WhichOneof("item") != "sample":
                     raise InvalidRequest("after the header, every message of a stream must hold a sample")
-                await stream.put(self._sample(message.sample))
+                await stream.put(self._sample(message.sample, header))
             stream.finish()
         except Exception as error:  # noqa: BLE001  told to the caller by whoever reads the stream, which this wakes
             failures.append(error)
@@ -157,11 +161,11 @@ class RewardService(stubs.RewardServiceServicer):  # type: ignore[misc,unused-ig
         failures.append(self._service.stop_error())
         await stream.cancel()
 
-    def _sample(self, message: pb.Sample) -> Sample | BadSample:
+    def _sample(self, message: pb.Sample, header: Batch) -> Sample | BadSample:
         limits = self._service.limits
         if message.ByteSize() > limits.max_sample_bytes:
             return too_long(limits.max_sample_bytes, message.id if message.HasField("id") else None)
-        return self._service.take_sample(sample_from_message(message))
+        return self._service.take_sample(sample_from_message(message), header)
 
 
 def _reply(item: Verdict | Group, fields: Sequence[str] | None) -> pb.VerifyStreamReply:

@@ -34,14 +34,20 @@ def worked(response: str, reference: str) -> Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """`folder` gets a file `entered` when a sample is being judged and `left` when it was cancelled."""
+    """`folder` gets a file `entered` when a sample is being judged and `left` when it was cancelled.
+
+    `only`: responses without it do not wait.
+    """
 
     folder: str
+    only: str = ""
 
 
 @verifier(version="1", determinism="stateful")
 async def gated(response: str, params: Gate, ctx: Context) -> Outcome:
     """Waits for the file `open` in its folder."""
+    if params.only not in response:
+        return right()
     folder = Path(params.folder)
     (folder / "entered").touch()
     try:
