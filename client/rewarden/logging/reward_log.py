@@ -1,0 +1,275 @@
+"""Collects verdicts, closes steps, and gives reports to sinks. Constant memory, constant cost for each verdict."""
+
+from __future__ import annotations
+
+import atexit
+import contextvars
+import copy
+import functools
+import logging
+import math
+import os
+import queue
+import re
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rewarden.errors import InvalidRequest
+from rewarden.logging.counts import Counts, Known
+from rewarden.logging.groups import GroupCounts, Groups
+from rewarden.logging.names import OTHER, Names
+from rewarden.logging.report import ALL, Report, Sink
+from rewarden.logging.rows import Rows, badness
+from rewarden.types import Sample, Verdict
+
+_log = logging.getLogger("rewarden.logging")
+
+PREFIX = "rewarden"
+UNNAMED = "unnamed"
+"""Counts the verdicts without a data source."""
+
+MOST_SOURCES = 32
+_CLOSED_AT_EXIT: weakref.WeakSet[RewardLog] = weakref.WeakSet()
+_MOST_WAITING = 8
+_EXIT_S = 10.0
+
+
+class RewardLog:
+    """Figures of the verdicts of each step.
+
+    sinks: where reports go, see `to_wandb` and its like. every: close a step by itself once so many verdicts are
+    there, and let a thread give it to the sinks; without it, call `step`. worst: rows of each table. prefix: how every
+    metric's name begins; not `reward`, which is a metric of TRL's.
+
+    Nothing here ever raises into training, bad arguments at construction apart: what goes wrong is warned of, once for
+    each place. Safe to be called from several threads. Picklable while its sinks are; the copy begins empty, in
+    whichever process it is used, and so does a log after a fork.
+    """
+
+    def __init__(self, *sinks: Sink, every: int | None = None, worst: int = 16, prefix: str = PREFIX) -> None:
+        for name, number, least in (("every", every, 1), ("worst", worst, 0)):
+            if number is not None and (not isinstance(number, int) or number < least):
+                raise InvalidRequest(f"{name}: must be a whole number of at least {least}, not {number!r}")
+        if not re.fullmatch(r"[A-Za-z_][\w-]*(/[\w-]+)*", prefix):
+            raise InvalidRequest(f"prefix: must be letters, digits, _ and -, in parts with / between, not {prefix!r}")
+        for sink in sinks:
+            if not callable(getattr(sink, "write", None)) or not callable(getattr(sink, "close", None)):
+                raise InvalidRequest(f"sinks are what to_wandb, to_jsonl … make, not {sink!r}")
+        self.sinks = sinks
+        self.every = every
+        self.worst = worst
+        self.prefix = prefix
+        self.spec: str | None = None
+        self._start()
+        if every is not None:
+            _CLOSED_AT_EXIT.add(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.spec is not None:
+            from rewarden.logging.spec import read_log
+
+            return read_log, (self.spec,)
+        return functools.partial(RewardLog, every=self.every, worst=self.worst, prefix=self.prefix), self.sinks
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._warned: set[str] = set()
+        self._waiting: queue.Queue[Callable[[], None] | None] | None = None
+        self._thread: threading.Thread | None = None
+        self._next_step = 0
+        self._names = Names(MOST_SOURCES, reserved=(ALL, OTHER, "step", "worst", "unscored"))
+        self._known: dict[str, Known] = {ALL: Known()}
+        self._groups = Groups()
+        self._begin()
+        if self.every is not None and "multiprocessing.process" in sys.modules:
+            from multiprocessing import parent_process
+            from multiprocessing.util import Finalize
+
+            if parent_process() is not None:  # processes of multiprocessing, pools too, end without atexit
+                Finalize(self, _close_one, args=(weakref.ref(self),), exitpriority=10)
+
+    def _start_in_child(self) -> None:
+        """After a fork: locks, threads, and what sinks had opened stayed with the parent."""
+        self._start()
+        self.sinks = tuple(_anew(sink) for sink in self.sinks)
+
+    def _begin(self) -> None:
+        """A new step."""
+        self._sources: dict[str, Counts] = {}
+        self._count = 0
+        self._retried = 0
+        self._rows = Rows(self.worst)
+        self._unscored = Rows(self.worst)
+
+    def add(self, verdicts: Sequence[Verdict], samples: Sequence[Sample] | None = None, *, retried: int = 0) -> None:
+        """Count verdicts. `samples`, in the same order, give the tables their responses, and groups their size: without
+        it, a group is what comes in one call. `retried`: how many of them had to be asked for more than once.
+        """
+        try:
+            if self._pid != os.getpid():
+                self._start_in_child()
+            if samples is not None and len(samples) != len(verdicts):
+                self._warn("samples", f"{len(samples)} samples for {len(verdicts)} verdicts: the samples are ignored")
+                samples = None
+            report = None
+            with self._lock:
+                for place, verdict in enumerate(verdicts):
+                    try:
+                        self._add(verdict, None if samples is None else samples[place])
+                    except Exception as error:  # noqa: BLE001 - an odd one must not cost the others
+                        self._warn("verdict", f"a verdict could not be logged whole: {error!r}")
+                self._groups.end_call()
+                self._rows.settle()
+                self._unscored.settle()
+                self._retried += retried
+                if self.every is not None and self._count >= self.every:
+                    report = self._close(None)
+            if report is not None:
+                self._hand_over(report)
+        except Exception as error:  # noqa: BLE001 - logging must not end a training run
+            self._warn("add", f"verdicts could not be logged: {error!r}")
+
+    def step(self, step: int | None = None) -> Report:
+        """Close a step, give its report to the sinks, and return it. `step` is the trainer's number of it, where it is
+        known; otherwise reports are counted from 0.
+        """
+        if self._pid != os.getpid():
+            self._start_in_child()
+        with self._lock:
+            report = self._close(step)
+        self._write(report)
+        return report
+
+    def close(self) -> None:
+        """Report what is left, and close the sinks. The log may be used again."""
+        if self._pid != os.getpid():
+            return
+        with self._lock:
+            report = self._close(None) if self._count else None
+            waiting, thread = self._waiting, self._thread
+            self._waiting = self._thread = None
+        if waiting is not None and thread is not None:
+            try:
+                waiting.put(None, timeout=_EXIT_S)
+                thread.join(_EXIT_S)
+            except queue.Full:
+                self._warn("close", "the last reports could not be written in time")
+        if report is not None:
+            self._write(report)
+        for sink in self.sinks:
+            try:
+                sink.close()
+            except Exception as error:  # noqa: BLE001 - as in `add`
+                self._warn(f"close {type(sink).__name__}", f"{type(sink).__name__}: closing failed: {error!r}")
+
+    def _add(self, verdict: Verdict, sample: Sample | None) -> None:
+        if verdict.score is not None and not math.isfinite(verdict.score):
+            # What is no number is no score, and one of them would hide a whole step's mean.
+            verdict = replace(verdict, status="error", score=None, passed=None, fault="verifier", reason="not_finite")
+        # The verdict of a row that was refused may know less than the row itself.
+        given = verdict.data_source or (sample.data_source if sample is not None else None)
+        source = self._names(given or UNNAMED)
+        counts = self._sources.get(source)
+        if counts is None:
+            counts = self._sources[source] = Counts()
+            self._known.setdefault(source, Known())
+        counts.add(verdict, self._known[source])
+        self._count += 1
+        if verdict.group is not None:
+            self._groups.add(source, verdict.group, verdict, None if sample is None else sample.group_size)
+        if verdict.score is None or verdict.status != "scored":
+            self._unscored.add(0.0, verdict, sample)
+        elif verdict.score < verdict.range[1]:
+            self._rows.add(badness(verdict, verdict.score), verdict, sample)
+
+    def _close(self, step: int | None) -> Report:
+        """The report of the step that ends; the next one has begun."""
+        try:
+            number = self._next_step if step is None else int(step)
+        except (TypeError, ValueError, OverflowError):
+            self._warn("step", f"{step!r} is no number of a step: reports are counted instead")
+            number, step = self._next_step, None
+        metrics: dict[str, float] = {f"{self.prefix}/step": float(number)}
+        whole, whole_groups = Counts(), GroupCounts()
+        groups = self._groups.close()
+        for source in sorted({*self._sources, *groups}):
+            counts, of_source = self._sources.get(source, Counts()), groups.get(source, GroupCounts())
+            whole.merge(counts, self._known[ALL])
+            whole_groups.merge(of_source)
+            for name, value in (*counts.metrics(self._known[source].reasons.known()), *of_source.metrics()):
+                metrics[f"{self.prefix}/{source}/{name}"] = value
+        for name, value in (*whole.metrics(self._known[ALL].reasons.known()), *whole_groups.metrics()):
+            metrics[f"{self.prefix}/{ALL}/{name}"] = value
+        if whole.count:
+            metrics[f"{self.prefix}/{ALL}/retried"] = self._retried / whole.count
+        report = Report(
+            prefix=self.prefix,
+            step=number,
+            named=step is not None,
+            metrics={name: value for name, value in metrics.items() if math.isfinite(value)},  # sums may overflow
+            worst=self._rows.take(),
+            unscored=self._unscored.take(),
+        )
+        self._next_step = number + 1
+        self._begin()
+        return report
+
+    def _hand_over(self, report: Report) -> None:
+        """Give a report to the thread that writes. Where it does not keep up, reports are left out: training comes
+        first. The caller's context goes along, for trackio's current run is in it.
+        """
+        with self._lock:
+            if self._waiting is None:
+                self._waiting = queue.Queue(_MOST_WAITING)
+                self._thread = threading.Thread(
+                    target=_work, args=(self._waiting,), name="rewarden-logging", daemon=True
+                )
+                self._thread.start()
+            waiting = self._waiting
+        try:
+            waiting.put_nowait(functools.partial(contextvars.copy_context().run, self._write, report))
+        except queue.Full:
+            self._warn("slow", "the sinks do not keep up: some reports are left out")
+
+    def _write(self, report: Report) -> None:
+        with self._writing:
+            for sink in self.sinks:
+                try:
+                    sink.write(report)
+                except Exception as error:  # noqa: BLE001 - as in `add`
+                    kind = type(sink).__name__
+                    self._warn(kind, f"{kind}: a report could not be written, and training goes on: {error!r}")
+
+    def _warn(self, place: str, message: str) -> None:
+        if place not in self._warned:
+            self._warned.add(place)
+            _log.warning("%s (said once)", message)
+
+
+def _anew(sink: Sink) -> Sink:
+    try:
+        return copy.copy(sink)
+    except TypeError:  # made for a run that was given: it alone knows whether that run survives a fork
+        return sink
+
+
+def _work(waiting: queue.Queue[Callable[[], None] | None]) -> None:
+    while (write := waiting.get()) is not None:
+        write()
+
+
+def _close_one(log: weakref.ref[RewardLog]) -> None:
+    if (found := log()) is not None:
+        found.close()
+
+
+@atexit.register
+def _close_at_exit() -> None:
+    for log in list(_CLOSED_AT_EXIT):
+        log.close()
