@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rewarden.adapters import Settings
-from rewarden.adapters.rows import plain, sample_of
+from rewarden.adapters.rows import label_fields, plain, sample_of
 from rewarden.errors import InvalidRequest
 from rewarden.wire.json import dumps, sample_to_json
 
@@ -16,6 +16,21 @@ def test_the_reference_is_the_first_of_the_usual_names() -> None:
     assert sample_of("r", {"question": "q", "solution": "s", "answer": "a"}, Settings()).reference == "a"
     assert sample_of("r", {"answer": None, "solution": "s"}, Settings()).reference == "s"
     assert sample_of("r", {"question": "q"}, Settings()).reference is None
+
+
+def test_what_stands_for_nothing_in_a_data_frame_is_nothing() -> None:
+    class NaTType:
+        """As pandas', whose text is `NaT`."""
+
+    nan = float("nan")
+    assert sample_of("r", {"answer": NaTType()}, Settings()).reference is None
+    sample = sample_of("r", {"answer": nan, "solution": "s", "data_source": nan, "uid": [None]}, Settings(group="uid"))
+    assert (sample.reference, sample.data_source, sample.group) == ("s", None, None)
+
+
+def test_names_of_a_label_are_texts_and_no_number_is_too_long_to_be_written() -> None:
+    assert label_fields({"data_source": 3, "reference": 4}) == {"data_source": "3", "reference": 4}
+    assert dumps(plain([10**4000, -(10**4500)])).count(b"null") == 1
 
 
 def test_the_reference_is_the_column_that_is_named_or_built_of_several() -> None:

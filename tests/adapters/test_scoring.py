@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from rewarden.adapters import NoScore, Scorer, Settings
+from rewarden.adapters import NoScore, Scorer, Settings, areal, easyr1, openrlhf, skyrl
 from rewarden.adapters.scoring import number_of, score_or_none
 from rewarden.errors import InternalError, InvalidRequest, Overloaded, Unavailable
 from rewarden.types import Sample, Verdict
@@ -67,6 +67,24 @@ async def test_a_group_is_tried_again_as_a_whole(target: str, script: Script) ->
     assert [len(batch.samples) for batch in script.batches] == [4, 3]
 
 
+async def test_a_member_whose_siblings_have_left_does_not_wait_for_them_until_its_patience_ends(
+    target: str, script: Script
+) -> None:
+    reasons = ["sandbox_failed", "group_deadline"]
+
+    def judged(sample: Sample, index: int) -> Verdict:
+        if sample.id != "1":
+            return judge(sample, index)
+        return Verdict(status="error", reason=reasons.pop(0), fault="infra", retryable=True, index=index, group="a")
+
+    script.judge = judged
+    scorer = Scorer(Settings(target=target))
+    samples = rows(2, group="a", group_size=2)
+    verdicts = await asyncio.gather(*(scorer.verdict(sample) for sample in samples))
+    assert [verdict.reason for verdict in verdicts] == [None, "sandbox_failed"]
+    assert not reasons
+
+
 async def test_after_patience_the_verdict_stays_unscored(target: str, script: Script) -> None:
     script.judge = failing_first(1000, "1")
     scorer = Scorer(Settings(target=target, patience_s=0.0))
@@ -111,6 +129,35 @@ async def test_a_sample_that_no_route_matches_is_an_error_that_is_not_sent(targe
     assert (await scorer.verdict(samples[1])).fault == "caller"
 
 
+async def test_a_response_that_is_no_text_costs_its_own_sample_only(target: str, script: Script) -> None:
+    failed: Any = None
+    scorer = Scorer(Settings(target=target))
+    samples = [*rows(2), Sample(response=failed, id="failed")]
+    verdicts = await scorer.verdicts(samples)
+    assert [verdict.status for verdict in verdicts] == ["scored", "scored", "error"]
+    assert (verdicts[2].id, verdicts[2].feedback) == ("failed", "must be a text or chat messages, not NoneType")
+    assert (await scorer.verdict(samples[2])).fault == "caller"
+
+
+async def test_a_field_of_the_wrong_kind_is_that_samples_verdict_also_alone(target: str) -> None:
+    verdict = await Scorer(Settings(target=target)).verdict(Sample(response="x", token_count=-1, id="7"))
+    assert (verdict.reason, verdict.fault, verdict.id) == ("invalid_sample", "caller", "7")
+    assert "token_count" in (verdict.feedback or "")
+
+
+def test_loops_that_have_ended_leave_no_connection_behind(script: Script) -> None:
+    async def serve() -> None:
+        async with http_server(script) as target:
+            scorer = Scorer(Settings(target=target))
+            for _ in range(3):
+                await asyncio.to_thread(lambda: asyncio.run(scorer.verdicts(rows(1))))
+            assert len(scorer._open) == 1
+            await asyncio.to_thread(lambda: asyncio.run(scorer.verdict(rows(1)[0])))
+            assert len(scorer._open) == 1
+
+    asyncio.run(serve())
+
+
 def test_without_a_loop_and_within_one_and_after_pickling(script: Script) -> None:
     async def serve() -> None:
         async with http_server(script) as target:
@@ -130,6 +177,7 @@ def test_an_unscored_verdict_is_a_number_only_where_the_caller_says_so() -> None
     ):
         number_of(UNDECIDED, Settings())
     assert number_of(UNDECIDED, Settings(unscored=-1.0)) == -1.0
+    assert number_of(UNDECIDED, Settings(unscored=0)) == 0
     assert score_or_none(UNDECIDED, Settings()) is None
     assert score_or_none(UNDECIDED, Settings(unscored=0.0)) == 0.0
     with pytest.raises(NoScore):
@@ -151,6 +199,10 @@ def test_the_error_survives_a_process_boundary() -> None:
         ({"unscored": "nan"}, "unscored"),
         ({"patience_s": "soon"}, "patience_s"),
         ({"use": "math", "routing": "starter"}, "either use"),
+        ({"use": ""}, "use: is empty"),
+        ({"target": 8080}, "target: must be a text"),
+        ({"reference": ["answer"]}, "reference: must be a column"),
+        ({"expect": "math"}, "expect: must be a mapping"),
         ({"routing": "routes.yaml"}, r"must be a \.toml or \.json file"),
     ],
 )
@@ -168,7 +220,39 @@ def test_settings_come_from_arguments_then_from_the_environment(monkeypatch: pyt
     assert (settings.target, settings.use.params, settings.unscored) == ("http://there:1", {"extraction": "lax"}, None)
     given = Settings.read(target="local", routing="starter", unscored=0)
     assert (given.target, given.use, given.unscored) == ("local", None, 0.0)
+    assert Settings.read(metadata="kind, level,").metadata == ("kind", "level")
 
 
 def test_a_key_is_not_shown() -> None:
     assert "secret" not in repr(Settings(api_key="secret"))
+
+
+async def test_a_key_in_the_environment_is_read_where_it_is_needed_and_in_no_pickle(
+    monkeypatch: pytest.MonkeyPatch, target: str, script: Script
+) -> None:
+    monkeypatch.setenv("REWARDEN_API_KEY", "secret")
+    packed = pickle.dumps(Scorer(Settings.read(target=target)))
+    assert b"secret" not in packed
+    await pickle.loads(packed).verdicts(rows(1))  # noqa: S301 - our own bytes
+    assert script.authorizations == ["Bearer secret"]
+
+
+def test_a_setting_that_a_trainer_cannot_heed_is_refused() -> None:
+    settings = Settings(group="uid")
+    assert settings.refuse("reference", why="no columns") is settings
+    with pytest.raises(InvalidRequest, match="group: one rollout at a time"):
+        settings.refuse("reference", "group", why="one rollout at a time")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: areal.reward(group="uid"),
+        lambda: easyr1.compute_score([], group="uid"),
+        lambda: openrlhf.reward(group="uid"),
+        lambda: skyrl.Episode(group="uid"),
+    ],
+)
+def test_adapters_that_see_no_siblings_refuse_a_column_of_groups(make: Callable[[], Any]) -> None:
+    with pytest.raises(InvalidRequest, match="group: "):
+        make()

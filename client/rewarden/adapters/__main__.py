@@ -12,9 +12,12 @@ _SHARED = {"__init__", "__main__", "rows", "scoring", "settings"}
 def main(argv: list[str]) -> int:
     """The exit status: 0, or 2 where there is no such adapter."""
     folder = Path(__file__).parent
-    names = sorted({path.stem for path in folder.glob("*.py")} - _SHARED)
+    files = {path.stem: path for path in folder.glob("*.py") if path.stem not in _SHARED}
+    # Of an adapter that is a package, the file for the trainer stands within.
+    files.update({path.parent.name: path for path in folder.glob("*/rewarden_*.py")})
+    names = sorted(files)
     if len(argv) == 1 and argv[0] in names:
-        print(folder / f"{argv[0]}.py")
+        print(files[argv[0]])
         return 0
     near = difflib.get_close_matches(argv[0], names, n=1) if argv else []
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"

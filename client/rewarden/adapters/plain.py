@@ -4,10 +4,10 @@
     score = reward("math", target="http://127.0.0.1:8080")
     score(prompts, completions, answer=answers)         # [1.0, 0.0, …]
 
-**No score**: a list of numbers has no way to say it, so by default the call blocks while a failure may pass
-(`patience_s`) and then raises `NoScore`; `unscored=NUMBER` puts a number there, `unscored=None` is no option here, for
-who can skip a sample takes `reward.verdicts`. **Groups**: with `group="column"`, the samples of a call whose column is
-equal are judged as one group.
+**No score**: a list of numbers has no way to say it, so the call blocks while a failure may pass (`patience_s`) and
+then raises `NoScore`; `unscored=NUMBER` puts a number there. Who can skip a sample takes `reward.verdicts`, which
+raises only where the server is away, and reads `status` and `exclude`. **Groups**: with `group="column"`, the samples
+of a call that have the same value there are judged as one group.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from typing import Any
 from rewarden.adapters.rows import sample_of
 from rewarden.adapters.scoring import Scorer, number_of
 from rewarden.adapters.settings import Settings
+from rewarden.errors import InvalidRequest
 from rewarden.types import Sample, Verdict
 
 
 class Reward:
     """A picklable `reward(prompts, completions, **columns)`.
 
-    `completions` are texts or lists of chat messages. Every column is a list as long as `completions`, or one value for
-    all of them.
+    `completions` are texts or lists of chat messages; `prompts` are the same, or None. A column is a list (an array, a
+    tensor) with a value for each completion, or anything else, which then holds for all of them.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -55,17 +56,25 @@ def reward(use: Any = None, **settings: Any) -> Reward:
 def samples_of(
     prompts: Sequence[Any] | None, completions: Sequence[Any], columns: Mapping[str, Any], settings: Settings
 ) -> list[Sample]:
-    """The samples of a call with a list in each column. Raises InvalidRequest for a column of another length."""
-    count = len(completions)
-    lists = {name: value for name, value in columns.items() if isinstance(value, Sequence) and len(value) == count}
-    lists = {name: value for name, value in lists.items() if not isinstance(value, (str, bytes))}
-    single = {name: value for name, value in columns.items() if name not in lists}
+    """The samples of a call. Raises InvalidRequest for a list that is not as long as `completions`."""
+    rows = {name: _values(value) for name, value in {"prompts": prompts, **columns}.items()}
+    for name, values in rows.items():
+        if values is not None and len(values) != len(completions):
+            raise InvalidRequest(f"{name}: {len(values)} values for {len(completions)} completions")
+    asked = rows.pop("prompts")
     return [
         sample_of(
             completion,
-            {**single, **{name: value[place] for name, value in lists.items()}},
+            {name: columns[name] if values is None else values[place] for name, values in rows.items()},
             settings,
-            prompt=None if prompts is None else prompts[place],
+            prompt=None if asked is None else asked[place],
         )
         for place, completion in enumerate(completions)
     ]
+
+
+def _values(column: Any) -> Sequence[Any] | None:
+    """The values of a column with one for each sample; None for one that holds for all."""
+    if hasattr(column, "tolist"):  # numpy, torch, pandas
+        column = column.tolist()
+    return column if isinstance(column, Sequence) and not isinstance(column, (str, bytes)) else None

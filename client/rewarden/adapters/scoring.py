@@ -9,21 +9,25 @@ import os
 import random
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from rewarden.adapters.settings import Settings
 from rewarden.client import AsyncClient
-from rewarden.errors import DeadlineExceeded, Overloaded, RequestError, RewardenError, Unavailable
+from rewarden.errors import DeadlineExceeded, InvalidRequest, Overloaded, RequestError, RewardenError, Unavailable
 from rewarden.loop_thread import LoopThread
 from rewarden.retry import NO_RETRY
 from rewarden.sample_stream import SampleStream
 from rewarden.types import BadSample, Progress, Sample, Verdict
 
+T = TypeVar("T")
+
 _log = logging.getLogger("rewarden.adapters")
 
 _FIRST_S, _MOST_S = 0.2, 10.0
+_ALONE = "group_deadline"
+"""The reason of a verdict whose siblings did not come in time."""
 
 
 class NoScore(RewardenError):
@@ -61,13 +65,19 @@ class Scorer:
         self._open: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncClient, SampleStream]]
         self._open = weakref.WeakKeyDictionary()
 
-    def score(self, samples: Sequence[Sample], *, progress: Progress | None = None) -> list[Verdict]:
+    def score(self, samples: Sequence[Sample | BadSample], *, progress: Progress | None = None) -> list[Verdict]:
         """As `verdicts`, for callers without a loop; also within a running one, which then waits."""
+        return self.run(self.verdicts(samples, progress=progress))
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine that asks for verdicts, for callers without a loop."""
         if self._pid != os.getpid():  # the parent's thread stayed with the parent
             self._start()
-        return self._thread.run(self.verdicts(samples, progress=progress))
+        return self._thread.run(work)
 
-    async def verdicts(self, samples: Sequence[Sample], *, progress: Progress | None = None) -> list[Verdict]:
+    async def verdicts(
+        self, samples: Sequence[Sample | BadSample], *, progress: Progress | None = None
+    ) -> list[Verdict]:
         """The verdicts of samples, in their order, in one request. `progress` is for scheduled parameters.
 
         Failures that may pass are tried again for `patience_s`. Then a verdict stays as unscored as it is; a server
@@ -102,7 +112,8 @@ class Scorer:
                 break
         verdicts = [verdict for verdict in found if verdict is not None]
         if self.settings.log is not None:
-            self.settings.log.add(verdicts, samples, retried=len(retried))
+            shown = [row if isinstance(row, Sample) else Sample(response="", id=row.id) for row in samples]
+            self.settings.log.add(verdicts, shown, retried=len(retried))
         return verdicts
 
     async def verdict(self, sample: Sample) -> Verdict:
@@ -118,12 +129,20 @@ class Scorer:
 
     async def _streamed(self, routed: Sample, patience: _Patience) -> Verdict:
         _, stream = self._connection()
+        before: Verdict | None = None
         while True:
             try:
                 verdict = await stream.verify(routed)
             except (Overloaded, Unavailable, DeadlineExceeded) as error:
                 await patience.wait_or_raise(error)
                 continue
+            except InvalidRequest as error:
+                if not str(error.details.get("path", "")).startswith("samples["):
+                    raise  # not this sample's own
+                return _refused(BadSample(message=error.message, path=error.details["path"], id=routed.id), 0)
+            if before is not None and before.reason != _ALONE and verdict.reason == _ALONE:
+                return before  # its siblings have their scores and do not come again
+            before = verdict
             if not _may_pass(verdict) or not await patience.wait(f"a sample has no score yet ({verdict.reason})"):
                 return verdict
 
@@ -137,6 +156,9 @@ class Scorer:
     def _connection(self) -> tuple[AsyncClient, SampleStream]:
         loop = asyncio.get_running_loop()
         if loop not in self._open:
+            # A loop and its connections hold each other: without this each `asyncio.run` would leave a socket behind.
+            for ended in [known for known in self._open if known.is_closed()]:
+                del self._open[ended]
             settings = self.settings
             client = AsyncClient(
                 settings.target,
@@ -149,16 +171,20 @@ class Scorer:
             self._open[loop] = client, SampleStream(client, settings.use, **envelope)
         return self._open[loop]
 
-    def _routed(self, sample: Sample) -> Sample | BadSample:
-        routing = self.settings.routing
-        return sample if routing is None else routing.apply(sample)
+    def _routed(self, sample: Sample | BadSample) -> Sample | BadSample:
+        if isinstance(sample, BadSample):
+            return sample
+        if not isinstance(sample.response, (str, Sequence)):  # a generation that failed, in a batch of good ones
+            kind = type(sample.response).__name__
+            return BadSample(message=f"must be a text or chat messages, not {kind}", path="response", id=sample.id)
+        return sample if self.settings.routing is None else self.settings.routing.apply(sample)
 
 
 def number_of(verdict: Verdict, settings: Settings) -> float:
     """The score, or the number that `unscored` puts in its place. Raises NoScore."""
     if verdict.status == "scored" and verdict.score is not None:
         return verdict.score
-    if isinstance(settings.unscored, float):
+    if isinstance(settings.unscored, (int, float)):
         _warn("unscored (%s, fault %s): %s stands in its place", verdict.reason, verdict.fault, settings.unscored)
         return settings.unscored
     raise NoScore(verdict)

@@ -30,15 +30,15 @@ class Settings:
 
     target: where the server is (`http://…`, `grpc://…`, or `local`). use: the verifier or recipe of all samples.
     routing: who judges what, by data source. Without either the server's own routing decides. api_key: for the server;
-    better left to the environment of the process that needs it, where no pickle holds it. unscored: see `Unscored`.
-    patience_s: for how many seconds a failure that may pass (a server that restarts, an overload, a broken sandbox) is
-    waited out and tried again, before it counts. timeout_s: the longest silence of the server's that is borne
-    (a lost machine is silent for ever; a large batch of programs may rightly take minutes). group_deadline_s: for how
-    long a group that arrives one by one is waited for, from its first member; then its members have no score yet.
-    reference: the column that holds the expected answer, or a mapping of the reference's parts to columns; by default
-    the first of the usual names. data_source, group, id: their columns. metadata: columns that the verifier reads as
-    `metadata`. expect: verifier to the fingerprint that must be in force. log: where figures of the verdicts go, such
-    as `wandb` or `jsonl:rewards.jsonl` (see `rewarden.logging.read_log`), or a `RewardLog`.
+    better left to the environment of the process that asks, which is read there, so that no pickle holds it. unscored:
+    see `Unscored`. patience_s: for how many seconds a failure that may pass (a server that restarts, an overload, a
+    broken sandbox) is waited out and tried again, before it counts. timeout_s: the longest silence of the server's that
+    is borne (a lost machine is silent for ever; a large batch of programs may rightly take minutes). group_deadline_s:
+    for how long a group that arrives one by one is waited for, from its first member; then its members have no score
+    yet. reference: the column that holds the expected answer, or a mapping of the reference's parts to columns; by
+    default the first of the usual names. data_source, group, id: their columns. metadata: columns that the verifier
+    reads as `metadata`. expect: verifier to the fingerprint that must be in force. log: where figures of the verdicts
+    go, such as `wandb` or `jsonl:rewards.jsonl` (see `rewarden.logging.read_log`), or a `RewardLog`.
 
     In the environment: `REWARDEN_TARGET`, `REWARDEN_USE` (a name, JSON, or a recipe's file), `REWARDEN_ROUTING` (a
     file, or `starter`), `REWARDEN_API_KEY`, `REWARDEN_UNSCORED` (a number, `raise`, or `native`),
@@ -73,16 +73,25 @@ class Settings:
                 near = difflib.get_close_matches(name, names, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
                 raise InvalidRequest(f"there is no setting {name!r}; {hint}")
+        given = {name: value for name, value in given.items() if value is not None}
         values = {name: os.environ[key] for name in _FROM_ENVIRONMENT if os.environ.get(key := PREFIX + name.upper())}
         if "use" in given or "routing" in given:  # an argument is not to be crossed by what lies in the environment
             values = {name: value for name, value in values.items() if name not in ("use", "routing")}
-        values.update({name: value for name, value in given.items() if value is not None})
+        values.update(given)
         if values.get("use") is not None and values.get("routing") is not None:
             raise InvalidRequest("give either use (one judge for all) or routing (a judge for each data source)")
         return cls(**{name: _READERS.get(name, _as_it_is)(value) for name, value in values.items()})
 
+    def refuse(self, *names: str, why: str) -> Settings:
+        """These settings, for an adapter that cannot heed `names`: InvalidRequest where one of them was set."""
+        for item in fields(self):
+            if item.name in names and getattr(self, item.name) != item.default:
+                raise InvalidRequest(f"{item.name}: {why}")
+        return self
 
-_FROM_ENVIRONMENT = ("target", "use", "routing", "api_key", "unscored", "patience_s", "timeout_s", "reference", "log")
+
+# The key is not among them: `Scorer` reads it where it connects, and no pickle of these settings holds it.
+_FROM_ENVIRONMENT = ("target", "use", "routing", "unscored", "patience_s", "timeout_s", "reference", "log")
 
 
 def _as_it_is(value: Any) -> Any:
@@ -92,6 +101,8 @@ def _as_it_is(value: Any) -> Any:
 def _read_use(value: Any) -> Use:
     if isinstance(value, Use):
         return value
+    if value == "":
+        raise InvalidRequest("use: is empty; name a verifier or a recipe, or leave it out")
     return read_use(value) if isinstance(value, str) else use_from_json(_plain(value))
 
 
@@ -124,11 +135,30 @@ def _number(name: str, value: Any) -> float:
 
 
 def _read_names(value: Any) -> tuple[str, ...]:
-    return tuple(name.strip() for name in value.split(",")) if isinstance(value, str) else tuple(value)
+    names = value.split(",") if isinstance(value, str) else value
+    return tuple(name for item in names if (name := str(item).strip()))
 
 
 def _read_reference(value: Any) -> Any:
-    return value if isinstance(value, str) else _plain(value)
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(
+            f"reference: must be a column, or a mapping of the reference's parts to columns: {value!r}"
+        )
+    return _plain(value)
+
+
+def _read_expect(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(f"expect: must be a mapping of verifiers to fingerprints, not {value!r}")
+    return _plain(value)
+
+
+def _read_target(value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidRequest(f"target: must be a text such as 'http://127.0.0.1:8080', not {value!r}")
+    return value
 
 
 def _read_log(value: Any) -> RewardLog | None:
@@ -155,6 +185,7 @@ _READERS: Mapping[str, Any] = {
     "group_deadline_s": _read_seconds,
     "metadata": _read_names,
     "reference": _read_reference,
-    "expect": _plain,
+    "expect": _read_expect,
+    "target": _read_target,
     "log": _read_log,
 }

@@ -1,0 +1,85 @@
+"""EasyR1: the file that `worker.reward.reward_function` names. It is handed a whole batch.
+
+    worker.reward.reward_function=$(python -m rewarden.adapters easyr1):compute_score
+    worker.reward.reward_function_kwargs.use=math
+    worker.reward.reward_function_kwargs.target=http://127.0.0.1:8080
+
+EasyR1 passes the response, its length and the column `answer_key` only. Where more is needed (a data source to route
+by, a group), that column holds a JSON object with `reference` and any of `data_source`, `prompt`, `metadata`, `group`
+and `id`: `{"reference": "72", "data_source": "openai/gsm8k"}`.
+
+**No score**: every reward of EasyR1's is a number, so the call blocks while a failure may pass (`patience_s`) and then
+raises `NoScore`, which stops training; `unscored=NUMBER` puts a number there. An excluded sample keeps its score.
+**Groups**: the samples of a batch whose `group` is equal are judged as one group.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rewarden.adapters.rows import plain, text_of, texts
+from rewarden.adapters.scoring import Scorer, number_of
+from rewarden.adapters.settings import Settings
+from rewarden.adapters.verl import scorer
+from rewarden.types import Sample, Verdict
+
+REWARD_NAME = "rewarden"
+REWARD_TYPE = "batch"
+
+KEYS = ("overall", "format", "accuracy", "unscored", "truncated")
+"""What is told of every sample; EasyR1 averages each of them, so all are floats."""
+
+_COLUMNS = ("reference", "group", "id", "metadata")
+"""Settings that name columns, which EasyR1 does not pass."""
+
+_FOLDED = frozenset(("reference", "data_source", "prompt", "metadata", "group", "id"))
+
+
+def compute_score(
+    reward_inputs: Sequence[Mapping[str, Any]], max_response_length: int | None = None, **settings: Any
+) -> list[dict[str, float]]:
+    """The scores of a batch, in order, by `KEYS`: `format` is 0 where no answer was found, `accuracy` is passing.
+
+    `max_response_length`: of `data.max_response_length`, in tokens, so that responses that were cut off are known.
+    Raises NoScore for the first sample without a score, and RequestError.
+    """
+    found: Scorer = scorer(**settings)
+    found.settings.refuse(*_COLUMNS, why="EasyR1 passes answer_key only: fold what is needed into it, as JSON")
+    samples = [_sample(row, max_response_length) for row in reward_inputs]
+    return [scores_of(verdict, found.settings) for verdict in found.score(samples)]
+
+
+def scores_of(verdict: Verdict, settings: Settings) -> dict[str, float]:
+    """A verdict by `KEYS`. Where the verifier knows no passing, `accuracy` is the score. Raises NoScore."""
+    score = float(number_of(verdict, settings))
+    scored = verdict.status == "scored"
+    return {
+        "overall": score,
+        "format": float(scored and "no_answer" not in verdict.flags),
+        "accuracy": float(verdict.passed) if scored and verdict.passed is not None else score,
+        "unscored": float(not scored),
+        "truncated": float("truncated" in verdict.flags),
+    }
+
+
+def _sample(row: Mapping[str, Any], longest: int | None) -> Sample:
+    length = int(row["response_length"])
+    return Sample(
+        response=text_of(row["response"]),
+        token_count=length,
+        finish_reason=None if longest is None else "length" if length >= longest else "stop",
+        **_unfold(row["ground_truth"]),
+    )
+
+
+def _unfold(truth: Any) -> dict[str, Any]:
+    """The fields that `ground_truth` holds: only an object with `reference` and nothing unknown was folded by us."""
+    try:
+        value = json.loads(truth) if isinstance(truth, str) and truth.lstrip().startswith("{") else truth
+    except ValueError:
+        value = truth
+    if isinstance(value, Mapping) and "reference" in value and _FOLDED.issuperset(value):
+        return texts({name: plain(item) for name, item in value.items() if item is not None})
+    return {"reference": plain(truth)}

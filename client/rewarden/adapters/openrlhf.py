@@ -1,0 +1,204 @@
+"""OpenRLHF: the reward as a file with a function, also for what its remote reward sends.
+
+    export REWARDEN_TARGET=http://127.0.0.1:8080 REWARDEN_USE=math        # in the environment of Ray's workers
+    python -m openrlhf.cli.train_ppo_ray … --data.label_key answer \\
+        --reward.remote_url "$(python -m rewarden.adapters openrlhf)"
+
+**No score**: OpenRLHF has no way to say it. By default the call blocks while a failure may pass (`patience_s`), and
+then raises: OpenRLHF catches that, logs it as information, has no reward for that sample, and stops with another error
+when it makes the batch (`'NoneType' object has no attribute 'size'`, or `reward_model_group is required`). So the
+reason is logged as an error beforehand. `unscored=NUMBER` puts a number there. A recipe's `exclude` cannot be
+honoured: the sample keeps its score, and the log `rewarden_excluded` counts it. **Groups**: none; it asks for one
+sample at a time.
+
+Read in openrlhf 0.11.2 (openrlhf/utils/agent.py) and in releases since 0.8.5, which ask for micro-batches.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from rewarden.adapters.rows import label_fields, sample_of
+from rewarden.adapters.scoring import NoScore, Scorer, number_of
+from rewarden.adapters.settings import Settings
+from rewarden.errors import InvalidRequest, RewardenError
+from rewarden.types import BadSample, Sample, Verdict
+
+_log = logging.getLogger("rewarden.adapters")
+
+
+def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
+    """`rewards`, `scores` and `extra_logs` as tensors with one number for each sample; settings from the environment.
+
+    Raises NoScore, RequestError.
+    """
+    # OpenRLHF loads this file under another name and Ray may copy the function: what is kept, is kept in the module.
+    from rewarden.adapters import openrlhf
+
+    return openrlhf.from_environment()(queries, prompts, labels, **kwargs)
+
+
+class Reward:
+    """A picklable `reward_func(queries, prompts, labels)`.
+
+    `queries` are whole texts, the prompt and then the response, decoded with special tokens. `labels` are references,
+    or as `rewarden.adapters.rows.label_fields` reads them.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._scorer = Scorer(settings)
+
+    def __call__(
+        self, queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **kwargs: Any
+    ) -> dict[str, Any]:
+        """Tensors of float32, as OpenRLHF's own examples return them. Raises NoScore, RequestError."""
+        torch = import_module("torch")  # OpenRLHF has it; the client needs none
+
+        settings = self._scorer.settings
+        try:
+            verdicts = self._scorer.score(
+                [_sample(*row, settings) for row in zip(queries, prompts, labels, strict=True)]
+            )
+            answer = answer_of(verdicts, [number_of(verdict, settings) for verdict in verdicts])
+        except RewardenError as error:
+            _log.error("no reward, and OpenRLHF has no way to leave a sample out, so it will stop: %s", error)
+            raise
+
+        def tensor(values: list[float]) -> Any:
+            return torch.tensor(values, dtype=torch.float32)
+
+        return {
+            "rewards": tensor(answer["rewards"]),
+            "scores": tensor(answer["scores"]),
+            "extra_logs": {name: tensor(values) for name, values in answer["extra_logs"].items()},
+        }
+
+
+def reward(use: Any = None, **settings: Any) -> Reward:
+    """A reward function, for a file of yours. `use` and the settings are those of `rewarden.adapters.Settings`.
+
+    Raises InvalidRequest for settings that name columns: a label is all that OpenRLHF hands over.
+    """
+    return Reward(
+        Settings.read(use=use, **settings).refuse(
+            *("reference", "group", "id", "metadata"), why="OpenRLHF hands over one sample's label, and no other column"
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def from_environment() -> Reward:
+    """The process's reward function with settings from the environment. Raises InvalidRequest."""
+    try:
+        return reward()
+    except RewardenError as error:
+        _log.error("no reward, because the settings in the environment have no sense: %s", error)
+        raise
+
+
+def answer_of(verdicts: Sequence[Verdict], numbers: Sequence[float]) -> dict[str, Any]:
+    """OpenRLHF's answer as lists. `numbers` are the rewards; the keys of `extra_logs` are always the same.
+
+    `scores`, which choose samples in dynamic filtering, lie within 0…1: the rewards, scaled by the verdicts' ranges.
+    """
+    return {
+        "rewards": list(numbers),
+        "scores": [_scaled(number, verdict) for number, verdict in zip(numbers, verdicts, strict=True)],
+        "extra_logs": {
+            "rewarden_passed": [float(verdict.passed is True) for verdict in verdicts],
+            "rewarden_no_answer": [float(verdict.reason == "no_answer") for verdict in verdicts],
+            "rewarden_excluded": [float(verdict.exclude) for verdict in verdicts],
+            "rewarden_unscored": [float(verdict.status != "scored") for verdict in verdicts],
+        },
+    }
+
+
+def _scaled(number: float, verdict: Verdict) -> float:
+    low, high = verdict.range
+    if verdict.status != "scored" or not math.isfinite(high - low) or high <= low:
+        return number
+    return (number - low) / (high - low)
+
+
+def _sample(query: str, prompt: str, label: Any, settings: Settings) -> Sample | BadSample:
+    try:
+        response = response_of(query, prompt)
+    except InvalidRequest as error:
+        return BadSample(message=error.message, path="response")
+    return sample_of(response, {}, settings, prompt=prompt, **label_fields(label))
+
+
+# --- where the response begins ---------------------------------------------------------------------------------
+
+_SPECIAL = r"<\|[^<>|\s]{1,40}\|>|</?[A-Za-z_]{1,20}>|\[[A-Z_]{2,20}\]"
+_PADDING = re.compile(rf"(?:{_SPECIAL}|\s)*")
+_PIECES = re.compile(rf"({_SPECIAL})|[^\s<\[]+|[<\[]")
+_LEAST_OVERLAP = 32
+"""Characters of a prompt's end that are enough to know it by."""
+_MOST_BEGINNINGS = 64
+"""Places that are tried; more are in texts that repeat themselves, and would take long."""
+
+
+def response_of(query: str, prompt: str) -> str:
+    """What follows the prompt in a text that has it at its start.
+
+    Prompts come back from a tokenizer a little changed, and these changes are seen through: padding before the prompt,
+    white space, image tokens in place of one, and a prompt whose beginning was cut off. Raises InvalidRequest for any
+    other: an answer must never be read out of a prompt, and where it ends is not guessed.
+    """
+    if query.startswith(prompt):
+        return query[len(prompt) :]
+    place = query.find(prompt)
+    if place > 0 and _PADDING.fullmatch(query, 0, place):
+        return query[place + len(prompt) :]
+    end = _end_apart_from_spaces(query, prompt)
+    if end is None:
+        end = _end_of_cut(query, prompt)
+    if end is None:
+        raise InvalidRequest(
+            "the query does not begin with its prompt, so the response in it cannot be told from the prompt; "
+            "is the prompt changed by its tokenizer (openrlhf's query is the decoded prompt and response)?"
+        )
+    return query[end:]
+
+
+def _end_apart_from_spaces(query: str, prompt: str) -> int | None:
+    """Where the prompt ends in the query, white space and repeated special tokens apart."""
+    place = _PADDING.match(query).end() if _PADDING.match(prompt).end() == 0 else 0  # type: ignore[union-attr]
+    last = len(prompt.rstrip())
+    for piece in _PIECES.finditer(prompt):
+        text = piece.group()
+        while place < len(query) and query[place].isspace():
+            place += 1
+        if not query.startswith(text, place):
+            return None
+        place += len(text)
+        # A placeholder became as many as the image needs. One at the prompt's end may be the response's own.
+        while piece.group(1) and piece.end() < last and query.startswith(text, place):
+            place += len(text)
+    return place
+
+
+def _end_of_cut(query: str, prompt: str) -> int | None:
+    """Where the prompt ends in a query that begins within it: its longest end that the query begins with."""
+    start = len(query) - len(query.lstrip("\N{REPLACEMENT CHARACTER}"))  # a character that was cut in two
+    head = query[start : start + _LEAST_OVERLAP]
+    if len(head) < _LEAST_OVERLAP:
+        return None
+    place = -1
+    for _ in range(_MOST_BEGINNINGS):
+        place = prompt.find(head, place + 1)
+        if place < 0:
+            return None
+        if query.startswith(prompt[place:], start):
+            return start + len(prompt) - place
+    return None
+
+
+__all__ = ["NoScore", "Reward", "answer_of", "from_environment", "response_of", "reward", "reward_func"]

@@ -1,0 +1,140 @@
+"""SkyRL: an environment of skyrl-gym whose reward is a verdict.
+
+    import skyrl_gym
+    skyrl_gym.register(id="rewarden", entry_point="rewarden.adapters.skyrl:RewardenEnv",
+                       kwargs={"use": "math", "target": "http://127.0.0.1:8080"})      # env_class: rewarden
+
+`kwargs` are the settings of `rewarden.adapters.Settings`, and so is what SkyRL's configuration says of the environment
+(`env_config`, whose `max_turns` counts turns); the latter goes first. The expected answer is the row's
+`reward_spec.ground_truth`, unless `reference` names another column; columns of `extra_info` count as the row's own.
+With more than one turn (`max_turns`), a response that did not pass is answered with the verdict's own feedback, and
+the model tries again; the reward is that of the last turn, the turns before it have 0.0.
+
+**No score**: SkyRL has no way to say it: None ends the run, and NaN would go into the weights (skyrl 0.3.0,
+`skyrl_gym_generator.py`). So a step blocks while a failure may pass (`patience_s`) and then raises `NoScore`, which
+ends the run; `unscored=NUMBER` puts a number there. A recipe's wish to leave a sample out (`exclude`) cannot be
+honoured either; it is counted in the metrics (`rewarden_excluded`). **Groups**: an environment sees one rollout, so
+verifiers of groups cannot judge here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from rewarden.adapters.rows import sample_of
+from rewarden.adapters.scoring import Scorer, number_of
+from rewarden.adapters.settings import Settings
+from rewarden.types import Sample, Verdict
+from rewarden.wire.json import verdict_to_json
+
+_AGAIN = "This is not right yet. Try again."
+
+
+class Episode:
+    """One rollout: what `RewardenEnv` is made of, beside skyrl-gym's own base class."""
+
+    turns: int
+    max_turns: int
+
+    def __init__(self, env_config: Any = None, extras: Mapping[str, Any] | None = None, **settings: Any) -> None:
+        """`env_config`: a mapping or an object with fields, from SkyRL's configuration; it goes before `settings`.
+        `extras`: the row's columns. Raises InvalidRequest.
+        """
+        super().__init__()  # skyrl-gym's class sets its own turns, so ours come after it
+        extras = extras or {}
+        told = {**settings, **_fields(env_config)}
+        most = int(told.pop("max_turns", 1))
+        # SkyRL puts its own limit (`generator.max_turns`) into every row; ours may only be shorter.
+        self.max_turns = min(most, int(extras.get("max_turns", most)))
+        self.turns = 0
+        self._scorer = _scorer(json.dumps(told, sort_keys=True, default=os.fspath))
+        self._columns = {**_mapping(extras.get("extra_info")), **extras}
+        self._prompt: Any = None
+        self._verdict: Verdict | None = None
+
+    def init(self, prompt: Any) -> tuple[Any, dict[str, Any]]:
+        """The chat messages that the model is given, as they are."""
+        self._prompt = prompt
+        return prompt, {}
+
+    def step(self, action: str) -> dict[str, Any]:
+        """The reward of a response: `observations`, `reward`, `done`, and `metadata` with the verdict as JSON.
+
+        Raises NoScore, RequestError.
+        """
+        self.turns += 1
+        verdict = self._verdict = self._scorer.score([self._sample(action)])[0]
+        done = self.turns >= self.max_turns or verdict.status != "scored" or _passed(verdict)
+        return {
+            "observations": [] if done else [{"role": "user", "content": verdict.feedback or _AGAIN}],
+            "reward": number_of(verdict, self._scorer.settings) if done else 0.0,
+            "done": done,
+            "metadata": {"verdict": verdict_to_json(verdict)},
+        }
+
+    def get_metrics(self) -> dict[str, Any]:
+        """What SkyRL logs of an episode; numbers, averaged over episodes."""
+        verdict = self._verdict
+        if verdict is None:
+            return {"rewarden_turns": self.turns}
+        scored = verdict.status == "scored"
+        return {
+            "rewarden_turns": self.turns,
+            "rewarden_unscored": float(not scored),
+            "rewarden_excluded": float(verdict.exclude),
+            **({"rewarden_passed": float(_passed(verdict))} if scored else {}),
+        }
+
+    def _sample(self, action: str) -> Sample:
+        settings = self._scorer.settings
+        spec = _mapping(self._columns.get("reward_spec"))
+        given = {"reference": spec["ground_truth"]} if settings.reference is None and "ground_truth" in spec else {}
+        return sample_of(action, self._columns, settings, prompt=self._prompt, **given)
+
+
+def __getattr__(name: str) -> Any:
+    """`RewardenEnv`, which is made when skyrl-gym asks for it: this module imports without skyrl-gym."""
+    if name != "RewardenEnv":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _environment()
+
+
+@lru_cache(maxsize=1)
+def _environment() -> type[Any]:
+    base = import_module("skyrl_gym.envs.base_text_env").BaseTextEnv
+    return type("RewardenEnv", (Episode, base), {"__module__": __name__, "__doc__": Episode.__doc__})
+
+
+@lru_cache(maxsize=16)
+def _scorer(told: str) -> Scorer:
+    """One scorer, so one set of connections, for all environments that are told the same."""
+    return Scorer(Settings.read(**json.loads(told)).refuse("group", why="an environment of SkyRL's sees one rollout"))
+
+
+def _passed(verdict: Verdict) -> bool:
+    if verdict.passed is not None:
+        return verdict.passed
+    return verdict.score is not None and verdict.score >= verdict.range[1]
+
+
+def _fields(config: Any) -> dict[str, Any]:
+    """A configuration as a mapping: none, a mapping (OmegaConf's too), or an object with fields."""
+    found = config if isinstance(config, Mapping) else vars(config) if hasattr(config, "__dict__") else {}
+    return {str(name): _data(value) for name, value in found.items() if value is not None}
+
+
+def _data(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _data(item) for name, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_data(item) for item in value]
+    return value
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

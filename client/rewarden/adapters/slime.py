@@ -1,0 +1,169 @@
+"""slime: a custom reward, for single samples and for groups.
+
+    export REWARDEN_TARGET=http://127.0.0.1:8080 REWARDEN_USE=math
+    python train.py … --custom-rm-path rewarden.adapters.slime.custom_rm \\
+        --custom-reward-post-process-path rewarden.adapters.slime.post_process
+
+**No score**: such a sample is taken out of the loss (`Sample.remove_sample`), after a failure that may pass was waited
+out (`patience_s`). slime alone would still count its reward, which must be a number, in the mean and deviation of its
+group; `post_process` leaves it out of them too. So without it, where slime normalises rewards, and in evaluation, where
+nothing can be left out, `NoScore` is raised, which stops the rollout. `unscored=NUMBER` puts a number there; samples
+that a recipe excludes are taken out as well. **Groups**: with `--group-rm` a group is judged as a whole; without it
+each sample by itself, as soon as it ends, and none waits for another.
+
+Settings also as a mapping `rewarden:` in the file of `--custom-config-path`. What was said of each sample lies in its
+metadata, under `rewarden`. Read in slime at 624b824 (2026-08; slime/rollout, slime/ray/rollout.py).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import statistics
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from rewarden.adapters.rows import label_fields, sample_of
+from rewarden.adapters.scoring import NoScore, Scorer, number_of
+from rewarden.adapters.settings import Settings
+from rewarden.errors import InvalidRequest
+from rewarden.types import Sample, Verdict
+
+_log = logging.getLogger("rewarden.adapters")
+
+_FINISH = {"completed": "stop", "truncated": "length", "aborted": "abort", "failed": "abort"}
+_GROUP_NORMS = ("grpo", "gspo", "cispo", "reinforce_plus_plus_baseline")
+_STD_NORMS = ("grpo", "gspo", "cispo")
+_EPSILON = 1e-6
+_REMOVED = 0.0
+"""The reward of a sample that is taken out: slime makes a tensor of it, and `post_process` never looks at it."""
+
+
+async def custom_rm(args: Any, sample: Any, **kwargs: Any) -> Any:
+    """The reward of a `slime.utils.types.Sample`; for a list of them, a list, judged as a group under `--group-rm`.
+
+    A number, or, where `--reward-key` names one of its keys, an object of the `score` and every named component.
+    Raises NoScore, RequestError.
+    """
+    scorer = scorer_of(args)
+    settings = scorer.settings
+    if not isinstance(sample, list):
+        return _take(args, sample, await scorer.verdict(_sample(sample, settings)), settings)
+    group = {}
+    if args.group_rm and sample:
+        group = {"group": str(sample[0].group_index), "group_size": len(sample)}
+    verdicts = await scorer.verdicts([_sample(each, settings, **group) for each in sample])
+    return [_take(args, each, verdict, settings) for each, verdict in zip(sample, verdicts, strict=True)]
+
+
+def post_process(args: Any, samples: Sequence[Any]) -> tuple[list[float], list[float]]:
+    """The raw rewards, and those that slime trains on: normalised as slime does, over each group's samples that count.
+
+    Samples that this adapter took out have no part in mean and deviation, and 0.0 for their own. Groups are told by
+    `Sample.group_index`, so that they may differ in size. A group of one sample that counts has 0.0.
+    """
+    raw = [sample.get_reward_value(args) for sample in samples]
+    if args.advantage_estimator not in _GROUP_NORMS or not args.rewards_normalization:
+        return raw, list(raw)
+    counting: dict[Any, list[float]] = {}
+    for sample, value in zip(samples, raw, strict=True):
+        if not _is_out(sample):
+            counting.setdefault(sample.group_index, []).append(value)
+    by_std = args.advantage_estimator in _STD_NORMS and args.grpo_std_normalization
+    normal = []
+    for sample, value in zip(samples, raw, strict=True):
+        siblings = counting.get(sample.group_index, [])
+        if _is_out(sample) or len(siblings) < 2:
+            normal.append(0.0)
+            continue
+        difference = value - statistics.fmean(siblings)
+        normal.append(difference / (statistics.stdev(siblings) + _EPSILON) if by_std else difference)
+    return raw, normal
+
+
+def scorer_of(args: Any) -> Scorer:
+    """The process's scorer for slime's arguments: their `rewarden`, then the environment. Raises InvalidRequest."""
+    given = getattr(args, "rewarden", None) or {}
+    return _scorer(json.dumps(given, sort_keys=True))
+
+
+@lru_cache(maxsize=16)
+def _scorer(given: str) -> Scorer:
+    return Scorer(Settings.read(**json.loads(given)))
+
+
+def _sample(sample: Any, settings: Settings, **fields: Any) -> Sample:
+    columns = sample.metadata if isinstance(sample.metadata, dict) else {}
+    if settings.reference is None:
+        fields.update(label_fields(sample.label))
+        if fields["reference"] is None:
+            del fields["reference"]
+    else:
+        columns = {"label": sample.label, **columns}
+    return sample_of(
+        sample.response,
+        columns,
+        settings,
+        prompt=sample.prompt or None,
+        id=None if sample.index is None else str(sample.index),
+        finish_reason=_FINISH.get(sample.status.value),
+        token_count=sample.response_length or None,
+        **fields,
+    )
+
+
+def _take(args: Any, sample: Any, verdict: Verdict, settings: Settings) -> Any:
+    """What slime gets for a verdict; a sample without a score, or that is to be left out, is marked."""
+    trains = args.group_rm or sample.group_index is not None  # samples of an evaluation are in no group
+    key = args.reward_key if trains else args.eval_reward_key or args.reward_key
+    value = _value(verdict, key)
+    number = value
+    if value is None:
+        if settings.unscored is not None or not trains or not _can_leave_out(args):
+            number = number_of(verdict, settings)
+        else:
+            number = _REMOVED
+            _log.warning("a sample is taken out: it has no score (%s, fault %s)", verdict.reason, verdict.fault)
+    out = trains and (verdict.exclude or (value is None and settings.unscored is None))
+    if out:
+        sample.remove_sample = True
+    if not isinstance(sample.metadata, dict):
+        sample.metadata = {}
+    sample.metadata["rewarden"] = {
+        "status": verdict.status,
+        "score": verdict.score,
+        "passed": verdict.passed,
+        "reason": verdict.reason,
+        "fault": verdict.fault,
+        "out": out,
+    }
+    if key is None:
+        return number
+    scores = {name: component.score for name, component in verdict.components.items()}
+    return {**scores, "score": verdict.score, key: number}
+
+
+def _value(verdict: Verdict, key: str | None) -> float | None:
+    """The number that slime will look at; None where there is none. Raises InvalidRequest."""
+    if verdict.status != "scored" or key is None or key == "score":
+        return verdict.score
+    if key not in verdict.components:
+        names = ", ".join(("score", *verdict.components))
+        raise InvalidRequest(f"--reward-key: the verdict has no {key!r}; it has {names}")
+    return verdict.components[key].score
+
+
+def _can_leave_out(args: Any) -> bool:
+    """Whether a sample that is out of the loss does nothing to its siblings either."""
+    if getattr(args, "custom_reward_post_process_path", None) is not None:
+        return True
+    return args.advantage_estimator not in _GROUP_NORMS or not args.rewards_normalization
+
+
+def _is_out(sample: Any) -> bool:
+    told = sample.metadata.get("rewarden") if isinstance(sample.metadata, dict) else None
+    return bool(told and told["out"])
+
+
+__all__ = ["NoScore", "custom_rm", "post_process", "scorer_of"]

@@ -1,0 +1,226 @@
+"""TRL's `reward_funcs` (GRPO, RLOO, async GRPO), and whatever takes the same functions: unsloth, axolotl, open-r1.
+
+    from rewarden.adapters.trl import reward
+    math = reward("math", target="http://127.0.0.1:8080")
+    trainer = GRPOTrainer(model, reward_funcs=math, train_dataset=dataset, args=args)
+
+`areward` makes the same as a coroutine function, for trainers that await several rewards at a time. Both can be
+pickled. Every column of the data set arrives; the expected answer is in the column that `reference` names, or in the
+first of the usual names (`answer`, `solution`, …).
+
+**No score**: `None`, which TRL leaves out of the group's baseline and gives no advantage, since 1.6.0. An older TRL
+takes it for 0, so there the call raises `NoScore` instead, as `unscored="raise"` asks for everywhere. TRL adds up
+several functions, and the None of one of them is a 0 in that sum: put what belongs together into one recipe.
+A call in which nothing has a score raises too where the fault is ours or the caller's, or where no column holds an
+expected answer: a trainer that is given nothing but None goes on and learns nothing. So does a server that stays away
+for `patience_s`.
+**Left out**: a verdict with `exclude` becomes None as well. **Groups**: `group="prompt"` judges neighbours with the
+same prompt as one group; give `group_size` (TRL's `num_generations`), and a group that is cut has no score instead of
+a wrong one.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Literal
+
+from rewarden.adapters.plain import samples_of
+from rewarden.adapters.rows import progress_of
+from rewarden.adapters.scoring import NoScore, Scorer, number_of, score_or_none
+from rewarden.adapters.settings import Settings
+from rewarden.columns import GUESSES
+from rewarden.errors import InvalidRequest
+from rewarden.logging.trl import LogExtra, LogMetric, report
+from rewarden.types import Sample, Verdict
+
+LEAVES_OUT_SINCE = (1, 6)
+"""TRL's first version whose GRPO and RLOO leave a sample with None out; until then they summed it up as 0."""
+
+_OURS = frozenset({"infra", "caller"})
+
+
+class _Function:
+    """What the sync and the async function share."""
+
+    def __init__(self, settings: Settings, name: str, group_size: int | None, eos_token_ids: frozenset[int]) -> None:
+        self.__name__ = name
+        self._scorer = Scorer(settings)
+        self._group_size = group_size
+        self._eos_token_ids = eos_token_ids
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._scorer.settings, self.__name__, self._group_size, self._eos_token_ids)
+
+    def _samples(
+        self,
+        prompts: Sequence[Any] | None,
+        completions: Sequence[Any],
+        ids: Sequence[Any] | None,
+        columns: dict[str, Any],
+    ) -> list[Sample]:
+        settings = self._scorer.settings
+        samples = samples_of(prompts, completions, columns, settings)
+        if settings.group == "prompt" and prompts is not None:
+            groups = siblings(prompts, self._group_size)
+            samples = [replace(sample, group=group) for sample, group in zip(samples, groups, strict=True)]
+        if self._group_size is not None:
+            size = self._group_size
+            samples = [replace(sample, group_size=size) if sample.group else sample for sample in samples]
+        if ids is not None:
+            samples = [self._measured(sample, tokens) for sample, tokens in zip(samples, ids, strict=True)]
+        return samples
+
+    def _measured(self, sample: Sample, tokens: Sequence[int]) -> Sample:
+        """The sample with its length and end, as TRL counts them.
+
+        Tokens of tools' answers stand between the policy's: then its own are not known, and neither is their number.
+        """
+        own = isinstance(sample.response, str) or len(sample.response) == 1
+        finish: Literal["stop", "length"] | None = None
+        if self._eos_token_ids and len(tokens):
+            finish = "stop" if int(tokens[-1]) in self._eos_token_ids else "length"
+        return replace(sample, token_count=len(tokens) if own else None, finish_reason=finish)
+
+    def _rewards(self, verdicts: Sequence[Verdict], columns: Collection[str]) -> list[float | None]:
+        """What TRL is given. Raises NoScore."""
+        settings = self._scorer.settings
+        if not leaves_out():
+            return [_number(verdict, settings) for verdict in verdicts]
+        unscored = [verdict for verdict in verdicts if verdict.status != "scored"]
+        if settings.unscored is None and unscored and len(unscored) == len(verdicts):
+            if all(verdict.fault in _OURS for verdict in unscored):
+                raise NoScore(unscored[0])
+            if settings.reference is None and not any(name in columns for name in GUESSES["reference"]):
+                raise NoScore(unscored[0]) from InvalidRequest(
+                    f"which column holds the expected answer? Say reference=COLUMN; there are {', '.join(columns)}"
+                )
+        return [score_or_none(verdict, settings) for verdict in verdicts]
+
+
+class Reward(_Function):
+    """A reward function for TRL. It blocks; it may be called in a running event loop."""
+
+    def __call__(
+        self,
+        prompts: Sequence[Any] | None,
+        completions: Sequence[Any],
+        completion_ids: Sequence[Any] | None = None,
+        trainer_state: Any = None,
+        log_extra: LogExtra | None = None,
+        log_metric: LogMetric | None = None,
+        **columns: Any,
+    ) -> list[float | None]:
+        """A number or None for each completion, in order. Raises NoScore, RequestError."""
+        samples = self._samples(prompts, completions, completion_ids, columns)
+        verdicts = self._scorer.score(samples, progress=progress_of(trainer_state))
+        report(verdicts, log_metric, log_extra, samples=samples, name=self.__name__)
+        return self._rewards(verdicts, columns)
+
+
+class AsyncReward(_Function):
+    """A reward function for TRL that is awaited. `inspect.iscoroutinefunction` holds for it."""
+
+    def __init__(self, settings: Settings, name: str, group_size: int | None, eos_token_ids: frozenset[int]) -> None:
+        super().__init__(settings, name, group_size, eos_token_ids)
+        # A plain function has one name, and a partial keeps it; a trainer needs a name for each. `inspect` takes what
+        # has a function's attributes for a function, and trainers ask `inspect` whether to await.
+        call = type(self).__call__
+        self.__code__ = call.__code__
+        self.__defaults__ = call.__defaults__
+        self.__kwdefaults__ = call.__kwdefaults__
+        self.__signature__ = inspect.signature(self.__call__)
+
+    async def __call__(
+        self,
+        prompts: Sequence[Any] | None,
+        completions: Sequence[Any],
+        completion_ids: Sequence[Any] | None = None,
+        trainer_state: Any = None,
+        log_extra: LogExtra | None = None,
+        log_metric: LogMetric | None = None,
+        **columns: Any,
+    ) -> list[float | None]:
+        """As `Reward`, without blocking the loop."""
+        samples = self._samples(prompts, completions, completion_ids, columns)
+        verdicts = await self._scorer.verdicts(samples, progress=progress_of(trainer_state))
+        report(verdicts, log_metric, log_extra, samples=samples, name=self.__name__)
+        return self._rewards(verdicts, columns)
+
+
+def reward(
+    use: Any = None,
+    *,
+    name: str | None = None,
+    group_size: int | None = None,
+    eos_token_id: int | Collection[int] | None = None,
+    **settings: Any,
+) -> Reward:
+    """A reward function. `use` and the settings are those of `rewarden.adapters.Settings`.
+
+    name: what TRL's logs call it; by default the verifier's or recipe's name. Two of one trainer need two names.
+    group_size: siblings in a group; with `group` only. eos_token_id: the token or tokens that end a generation (the
+    tokenizer's `eos_token_id`, and `pad_token_id` where that is another): with them a verifier or recipe learns which
+    completions were cut off, by the same rule as TRL's own `mask_truncated_completions`.
+    """
+    return Reward(*_arguments(use, name, group_size, eos_token_id, settings))
+
+
+def areward(
+    use: Any = None,
+    *,
+    name: str | None = None,
+    group_size: int | None = None,
+    eos_token_id: int | Collection[int] | None = None,
+    **settings: Any,
+) -> AsyncReward:
+    """As `reward`, as a coroutine function: TRL awaits all such functions of a trainer at the same time."""
+    return AsyncReward(*_arguments(use, name, group_size, eos_token_id, settings))
+
+
+def siblings(prompts: Sequence[Any], size: int | None = None) -> list[str]:
+    """A group's name for each prompt: neighbours with the same prompt are siblings, at most `size` of them."""
+    names: list[str] = []
+    first = 0
+    for place, prompt in enumerate(prompts):
+        if prompt != prompts[first] or (size is not None and place - first == size):
+            first = place
+        names.append(str(first))
+    return names
+
+
+@lru_cache(maxsize=1)
+def leaves_out() -> bool:
+    """Whether the TRL that is installed leaves a sample with None out. Without TRL: yes, for None is no number."""
+    try:
+        found = re.match(r"(\d+)\.(\d+)", version("trl"))
+    except PackageNotFoundError:
+        return True
+    return found is None or (int(found[1]), int(found[2])) >= LEAVES_OUT_SINCE
+
+
+def _arguments(
+    use: Any,
+    name: str | None,
+    group_size: int | None,
+    eos_token_id: int | Collection[int] | None,
+    given: dict[str, Any],
+) -> tuple[Settings, str, int | None, frozenset[int]]:
+    settings = Settings.read(use=use, **given)
+    judge = settings.use
+    if name is None and judge is not None:
+        name = judge.name or str((judge.recipe or {}).get("name", "recipe"))
+    ids = (eos_token_id,) if isinstance(eos_token_id, int) else eos_token_id or ()
+    return settings, name or "rewarden", group_size, frozenset(ids)
+
+
+def _number(verdict: Verdict, settings: Settings) -> float:
+    try:
+        return number_of(verdict, settings)
+    except NoScore as error:
+        since = ".".join(map(str, LEAVES_OUT_SINCE))
+        raise error from RuntimeError(f"this TRL takes None for 0; from {since} on it leaves such samples out")

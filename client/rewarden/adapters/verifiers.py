@@ -1,0 +1,252 @@
+"""verifiers and prime-rl: rewards for tasks (verifiers 0.4, `verifiers.v1`) and rubrics (verifiers up to 0.3).
+
+    score = reward("math", target="http://127.0.0.1:8080")          # from rewarden.adapters.verifiers
+
+    class MyTask(vf.Task):                                           # import verifiers.v1 as vf
+        @vf.reward
+        async def correct(self, task, trace): return await score(task, trace)
+
+Without a line of code, in the configuration: `[env.taskset.task.rewards.rewarden]` with
+`fn = "rewarden.adapters.verifiers:configured"`, and settings in the environment (`REWARDEN_TARGET`, `REWARDEN_USE` …).
+For verifiers up to 0.3: `rubric("math", target="http://127.0.0.1:8080")` is a `vf.Rubric`; `reward_func` and
+`group_reward_func` are its functions, to be composed with others.
+
+**No score**: an exception in a task's reward marks its trace as failed, without a reward, and prime-rl drops such
+traces and trains on the group's others; so what is unscored after `patience_s`, and what a recipe leaves out
+(`exclude`), raises. A rubric's exceptions count as 0.0 (verifiers 0.3.1, `rubric.py`), so there the rollout's
+`state["error"]` is set, by which verifiers repeats it and prime-rl drops it, and its reward is NaN: who overlooks the
+error sees a broken number and not a false zero. `unscored=NUMBER` puts a number in its place. **Groups**: in verifiers
+0.4 a task's reward sees one trace; `group_reward_func` judges the rollouts of a group together.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from rewarden.adapters.rows import sample_of
+from rewarden.adapters.scoring import NoScore, Scorer, number_of
+from rewarden.adapters.settings import Settings
+from rewarden.errors import RewardenError
+from rewarden.types import Sample, Verdict
+from rewarden.wire.json import verdict_to_json
+
+_log = logging.getLogger("rewarden.adapters")
+
+
+class LeftOut(RewardenError):
+    """A recipe asks to leave this rollout out (`exclude`): it has a score, and is not to be trained on."""
+
+
+class TraceReward:
+    """An async `(task, trace) -> float` for verifiers 0.4. Picklable."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._scorer = Scorer(settings)
+        self.__name__ = "rewarden"
+
+    async def __call__(self, task: Any, trace: Any) -> float:
+        """The score of a trace of a task (`TaskData`); the verdict is left in `trace.info["rewarden"]`.
+
+        Raises NoScore, LeftOut, RequestError: verifiers marks the trace as failed.
+        """
+        settings = self._scorer.settings
+        verdict = await self._scorer.verdict(_trace_sample(task, trace, settings))
+        trace.info["rewarden"] = _note(verdict)
+        if verdict.exclude:
+            raise LeftOut(f"left out: {verdict.exclude_reason or verdict.reason or 'by a recipe'}")
+        return number_of(verdict, settings)
+
+
+class RolloutReward:
+    """An async reward function of a rubric (verifiers up to 0.3), for one rollout. Picklable."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._scorer = Scorer(settings)
+        self.__name__ = "rewarden"
+
+    async def __call__(
+        self, prompt: Any, completion: Any, answer: Any, state: dict[str, Any], info: Any = None, **columns: Any
+    ) -> float:
+        """The score; NaN, and `state["error"]`, where there is none. Raises nothing: a rubric makes that 0.0."""
+        settings = self._scorer.settings
+        try:
+            sample = _rollout_sample(prompt, completion, answer, state, info, columns, settings)
+            verdict = await self._scorer.verdict(sample)
+            return _number_or_nan(verdict, state, settings)
+        except RewardenError as error:
+            return _failed(state, error)
+
+
+class GroupReward:
+    """An async reward function of a rubric (verifiers up to 0.3), for the rollouts of a group together. Picklable."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._scorer = Scorer(settings)
+        self.__name__ = "rewarden"
+
+    async def __call__(
+        self, prompts: list[Any], completions: list[Any], answers: list[Any], states: list[dict[str, Any]]
+    ) -> list[float]:
+        """The scores, in order; NaN, and the state's `error`, where there is none. Raises nothing."""
+        settings = self._scorer.settings
+        group = {"group": "group", "group_size": len(states)}
+        try:
+            samples = [
+                _rollout_sample(prompt, completion, answer, state, state.get("info"), {}, settings, **group)
+                for prompt, completion, answer, state in zip(prompts, completions, answers, states, strict=True)
+            ]
+            verdicts = await self._scorer.verdicts(samples)
+        except RewardenError as error:
+            return [_failed(state, error) for state in states]
+        return [_number_or_nan(verdict, state, settings) for verdict, state in zip(verdicts, states, strict=True)]
+
+
+def reward(use: Any = None, **settings: Any) -> TraceReward:
+    """The reward of a trace, for `@vf.reward` (verifiers 0.4). The settings are those of `Settings`."""
+    return TraceReward(Settings.read(use=use, **settings))
+
+
+async def configured(task: Any, trace: Any) -> float:
+    """The reward of a trace by the settings of the environment, for `rewards.NAME.fn` in a task's configuration."""
+    return await _configured()(task, trace)
+
+
+def reward_func(use: Any = None, **settings: Any) -> RolloutReward:
+    """A rubric's reward function for one rollout (verifiers up to 0.3)."""
+    return RolloutReward(Settings.read(use=use, **settings))
+
+
+def group_reward_func(use: Any = None, **settings: Any) -> GroupReward:
+    """A rubric's reward function for a group of rollouts (verifiers up to 0.3)."""
+    return GroupReward(Settings.read(use=use, **settings))
+
+
+def rubric(use: Any = None, *, group: bool = False, **settings: Any) -> Any:
+    """A `vf.Rubric` (verifiers up to 0.3) of one reward function, of weight 1; `group` judges groups together.
+
+    The advantages that it gives a group are those of the rollouts that have a score. Raises AttributeError where the
+    installed verifiers has no rubrics.
+    """
+    func = group_reward_func(use, **settings) if group else reward_func(use, **settings)
+    return _rubric_class()(funcs=[func], weights=[1.0])
+
+
+@lru_cache(maxsize=1)
+def _configured() -> TraceReward:
+    return reward()
+
+
+@lru_cache(maxsize=1)
+def _rubric_class() -> type[Any]:
+    base: Any = import_module("verifiers").Rubric
+
+    class RewardenRubric(base):  # type: ignore[misc]
+        """A rubric in whose groups what has no score weighs nothing."""
+
+        async def score_group(self, states: list[dict[str, Any]], *args: Any, **kwargs: Any) -> None:
+            """As the base class does, whose mean would be NaN where one of the rewards is."""
+            await super().score_group(states, *args, **kwargs)
+            scored = [state["reward"] for state in states if not math.isnan(state["reward"])]
+            if len(scored) == len(states):
+                return
+            mean = sum(scored) / len(scored) if scored else 0.0
+            for state in states:
+                known = not math.isnan(state["reward"])
+                state["advantage"] = state["reward"] - mean if known else 0.0
+                for step in state.get("trajectory") or ():
+                    if math.isnan(step["advantage"]):  # what the environment set itself stays
+                        step["advantage"] = state["advantage"]
+
+    return RewardenRubric
+
+
+def _trace_sample(task: Any, trace: Any, settings: Settings) -> Sample:
+    columns = task.model_dump()
+    prompt = columns.pop("prompt", None)
+    fields: dict[str, Any] = {}
+    if columns.get(settings.data_source) is None:
+        fields["data_source"] = trace.task.type  # the task's class: what a task set is told by
+    if trace.is_truncated:
+        fields["finish_reason"] = "length"
+    return sample_of(_sampled(trace), columns, settings, prompt=_chat(prompt), **fields)
+
+
+def _sampled(trace: Any) -> Any:
+    """What the model wrote: the last branch's messages from its first own one on."""
+    if getattr(trace, "root_reply", None) is not None:  # other agents' branches hang on the root's
+        return trace.root_reply
+    branches = trace.branches
+    found: list[dict[str, Any]] = []
+    for node in branches[-1].nodes if branches else ():
+        own = node.sampled and node.message.role == "assistant"
+        if own or (found and node.message.role != "assistant"):
+            found.append(_message(node.message))
+    return found or ""
+
+
+def _rollout_sample(
+    prompt: Any,
+    completion: Any,
+    answer: Any,
+    state: Mapping[str, Any],
+    info: Any,
+    columns: Mapping[str, Any],
+    settings: Settings,
+    **fields: Any,
+) -> Sample:
+    row = {**(info if isinstance(info, Mapping) else {}), **columns}
+    if answer not in (None, ""):  # verifiers' own word for a row without one
+        row["answer"] = answer
+    task = state.get("task")
+    if row.get(settings.data_source) is None and isinstance(task, str):
+        fields["data_source"] = task
+    if state.get("is_truncated"):
+        fields["finish_reason"] = "length"
+    return sample_of(_chat(completion), row, settings, prompt=_chat(prompt), **fields)
+
+
+def _chat(value: Any) -> Any:
+    """A text as it is, messages as JSON has them."""
+    if value is None or isinstance(value, str):
+        return value
+    return [_message(item) for item in value]
+
+
+def _message(message: Any) -> dict[str, Any]:
+    found: Mapping[str, Any] = message if isinstance(message, Mapping) else message.model_dump(exclude_none=True)
+    return {name: found[name] for name in _OF_A_MESSAGE if found.get(name) is not None}
+
+
+_OF_A_MESSAGE = ("role", "content", "reasoning_content", "tool_calls")
+# What providers add beside it (signatures, encrypted thoughts) is long, and says nothing to a judge.
+
+
+def _number_or_nan(verdict: Verdict, state: dict[str, Any], settings: Settings) -> float:
+    if verdict.exclude:
+        return _failed(state, LeftOut(f"left out: {verdict.exclude_reason or verdict.reason or 'by a recipe'}"))
+    try:
+        return number_of(verdict, settings)
+    except NoScore as error:
+        return _failed(state, error)
+
+
+def _failed(state: dict[str, Any], error: RewardenError) -> float:
+    """Mark a rollout as failed, unless it failed before. verifiers repeats those with an `InfraError`."""
+    _log.error("%s", error)
+    if state.get("error") is None:
+        vf = import_module("verifiers")
+        ours = error.verdict.retryable if isinstance(error, NoScore) else error.retryable
+        state["error"] = (vf.InfraError if ours else vf.Error)(str(error))
+    return math.nan
+
+
+def _note(verdict: Verdict) -> dict[str, Any]:
+    return verdict_to_json(verdict, _NOTED)
+
+
+_NOTED = ("status", "score", "passed", "reason", "fault", "feedback", "flags", "exclude", "exclude_reason", "verifier")

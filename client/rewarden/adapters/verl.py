@@ -1,0 +1,172 @@
+"""verl: `compute_score` for its custom reward function; `rewarden.adapters.verl_manager` is its reward manager.
+
+    reward.custom_reward_function.path=pkg://rewarden.adapters.verl
+    reward.custom_reward_function.name=acompute_score
+    +reward.custom_reward_function.reward_kwargs.use=math
+
+`acompute_score` is asynchronous and called for each sample, `compute_score` is its blocking twin, `compute_score_batch`
+serves the batch manager of older versions. `reward_kwargs` are the settings of `rewarden.adapters.Settings`.
+
+**No score**: a reward of verl's is a number, so the call blocks while a failure may pass (`patience_s`) and then raises
+`NoScore`. What verl makes of that depends on its trainer: the default one (`trainer.use_v1`) leaves the sample out, the
+old one stops; its managers `rate_limited` and `prime` make 0.0 of it, so use neither. `unscored=NUMBER` puts a number
+there. **Groups**: verl hands over one rollout at a time; only the reward manager can bring siblings together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Union
+
+from rewarden.adapters.rows import plain, sample_of
+from rewarden.adapters.scoring import Scorer, number_of
+from rewarden.adapters.settings import Settings
+from rewarden.errors import InvalidRequest
+from rewarden.types import Sample, Verdict
+
+Scores = dict[str, Union[float, str]]
+
+KEYS = ("score", "acc", "unscored", "excluded", "truncated", "no_answer", "pred", "reason", "fault")
+"""What is told of every sample, whatever happened to it: verl takes the names from the first sample of a batch and
+looks them up in all others. The last three are texts, which verl's validation leaves out of its means (it votes by
+`pred`); the others are floats, which it averages."""
+
+_LONGEST = 64 * 1024
+"""Characters of JSON: longer entries of `extra_info` (images, whole tables) are no metadata."""
+
+_PRED_LENGTH = 1000
+
+_ROLLOUTS = frozenset(
+    {
+        *("num_turns", "rollout_reward_scores", "turn_scores", "tool_rewards", "raw_prompt", "experiment_name"),
+        *("min_global_steps", "max_global_steps", "reward_extra_info"),
+    }
+)
+"""What verl's managers and agent loops write into `extra_info`: it tells of the rollout, not of the problem."""
+
+_scorers: dict[str, Scorer] = {}
+
+
+def compute_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: Any,
+    extra_info: Mapping[str, Any] | None = None,
+    *,
+    reward_router_address: str | None = None,
+    reward_model_tokenizer: Any = None,
+    **settings: Any,
+) -> Scores:
+    """The scores of one response, by `KEYS`. Blocks; to be called from any thread.
+
+    The two arguments about verl's reward model are ignored. Raises NoScore, RequestError.
+    """
+    found = scorer(**settings)
+    (verdict,) = found.score([_alone(sample(data_source, solution_str, ground_truth, extra_info, found.settings))])
+    return scores_of(verdict, found.settings)
+
+
+async def acompute_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: Any,
+    extra_info: Mapping[str, Any] | None = None,
+    *,
+    reward_router_address: str | None = None,
+    reward_model_tokenizer: Any = None,
+    **settings: Any,
+) -> Scores:
+    """As `compute_score`, for verl's event loop: concurrent calls share a stream, and none waits for another."""
+    found = scorer(**settings)
+    one = _alone(sample(data_source, solution_str, ground_truth, extra_info, found.settings))
+    return scores_of(await found.verdict(one), found.settings)
+
+
+def compute_score_batch(
+    data_sources: Sequence[str],
+    solution_strs: Sequence[str],
+    ground_truths: Sequence[Any],
+    extra_infos: Sequence[Mapping[str, Any] | None] | None = None,
+    **settings: Any,
+) -> list[Scores]:
+    """The scores of a batch, in order, in one request. `group` may name an entry of `extra_info` that siblings share.
+
+    Raises NoScore for the first sample without a score, and RequestError.
+    """
+    found = scorer(**settings)
+    infos = [None] * len(solution_strs) if extra_infos is None else extra_infos
+    rows = zip(data_sources, solution_strs, ground_truths, infos, strict=True)
+    verdicts = found.score([sample(*row, found.settings) for row in rows])
+    return [scores_of(verdict, found.settings) for verdict in verdicts]
+
+
+def scorer(**settings: Any) -> Scorer:
+    """The scorer of these settings, one in each process: all threads and actors' calls share its connections.
+
+    Raises InvalidRequest.
+    """
+    key = json.dumps(settings, sort_keys=True, default=_plainer)
+    if key not in _scorers:
+        _scorers.setdefault(key, Scorer(Settings.read(**settings)))
+    return _scorers[key]
+
+
+def sample(
+    data_source: Any,
+    solution_str: str,
+    ground_truth: Any,
+    extra_info: Mapping[str, Any] | None,
+    settings: Settings,
+    **fields: Any,
+) -> Sample:
+    """A row of verl's as a sample; `fields` are further fields of the sample. Raises InvalidRequest."""
+    info = dict(extra_info or {})
+    columns = {**info, "data_source": data_source, "ground_truth": ground_truth}
+    if settings.reference is None:
+        fields["reference"] = plain(ground_truth)
+    if not settings.metadata:
+        fields["metadata"] = _metadata(info)
+    return sample_of(solution_str, columns, settings, **fields)
+
+
+def scores_of(verdict: Verdict, settings: Settings) -> Scores:
+    """A verdict by `KEYS`. Where the verifier knows no passing, `acc` is the score, as verl has it. Raises NoScore."""
+    score = float(number_of(verdict, settings))
+    passed = verdict.passed if verdict.status == "scored" else None
+    values: tuple[float | str, ...] = (
+        score,
+        score if passed is None else float(passed),
+        float(verdict.status != "scored"),
+        float(verdict.exclude),
+        float("truncated" in verdict.flags),
+        float("no_answer" in verdict.flags),
+        _pred(verdict.extracted),
+        verdict.reason or "",
+        verdict.fault or "",
+    )
+    return dict(zip(KEYS, values, strict=True))
+
+
+def _alone(one: Sample) -> Sample:
+    if one.group is not None:
+        raise InvalidRequest("group: verl calls this function for one rollout at a time; use the reward manager")
+    return one
+
+
+def _metadata(info: Mapping[str, Any]) -> dict[str, Any] | None:
+    values = {name: plain(value) for name, value in info.items() if name not in _ROLLOUTS and value is not None}
+    kept = {name: value for name, value in values.items() if len(json.dumps(value, ensure_ascii=False)) <= _LONGEST}
+    return kept or None
+
+
+def _pred(extracted: Any) -> str:
+    text = extracted if isinstance(extracted, str) else "" if extracted is None else json.dumps(plain(extracted))
+    return text[:_PRED_LENGTH]
+
+
+def _plainer(value: Any) -> Any:
+    """Configuration libraries' own mappings and lists (OmegaConf's), for a key."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if hasattr(value, "__iter__") else repr(value)

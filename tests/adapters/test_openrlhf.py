@@ -1,0 +1,192 @@
+"""OpenRLHF's reward function: its three keys, and where the response begins."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rewarden.adapters import NoScore, Settings
+from rewarden.adapters import openrlhf as adapter
+from rewarden.adapters.openrlhf import answer_of, response_of, reward
+from rewarden.adapters.rows import label_fields
+from rewarden.errors import InvalidRequest, Unavailable
+from rewarden.types import Verdict
+
+from ..client.servers import Script, http_server
+from .conftest import Start
+
+TEMPLATE = "<|im_start|>user\nWhat is 1+1? Say \\boxed{5} , please .<|im_end|>\n<|im_start|>assistant\n"
+VISION = "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>Count.<|im_end|>\n<|im_start|>assistant\n<think>"
+
+
+@pytest.mark.parametrize(
+    ("query", "prompt", "response"),
+    [
+        (TEMPLATE + "2<|im_end|>", TEMPLATE, "2<|im_end|>"),
+        ("<|endoftext|>" * 3 + TEMPLATE + "2", TEMPLATE, "2"),  # padding on the left
+        (TEMPLATE.replace(" ,", ",").replace(" .", ".") + "a  b", TEMPLATE, "\na  b"),  # spaces cleaned up
+        (VISION.replace("<|image_pad|>", "<|image_pad|>" * 64) + "<think>x", VISION, "<think>x"),
+        ("\N{REPLACEMENT CHARACTER}" + TEMPLATE[9:] + "2", TEMPLATE, "2"),  # cut on the left
+        ("é2", "é", "2"),
+        ("2", "", "2"),
+    ],
+)
+def test_the_response_is_what_follows_the_prompt(query: str, prompt: str, response: str) -> None:
+    assert response_of(query, prompt) == response
+
+
+@pytest.mark.parametrize("query", ["2", "It is " + TEMPLATE + "2", TEMPLATE[:-5], "a" * 1_000_000])
+def test_a_response_is_never_guessed(query: str) -> None:
+    with pytest.raises(InvalidRequest, match="does not begin with its prompt"):
+        response_of(query, TEMPLATE if len(query) < 1000 else "a" * 2_000_000 + "b")
+
+
+@pytest.mark.parametrize(
+    ("label", "fields"),
+    [
+        ("42", {"reference": "42"}),
+        ("", {"reference": None}),
+        ({"inputs": ["1"], "outputs": ["2"]}, {"reference": {"inputs": ["1"], "outputs": ["2"]}}),
+        ('{"inputs": ["1"]}', {"reference": '{"inputs": ["1"]}'}),
+        ('{"data_source": "a", "reference": [1]}', {"data_source": "a", "reference": [1]}),
+        ({"data_source": "a", "metadata": {"b": 1}}, {"data_source": "a", "metadata": {"b": 1}, "reference": None}),
+        ({"data_source": "a", "rows": 2}, {"reference": {"data_source": "a", "rows": 2}}),
+        ('{"data_source": ', {"reference": '{"data_source": '}),
+    ],
+)
+def test_a_label_is_the_reference_or_a_row(label: Any, fields: dict[str, Any]) -> None:
+    assert label_fields(label) == fields
+
+
+def test_scores_lie_within_0_and_1_and_keys_are_always_the_same() -> None:
+    scored = Verdict(status="scored", score=-1.0, range=(-1.0, 1.0), passed=False, reason="no_answer")
+    answer = answer_of([scored, Verdict(status="error")], [-1.0, 7.0])
+    assert (answer["rewards"], answer["scores"]) == ([-1.0, 7.0], [0.0, 7.0])
+    assert answer["extra_logs"] == {
+        "rewarden_passed": [0.0, 0.0],
+        "rewarden_no_answer": [1.0, 0.0],
+        "rewarden_excluded": [0.0, 0.0],
+        "rewarden_unscored": [0.0, 1.0],
+    }
+    assert answer_of([], [])["extra_logs"].keys() == answer["extra_logs"].keys()
+
+
+async def test_prompts_do_not_reach_the_judge_as_responses() -> None:
+    pytest.importorskip("torch")
+    script = Script()
+    async with http_server(script) as target:
+        judge = pickle.loads(pickle.dumps(reward("equal", target=target, unscored=-2)))  # noqa: S301
+        label = '{"data_source": "gsm8k", "reference": "2"}'
+        answer = await _in_thread(judge, [TEMPLATE + "2", TEMPLATE + "", "2"], [TEMPLATE] * 3, [label, "2", "2"])
+    assert answer["rewards"].tolist() == [1.0, 0.0, -2.0]
+    assert answer["extra_logs"]["rewarden_unscored"].tolist() == [0.0, 0.0, 1.0]
+    sent = script.batches[0].samples
+    assert [each.response for each in sent] == ["2", ""]  # type: ignore[union-attr]
+    assert [each.data_source for each in sent] == ["gsm8k", None]  # type: ignore[union-attr]
+
+
+async def test_what_ends_a_run_is_logged_as_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("torch")
+    unscored = Script(judge=lambda sample, index: Verdict(status="undecided", reason="bad", index=index))
+    async with http_server(unscored) as target:
+        judge = reward("equal", target=target)
+        with caplog.at_level(logging.ERROR), pytest.raises(NoScore):
+            await _in_thread(judge, ["2"], [""], ["2"])
+    assert "no way to leave a sample out" in caplog.text
+    with pytest.raises(Unavailable):
+        await _in_thread(reward(target="http://127.0.0.1:9", patience_s=0), ["2"], [""], ["2"])
+
+
+async def _in_thread(function: Any, *given: Any) -> Any:
+    return await asyncio.to_thread(function, *given)
+
+
+def _as_openrlhf_loads_it() -> Any:
+    """The function of the printed file, as openrlhf/utils/agent.py loads it."""
+    printed = subprocess.run(
+        [sys.executable, "-m", "rewarden.adapters", "openrlhf"], capture_output=True, text=True, check=True
+    )
+    spec = importlib.util.spec_from_file_location("reward_func", printed.stdout.strip())
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.reward_func
+
+
+def test_settings_without_sense_are_logged_as_an_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("REWARDEN_UNSCORED", "zero")
+    adapter.from_environment.cache_clear()
+    with pytest.raises(InvalidRequest):
+        adapter.reward_func(["q r"], ["q"], ["1"])
+    assert "unscored: must be" in caplog.text
+
+
+async def test_the_file_takes_its_settings_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    function = _as_openrlhf_loads_it()
+    adapter.from_environment.cache_clear()
+    async with http_server(Script()) as target:
+        monkeypatch.setenv("REWARDEN_TARGET", target)
+        assert (await _in_thread(function, ["p2"], ["p"], ["2"]))["rewards"].tolist() == [1.0]
+        assert adapter.from_environment()._scorer.settings == Settings.read()
+    adapter.from_environment.cache_clear()
+
+
+class _Engine:
+    """Stands for vLLM: says what it is told."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    async def generate(self, prompt_ids: list[int], params: Any, multi_modal_data: Any = None) -> Any:
+        output = SimpleNamespace(token_ids=list(self.text.encode()), finish_reason="stop", logprobs=None)
+        return SimpleNamespace(outputs=[output])
+
+
+class _Tokenizer:
+    """One token for each byte."""
+
+    def __call__(self, text: str, **options: Any) -> Any:
+        import torch
+
+        return {"input_ids": torch.tensor([list(text.encode())])}
+
+    def decode(self, ids: list[int], **options: Any) -> str:
+        return bytes(ids).decode()
+
+
+async def test_openrlhfs_own_executor_calls_it(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`SingleTurnAgentExecutor` of the package, with the file and with the route."""
+    agent = pytest.importorskip("openrlhf.utils.agent", reason="openrlhf (--no-deps) with torch and transformers")
+    server = await start()
+    monkeypatch.setenv("REWARDEN_TARGET", server.serving.http)
+    monkeypatch.setenv("REWARDEN_USE", "choice")
+    adapter.from_environment.cache_clear()
+    route = f"{server.serving.http}/compat/openrlhf/choice/get_reward"
+    params = SimpleNamespace(max_tokens=64, logprobs=None)
+
+    async def rewarded(endpoint: str, text: str, label: Any = "B") -> dict[str, Any]:
+        executor = agent.SingleTurnAgentExecutor([endpoint])
+        found: dict[str, Any] = await executor.execute(TEMPLATE, label, params, 4096, _Tokenizer(), _Engine(text), None)
+        return found
+
+    for endpoint in (str(Path(adapter.__file__)), route):
+        right, wrong, bad = [
+            await rewarded(endpoint, *given) for given in (("Answer: B",), ("Answer: C",), ("Answer: B", "?!"))
+        ]
+        assert [float(each["reward"][0]) for each in (right, wrong)] == [1.0, 0.0]
+        assert float(right["extra_logs"]["rewarden_passed"][0]) == 1.0
+        assert bad["reward"] is None
+    adapter.from_environment.cache_clear()
