@@ -1,0 +1,182 @@
+"""What a peer's request asks of us, beside its body: who judges, and what stands for a sample without a score.
+
+A peer's client posts to an address that its user configures, and often to nothing else. So the address says it:
+
+    /compat/slime/rm                          the server's own routing decides (`routing.file`)
+    /compat/slime/math/rm                     the verifier or recipe `math`
+    /compat/slime/rm?use=math&params={…}      the same, with parameters
+    /compat/slime/rm?unscored=-1              what stands where there is no score, for peers that know only numbers
+
+Keys: clients that set no headers send theirs within the address, `http://any:KEY@host:port/…`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rewarden.adapters.rows import plain
+from rewarden.errors import InvalidParams, InvalidRequest, RequestError, Unavailable, UnknownVerifier
+from rewarden.types import BadSample, Batch, Sample, Use, Verdict
+from rewarden.wire.json import loads, sample_from_json, use_from_json
+from rewarden_server.http.body import check_content_type, read_body, unless_gone
+from rewarden_server.http.replies import JSON
+from rewarden_server.logs import get_logger
+from rewarden_server.service import Service, run_beside
+
+_log = get_logger("compat")
+
+Answer = Callable[[Request], Awaitable[Response]]
+
+_OF_ADDRESSES = (UnknownVerifier.reason, InvalidParams.reason)
+"""Why nothing that an address asks for can have a score."""
+
+
+class Unscored(RequestError):
+    """A sample has no score, and asking again will not give it one."""
+
+    code = "unscored"
+    http_status = 422
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Who judges (None: the server's routing), and the number for samples without a score (None: the peer's way)."""
+
+    use: Use | None = None
+    unscored: float | None = None
+
+
+def paths(peer: str, ending: str, answer: Answer, method: str = "POST") -> list[Route]:
+    """The routes of a peer's path: with and without the name of who judges in it."""
+    plain, named = f"/compat/{peer}{ending}", f"/compat/{peer}/{{use}}{ending}"
+
+    # Each has an endpoint of its own, because the edge tells routes by it.
+    async def as_plain(request: Request) -> Response:
+        return await answer(request)
+
+    async def as_named(request: Request) -> Response:
+        return await answer(request)
+
+    return [Route(plain, as_plain, methods=[method]), Route(named, as_named, methods=[method])]
+
+
+def asked_of(request: Request, *own: str) -> Asked:
+    """What the address says; `own` are the parameters that the route has beside ours.
+
+    Raises InvalidRequest, naming the parameter: a misspelt one would silently change what is scored.
+    """
+    query = request.query_params
+    known = ("use", "params", "unscored", *own)
+    unknown = next((name for name in query if name not in known), None)
+    if unknown is not None:
+        raise InvalidRequest(f"{unknown[:40]}: this address takes {', '.join(known)}", path=unknown[:40])
+    if "use" in query and "use" in request.path_params:
+        raise InvalidRequest("use: the address names who judges in its path already", path="use")
+    name = request.path_params.get("use", query.get("use"))
+    if name is None and "params" in query:
+        raise InvalidRequest("params: goes with a verifier's name; add use=NAME to the address", path="params")
+    use = None
+    if name is not None:
+        params = loads(query["params"]) if "params" in query else {}
+        use = use_from_json(loads(name) if name.startswith("{") else {"name": name, "params": params})
+    unscored = query.get("unscored")
+    return Asked(use=use, unscored=None if unscored is None else _number(unscored))
+
+
+@asynccontextmanager
+async def body_of(request: Request, service: Service) -> AsyncIterator[dict[str, Any]]:
+    """The request's JSON object, counted for as long as it is open: requests that wait must not fill the memory.
+
+    Raises InvalidRequest, TooLarge, Overloaded.
+    """
+    check_content_type(request, JSON)
+    async with read_body(request, service.bodies, service.limits.max_body_bytes, "max_body_bytes") as body:
+        value = await run_beside(partial(loads, body), len(body))
+        if type(value) is not dict:
+            raise InvalidRequest("the body must be a JSON object")
+        yield value
+
+
+async def pause(request: Request, service: Service, seconds: float) -> None:
+    """Let time pass before a held request is tried again. Raises ClientGone, and Unavailable when the server stops."""
+    await unless_gone(request.receive, service.until_stopped(asyncio.sleep(seconds)))
+
+
+def sample_of(fields: Mapping[str, Any]) -> Sample | BadSample:
+    """The sample of what a peer's client sent; None is no field.
+
+    Halves of surrogate pairs and numbers that are not finite are replaced, as the adapters replace them: the client is
+    not ours to mend, and one character must not cost a reward.
+    """
+    told = {name: value for name, value in fields.items() if value is not None}
+    sample = sample_from_json(told)
+    return sample_from_json(plain(told)) if isinstance(sample, BadSample) else sample
+
+
+async def judge(
+    request: Request,
+    service: Service,
+    samples: Sequence[Sample | BadSample],
+    asked: Asked,
+    peer: str,
+    *,
+    deadline_s: float | None = None,
+) -> Sequence[Verdict]:
+    """The verdicts of what a peer's client sent, in order. `deadline_s` ends before that client gives up.
+
+    Raises RequestError; InvalidRequest for an address that names nobody who judges, which is no sample's fault and
+    which no number stands for.
+    """
+    if asked.use is None and service.routing is None:
+        raise InvalidRequest(
+            f"nobody judges: name a verifier or recipe in the address, /compat/{peer}/NAME/… or ?use=NAME, or give the "
+            "server a routing.file",
+            path="use",
+        )
+    batch = service.take_batch(Batch(samples=samples, use=asked.use, deadline_s=deadline_s))
+    verdicts = (await unless_gone(request.receive, service.verify(batch, f"compat-{peer}"))).verdicts
+    if asked.use is not None:
+        wrong = next((verdict for verdict in verdicts if verdict.reason in _OF_ADDRESSES), None)
+        if wrong is not None:
+            raise InvalidRequest(f"the address: {wrong.feedback}", path="use")
+    return verdicts
+
+
+def number_of(verdict: Verdict, asked: Asked) -> float:
+    """The score, or the number that the address puts in its place.
+
+    Otherwise raises Unavailable (503) for what may pass, and Unscored (422) for what no second try can mend: peers that
+    know only numbers say then that something is wrong, which no number would.
+    """
+    if verdict.status == "scored" and verdict.score is not None:
+        return verdict.score
+    if asked.unscored is not None:
+        _log.warning("unscored", reason=verdict.reason, fault=verdict.fault, stands=asked.unscored)
+        return asked.unscored
+    kind = Unavailable if verdict.retryable else Unscored
+    raise kind(
+        f"sample {verdict.index} has no score ({verdict.reason}, fault {verdict.fault}): "
+        f"{verdict.feedback or 'see the verdict'}; ?unscored=NUMBER in the address puts a number in its place",
+        reason=verdict.reason,
+        fault=verdict.fault,
+    )
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidRequest(f"unscored: must be a finite number, not {text[:40]!r}", path="unscored")
+    return number

@@ -1,0 +1,212 @@
+"""NeMo Gym's resources servers: `POST /verify` echoes the whole request, and adds `reward` and what failed.
+
+    POST /compat/gym/math/verify      {"responses_create_params": …, "response": …, "expected_answer": "32"}
+    POST /compat/gym/math/verify?reference=verifier_metadata.solution      the reference stands in another field
+
+A sample without a score is answered with HTTP 200, `reward` 0.0, `mask_sample` true, `failure_kind` and
+`failure_reason`, as Gym's own servers do since September 2026 (NVIDIA-NeMo/Gym #2608, #2611), and with
+`_ng_failure_class`, by which earlier ones set such a row aside. For clients that read nothing but the reward,
+`/compat/gym-strict/…` answers with 503 instead, or with 422 where asking again would not help;
+`?unscored=NUMBER` puts a number in its place. A recipe's wish to leave a sample out is `mask_sample` too. Several
+components are also `reward_components`, and numbers of their own.
+
+Nothing is kept between requests: `POST /seed_session` sets a cookie, as clients wait for, and `GET /reverify_mode`
+says `stateless`. `POST /aggregate_metrics` is in `gym_metrics`. See docs/trainers/nemo-gym.md.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rewarden.adapters.rows import plain
+from rewarden.columns import GUESSES
+from rewarden.errors import DeadlineExceeded, InvalidRequest, Overloaded, RequestError, Unavailable
+from rewarden.types import BadSample, Sample, Verdict
+from rewarden_server.compat.asking import Answer, Asked, asked_of, body_of, judge, number_of, paths, pause, sample_of
+from rewarden_server.compat.gym_metrics import aggregate
+from rewarden_server.compat.responses_api import finish_reason_of, messages_of, prompt_of, token_count_of
+from rewarden_server.http.replies import json_reply
+from rewarden_server.service import Service
+
+PEER, STRICT = "gym", "gym-strict"
+
+REFERENCES = (
+    "expected_answer",
+    "expected_answers",
+    "expected_action",
+    "expected_output",
+    "gt_sql",
+    *GUESSES["reference"],
+    "verifier_metadata.unit_tests",
+    "verifier_metadata.solution",
+)
+"""Where the tasks of Gym's own servers have their reference, the likeliest first; `?reference=` names another field."""
+
+COOKIE = "rewarden_session"
+
+HOLD_S = 25.0
+"""For so long an overload is waited out: Gym's clients ask once only, and the least patient of them waits 30 s."""
+
+_OWN = ("responses_create_params", "response")
+_SOURCES = ("data_source", "dataset", "agent_ref.name")
+_OF_FAILURES = ("_ng_failure_class", "_ng_failure_judge_error", "reward_components")
+
+
+class Unprocessable(RequestError):
+    """The body is JSON, and not what the route reads: FastAPI's status for it."""
+
+    code = "unprocessable"
+    http_status = 422
+
+
+def routes(service: Service) -> list[Route]:
+    """The routes of a resources server, and of one that has a status for what has no score.
+
+    The strict one is a path of its own, because its clients put `/verify` behind the address that they are given.
+    """
+
+    def verifying(peer: str) -> Answer:
+        async def verify(request: Request) -> Response:
+            asked = asked_of(request, "reference")
+            async with body_of(request, service) as body:
+                sample = _sample(body, request.query_params.get("reference"))
+                verdict = await _verdict(request, service, sample, asked)
+                if peer == STRICT and verdict.status != "scored" and asked.unscored is None:
+                    number_of(verdict, asked)  # raises
+                return _echo(_reply(body, verdict, asked))
+
+        return verify
+
+    async def seed_session(request: Request) -> Response:
+        reply = json_reply({})
+        reply.set_cookie(COOKIE, request.cookies.get(COOKIE) or uuid.uuid4().hex, httponly=True, samesite="lax")
+        return reply
+
+    async def aggregate_metrics(request: Request) -> Response:
+        async with body_of(request, service) as body:
+            replies = body.get("verify_responses")
+            if not isinstance(replies, list) or not all(isinstance(reply, dict) for reply in replies):
+                raise Unprocessable("verify_responses: must be a list of objects", path="verify_responses")
+            return _echo(aggregate(replies))
+
+    async def reverify_mode(request: Request) -> Response:
+        return json_reply("stateless")
+
+    async def alive(request: Request) -> Response:
+        return json_reply({"status": "ok"})
+
+    return [
+        route
+        for peer in (PEER, STRICT)
+        for route in (
+            *paths(peer, "/verify", verifying(peer)),
+            *paths(peer, "/seed_session", seed_session),
+            *paths(peer, "/aggregate_metrics", aggregate_metrics),
+            *paths(peer, "/reverify_mode", reverify_mode, "GET"),
+            *paths(peer, "/", alive, "GET"),
+        )
+    ]
+
+
+def _echo(reply: Mapping[str, Any]) -> Response:
+    """The answer; numbers that JSON does not know, which Python's clients send all the same, go back as null."""
+    try:
+        return json_reply(reply)
+    except ValueError:
+        return json_reply(plain(reply))
+
+
+def _sample(body: Mapping[str, Any], named: str | None) -> Sample | BadSample:
+    params, response = (_object(body, name) for name in _OWN)
+    output = response.get("output")
+    if not isinstance(output, list):
+        raise Unprocessable("response.output: must be a list of items", path="response.output")
+    task = {name: value for name, value in body.items() if name not in _OWN and not name.startswith("_ng_")}
+    source = next((value for name in _SOURCES if (value := _at(task, name)) is not None), None)
+    fields = {
+        "response": messages_of(output),
+        "prompt": prompt_of(params) or None,
+        "reference": _reference(task, named),
+        "data_source": None if source is None else str(source),
+        "finish_reason": finish_reason_of(response),
+        "token_count": token_count_of(response),
+        "metadata": task or None,
+    }
+    return sample_of(fields)
+
+
+def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = body.get(name)
+    if not isinstance(value, Mapping):
+        raise Unprocessable(f"{name}: is needed, an object as OpenAI's Responses API has it", path=name)
+    return value
+
+
+def _reference(task: Mapping[str, Any], named: str | None) -> Any:
+    if named is None:
+        return next((value for name in REFERENCES if (value := _at(task, name)) is not None), None)
+    names = named.split(",")
+    found = {name.rpartition(".")[2]: _at(task, name) for name in names}
+    missing = [name for name in names if found[name.rpartition(".")[2]] is None]
+    if missing:
+        raise InvalidRequest(
+            f"reference: the task has no {missing[0]!r}; it has {', '.join(task) or 'no fields'}", path="reference"
+        )
+    return found if len(names) > 1 else found[names[0].rpartition(".")[2]]
+
+
+def _at(value: Any, path: str) -> Any:
+    for name in path.split("."):
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(name)
+    return value
+
+
+async def _verdict(request: Request, service: Service, sample: Sample | BadSample, asked: Asked) -> Verdict:
+    end = time.monotonic() + HOLD_S
+    wait_s = 0.0
+    while True:
+        try:
+            if wait_s:
+                await pause(request, service, wait_s)
+            return (await judge(request, service, [sample], asked, PEER))[0]
+        except (Overloaded, Unavailable, DeadlineExceeded) as error:
+            left = end - time.monotonic()
+            if left <= 0 or not isinstance(error, Overloaded):
+                return Verdict(status="error", reason=error.code, fault="infra", feedback=error.message, retryable=True)
+            wait_s = min(left, float(error.details.get("retry_after_s", 1.0)))
+
+
+def _reply(body: Mapping[str, Any], verdict: Verdict, asked: Asked) -> dict[str, Any]:
+    """The request, and what is said of it. Every reply has the same fields of ours, `reward_components` aside."""
+    kind = reason = None
+    scored = verdict.status == "scored"
+    if not scored:
+        kind = f"rewarden:{verdict.fault or verdict.status}"
+        reason = ": ".join(told for told in (verdict.reason or verdict.status, verdict.feedback) if told)
+    elif verdict.exclude:
+        kind, reason = "rewarden:excluded", verdict.exclude_reason or verdict.reason
+    masked = verdict.exclude if scored else asked.unscored is None
+    reply = {name: value for name, value in body.items() if name not in _OF_FAILURES}
+    parts = {name: part.score for name, part in verdict.components.items() if part.score is not None}
+    # Gym's metrics take numbers at the top level only; the task's own fields keep their names.
+    reply |= {name: score for name, score in parts.items() if name not in body}
+    if parts:
+        reply["reward_components"] = parts
+    if masked and not scored:
+        # Gym before #2611 knows this class alone: it sets the row aside, and `gym eval reverify` asks for it again.
+        reply |= {"_ng_failure_class": "judge_failed", "_ng_failure_judge_error": reason}
+    return reply | {
+        "reward": 0.0 if masked and not scored else number_of(verdict, asked),
+        "mask_sample": masked,
+        "failure_kind": kind,
+        "failure_reason": reason,
+    }

@@ -1,0 +1,285 @@
+"""SandboxFusion's sandbox: `POST /run_code` runs a program and says how it ended.
+
+    POST /compat/sandbox_fusion/run_code   {"code": "print(1)", "language": "python"}
+    → {"status": "Success", "run_result": {"status": "Finished", "return_code": 0, "stdout": "1\\n", …}, …}
+
+Read in bytedance/SandboxFusion (2026-07-14, sandbox/server and sandbox/runners) and in the clients that speak to it:
+verl 0.9.1 (verl/utils/reward_score/sandbox_fusion/utils.py) and sandbox-fusion 0.3.7. verl asks again after a 504 and
+after nothing else; whatever else goes wrong it counts as a failed test. So what is no fault of the program's is a 504
+here, never a result, and the answer comes before verl leaves, which is ten seconds after both time-outs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import math
+import sys
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rewarden.errors import DeadlineExceeded, InvalidRequest, InvalidSample, Overloaded, SandboxError, Unavailable
+from rewarden.types import Limits
+from rewarden.wire.json import loads
+from rewarden_server.http.body import check_content_type, read_body, unless_gone
+from rewarden_server.http.replies import JSON, json_reply
+from rewarden_server.logs import get_logger
+from rewarden_server.service import Service, run_beside
+from rewarden_verifiers.programs import Case, CompileResult, Job, Program, Report
+
+PEER = "sandbox_fusion"
+
+LANGUAGES: Mapping[str, str] = {"nodejs": "javascript"}
+"""Their names of languages that have another one in our registry; the others are asked for as they are."""
+
+SPARE_S = 8.0
+"""Seconds beyond both time-outs in which there is an answer. verl's client waits ten (`API_TIMEOUT`)."""
+
+_DEFAULT_S = 10.0
+_MOST_S = sys.float_info.max
+"""The host has limits of its own; JSON's integers know none."""
+_PAUSE_S = 0.1
+_KILLED = -9
+"""The return code of a program that was killed, as Python's subprocess has it: minus the signal."""
+
+_FIELDS: Mapping[str, str] = {
+    "program.language": "language",
+    "program.files": "files",
+    "program.limits.memory_mb": "memory_limit_MB",
+    "program.limits": "run_timeout",
+    "cases[0].limits.memory_mb": "memory_limit_MB",
+    "cases[0].limits": "run_timeout",
+    "compile_limits": "compile_timeout",
+    "collect": "fetch_files",
+}
+"""Where in a job the sandbox's host finds a fault, and the field of the request that it came from."""
+
+_NO_SESSIONS = "this server keeps no notebooks: /run_jupyter is not offered; send the cells as one program to /run_code"
+
+_log = get_logger("compat")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A request, read. Time-outs in seconds."""
+
+    job: Job
+    compile_s: float
+    run_s: float
+
+    @property
+    def patience_s(self) -> float:
+        """How long the client waits, less what the way back takes."""
+        return self.compile_s + self.run_s + SPARE_S
+
+
+def routes(service: Service) -> list[Route]:
+    """The route of programs, with what clients ask for beside it."""
+
+    async def run_code(request: Request) -> Response:
+        began = asyncio.get_running_loop().time()
+        try:
+            check_content_type(request, JSON)
+            # The body is counted for as long as its program waits: what nobody has room for must not fill the memory.
+            async with read_body(request, service.bodies, service.limits.max_run_bytes, "max_run_bytes") as body:
+                asked = await run_beside(lambda: _asked(loads(body)), len(body))
+                end = began + asked.patience_s
+                found = await unless_gone(request.receive, service.until_stopped(_in_time(service, asked, end)))
+        except (InvalidRequest, InvalidSample) as error:
+            path = str(error.details.get("path", ""))
+            return _refusal(error.message.removeprefix(f"{path}: "), path)
+        except (DeadlineExceeded, Overloaded, SandboxError, Unavailable) as error:
+            _log.warning("no_result", peer=PEER, code=error.code, message=error.message)
+            return json_reply({"detail": error.message}, 504)
+        return await run_beside(partial(json_reply, found), _size(found))
+
+    async def run_jupyter(request: Request) -> Response:
+        return json_reply({"detail": _NO_SESSIONS}, 501)
+
+    async def ping(request: Request) -> Response:
+        return json_reply("pong")
+
+    at = f"/compat/{PEER}"
+    return [
+        # FastAPI sends who asks with a slash at the end to the path without, and some base addresses end with one.
+        *(Route(f"{at}{path}", run_code, methods=["POST"]) for path in ("/run_code/", "//run_code", "/run_code")),
+        Route(f"{at}/run_jupyter", run_jupyter, methods=["POST"]),
+        Route(f"{at}/v1/ping", ping, methods=["GET"]),
+    ]
+
+
+# --- the request -------------------------------------------------------------------------------------------------
+
+
+def _asked(body: Any) -> _Asked:
+    if type(body) is not dict:
+        raise InvalidRequest("the body must be a JSON object")
+    for name in ("code", "language"):
+        if name not in body:
+            raise InvalidRequest("Field required", path=name)
+        if type(body[name]) is not str:
+            raise InvalidRequest("must be text", path=name)
+    compile_s, run_s = (_seconds(body, name) for name in ("compile_timeout", "run_timeout"))
+    language = body["language"]
+    return _Asked(
+        job=Job(
+            program=Program(
+                language=LANGUAGES.get(language, language),
+                code=body["code"],
+                files=_files(body.get("files", {})),
+                limits=Limits(cpu_s=run_s, wall_s=run_s, memory_mb=_memory(body.get("memory_limit_MB", -1))),
+            ),
+            cases=[Case(stdin=_stdin(body.get("stdin")))],
+            compile_limits=Limits(cpu_s=compile_s, wall_s=compile_s),
+            collect=_names(body.get("fetch_files", [])),
+        ),
+        compile_s=compile_s,
+        run_s=run_s,
+    )
+
+
+def _seconds(body: Mapping[str, Any], name: str) -> float:
+    value = body.get(name, _DEFAULT_S)
+    if type(value) not in (int, float) or not 0 < value <= _MOST_S:
+        raise InvalidRequest("must be a number of seconds above 0", path=name)
+    return float(value)
+
+
+def _memory(value: Any) -> int | None:
+    """MiB; None, the host's own default, for numbers that name no limit there."""
+    if type(value) is not int:
+        raise InvalidRequest("must be a whole number", path="memory_limit_MB")
+    return value if value > 0 else None
+
+
+def _stdin(value: Any) -> bytes:
+    if value is None:
+        return b""
+    if type(value) is not str:
+        raise InvalidRequest("must be text or null", path="stdin")
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest("holds half of a surrogate pair, which has no bytes", path="stdin") from None
+
+
+def _files(value: Any) -> dict[str, bytes]:
+    if type(value) is not dict:
+        raise InvalidRequest("must be an object: path to base64", path="files")
+    # Entries without a content, and those of this name, are passed over there as well.
+    return {path: _content(data) for path, data in value.items() if data is not None and "IGNORE_THIS_FILE" not in path}
+
+
+def _content(data: Any) -> bytes:
+    try:
+        return base64.b64decode(data, validate=True)
+    except (TypeError, ValueError, binascii.Error):
+        raise InvalidRequest("must map each path to base64 or null", path="files") from None
+
+
+def _names(value: Any) -> list[str]:
+    if type(value) is not list or not all(type(name) is str for name in value):
+        raise InvalidRequest("must be a list of paths", path="fetch_files")
+    return value
+
+
+# --- the run -----------------------------------------------------------------------------------------------------
+
+
+async def _in_time(service: Service, asked: _Asked, end: float) -> dict[str, Any]:
+    """The reply's fields, before the loop's time is `end`. Raises DeadlineExceeded, and as `_run`."""
+    try:
+        async with asyncio.timeout_at(end):
+            return await _run(service, asked)
+    except TimeoutError:
+        message = f"the program had not ended {asked.patience_s:g} s after it came, with the time that it waited"
+        raise DeadlineExceeded(message) from None
+
+
+async def _run(service: Service, asked: _Asked) -> dict[str, Any]:
+    """The reply's fields. Raises InvalidSample for what the host refuses; Unavailable, SandboxError.
+
+    Waits for room: who is told to come back has three tries in three seconds, and counts a failed test then.
+    """
+    engine, program = service.engine, asked.job.program
+    size = len(program.code) + len(asked.job.cases[0].stdin) + sum(map(len, program.files.values()))
+    while engine.ready and not engine.fits(1, size):
+        await asyncio.sleep(_PAUSE_S)
+    compiled: dict[str, Any] | None = None
+    ended: dict[str, Any] | None = None
+    files: Mapping[str, bytes] = {}
+    message = ""
+    with engine.running(f"compat-{PEER}", size):
+        async with aclosing(engine.sandbox.run(asked.job)) as events:
+            async for event in events:  # to its end: to leave earlier would be to cancel the job
+                if isinstance(event, CompileResult):
+                    compiled = _result(event.report, math.inf)
+                    report = event.report
+                else:
+                    ended, files = _result(event.program, asked.run_s), event.program.files
+                    report = event.program
+                if report.limit is not None:
+                    message = f"{report.status}: {report.limit}"
+    last = ended or compiled
+    if last is None:
+        raise SandboxError("the sandbox told nothing of the program")
+    return {
+        "status": "Success" if ended is not None and ended["return_code"] == 0 else "Failed",
+        "message": message,
+        "compile_result": compiled,
+        "run_result": ended,
+        "executor_pod_name": None,
+        "files": {path: base64.b64encode(data).decode() for path, data in files.items()},
+    }
+
+
+def _result(report: Report, limit_s: float) -> dict[str, Any]:
+    """One command's result. Raises SandboxError for a failure of ours.
+
+    Their time-outs are wall time. Ours is the time that a program ran or idled: what it waited for a CPU is the
+    host's, so that the same program ends the same way on a busy host.
+    """
+    if report.status == "internal_error":
+        raise SandboxError(report.message or "the sandbox failed at this run")
+    by_itself = report.exit_code is not None or report.signal is not None
+    late = report.status == "time_limit" or (by_itself and report.cpu_time + report.idle_time > limit_s)
+    return {
+        "status": "TimeLimitExceeded" if late else "Finished",
+        "execution_time": report.wall_time,
+        "cpu_time": report.cpu_time,
+        "return_code": None if late else _return_code(report),
+        "stdout": report.stdout.decode("utf-8", "replace"),
+        "stderr": report.stderr.decode("utf-8", "replace"),
+    }
+
+
+def _return_code(report: Report) -> int:
+    if report.exit_code is not None:
+        return report.exit_code
+    return -report.signal if report.signal is not None else _KILLED
+
+
+# --- the replies -------------------------------------------------------------------------------------------------
+
+
+def _refusal(message: str, path: str) -> Response:
+    """A 422 as FastAPI writes it."""
+    field = next((name for prefix, name in _FIELDS.items() if path.startswith(prefix)), path)
+    kind = "missing" if message == "Field required" else "value_error"
+    entry = {"type": kind, "loc": ["body", field] if field else ["body"], "msg": message}
+    return json_reply({"detail": [entry]}, 422)
+
+
+def _size(found: Mapping[str, Any]) -> int:
+    """Characters of a reply, about."""
+    results = [result for result in (found["compile_result"], found["run_result"]) if result is not None]
+    texts = [result[name] for result in results for name in ("stdout", "stderr")]
+    return sum(map(len, [*texts, *found["files"].values()]))
