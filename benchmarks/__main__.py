@@ -18,6 +18,7 @@ NAMES = (
     "report_page",
     "bounded",
     "growth",
+    "imports",
     "transport",
     "large",
     "sandbox",

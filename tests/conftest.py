@@ -19,5 +19,11 @@ settings.load_profile("rewarden")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that fork this process come first: a fork beside threads that others started (gRPC's) may never return."""
+    """Whatever uses a server of `tests.server.conftest.start` needs one.
+
+    Tests that fork this process come first: a fork beside threads that others started (gRPC's) may never return.
+    """
+    for item in items:
+        if "start" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.needs_server)
     items.sort(key=lambda item: item.get_closest_marker("forks") is None)
