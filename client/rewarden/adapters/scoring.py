@@ -26,6 +26,12 @@ T = TypeVar("T")
 _log = logging.getLogger("rewarden.adapters")
 
 _FIRST_S, _MOST_S = 0.2, 10.0
+
+FIELDS = (
+    *("index", "id", "status", "score", "range", "passed", "reason", "fault", "components", "feedback", "extracted"),
+    *("flags", "exclude", "exclude_reason", "group", "data_source", "verifier", "retryable"),
+)
+"""The fields of a verdict that adapters ask for: all but evidence, steps and times."""
 _ALONE = "group_deadline"
 """The reason of a verdict whose siblings did not come in time."""
 
@@ -96,7 +102,11 @@ class Scorer:
                 retried.update(left)
             try:
                 result = await client.verify(
-                    list(left.values()), self.settings.use, progress=progress, expect=self.settings.expect or None
+                    list(left.values()),
+                    self.settings.use,
+                    progress=progress,
+                    expect=self.settings.expect or None,
+                    fields=self._fields,
                 )
             except (Overloaded, Unavailable, DeadlineExceeded) as error:
                 await patience.wait_or_raise(error)
@@ -115,6 +125,11 @@ class Scorer:
             shown = [row if isinstance(row, Sample) else Sample(response="", id=row.id) for row in samples]
             self.settings.log.add(verdicts, shown, retried=len(retried))
         return verdicts
+
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        """What is asked of a verdict: what adapters tell, and what a log counts. The rest costs its way."""
+        return FIELDS if self.settings.log is None else (*FIELDS, "cached", "queue_s", "run_s")
 
     async def verdict(self, sample: Sample) -> Verdict:
         """The verdict of one sample, as soon as it is there: concurrent calls share a stream, and none waits for
@@ -167,7 +182,7 @@ class Scorer:
                 retry=NO_RETRY,  # patience is ours: two loops around each other would multiply
             )
             envelope: dict[str, Any] = {"expect": settings.expect} if settings.expect else {}
-            envelope["group_deadline_s"] = settings.group_deadline_s
+            envelope |= {"group_deadline_s": settings.group_deadline_s, "fields": self._fields}
             self._open[loop] = client, SampleStream(client, settings.use, **envelope)
         return self._open[loop]
 

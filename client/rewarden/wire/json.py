@@ -813,6 +813,10 @@ def _verifier(name: str, version: str, fingerprint: str) -> VerifierRef:
 
 
 def _ref(value: Any) -> VerifierRef:
+    if type(value) is dict:  # of every verdict, and mostly the same
+        parts = value.get("name"), value.get("version"), value.get("fingerprint")
+        if type(parts[0]) is str and type(parts[1]) is str and type(parts[2]) is str:
+            return _verifier(parts[0], parts[1], parts[2])
     found = _known(value, _REF)
     _require(found, *_REF)
     return _verifier(**found)
