@@ -1,7 +1,25 @@
-"""A real server behind the adapters."""
+"""A real server behind the adapters, and a scripted one for what a real one does only when it breaks."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.client.servers import Script, http_server
 from tests.server.conftest import Running, Start, start
 
 __all__ = ["Running", "Start", "start"]
+
+
+@pytest.fixture
+def script() -> Script:
+    """What the scripted server is to do, and what it saw."""
+    return Script()
+
+
+@pytest.fixture
+async def target(script: Script) -> AsyncIterator[str]:
+    """The scripted server's address."""
+    async with http_server(script) as address:
+        yield address

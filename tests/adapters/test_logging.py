@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,18 +16,7 @@ from rewarden.errors import InvalidRequest
 from rewarden.logging import RewardLog
 from rewarden.routing import routing_from_json
 from rewarden.types import Sample, Verdict
-from tests.client.servers import Script, http_server, judge
-
-
-@pytest.fixture
-def script() -> Script:
-    return Script()
-
-
-@pytest.fixture
-async def target(script: Script) -> AsyncIterator[str]:
-    async with http_server(script) as address:
-        yield address
+from tests.client.servers import Script, judge
 
 
 def broken_once(name: str) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import pickle
 from array import array
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,18 +13,7 @@ from rewarden.adapters import NoScore
 from rewarden.adapters.plain import reward
 from rewarden.errors import InvalidRequest
 from rewarden.types import Sample, Verdict
-from tests.client.servers import Script, http_server, judge
-
-
-@pytest.fixture
-def script() -> Script:
-    return Script()
-
-
-@pytest.fixture
-async def target(script: Script) -> AsyncIterator[str]:
-    async with http_server(script) as address:
-        yield address
+from tests.client.servers import Script, judge
 
 
 def odd(sample: Sample, index: int) -> Verdict:

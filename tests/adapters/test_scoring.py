@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,17 +17,6 @@ from rewarden.types import Sample, Verdict
 from tests.client.servers import Script, http_server, judge
 
 UNDECIDED = Verdict(status="undecided", reason="invalid_reference", fault="reference", id="7", data_source="gsm8k")
-
-
-@pytest.fixture
-def script() -> Script:
-    return Script()
-
-
-@pytest.fixture
-async def target(script: Script) -> AsyncIterator[str]:
-    async with http_server(script) as address:
-        yield address
 
 
 def rows(count: int, **fields: Any) -> list[Sample]:

@@ -7,7 +7,6 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,17 +18,6 @@ from rewarden.adapters import NoScore, Settings
 from rewarden.adapters.swift import AsyncReward, reward
 from rewarden.types import Sample, Verdict
 from tests.client.servers import Script, http_server, judge
-
-
-@pytest.fixture
-def script() -> Script:
-    return Script()
-
-
-@pytest.fixture
-async def target(script: Script) -> AsyncIterator[str]:
-    async with http_server(script) as address:
-        yield address
 
 
 def batch(*completions: str) -> dict[str, Any]:

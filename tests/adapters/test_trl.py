@@ -13,7 +13,6 @@ import pickle
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +24,7 @@ from rewarden.adapters import trl as adapter
 from rewarden.adapters.trl import areward, reward, siblings
 from rewarden.errors import InvalidRequest, Unavailable
 from rewarden.types import Sample, Verdict
-from tests.client.servers import Script, http_server, judge
+from tests.client.servers import Script, judge
 
 from .conftest import Start
 
@@ -35,17 +34,6 @@ BAD_REFERENCE = Verdict(status="undecided", reason="invalid_reference", fault="r
 
 def chat(text: str, role: str = "assistant") -> list[dict[str, str]]:
     return [{"role": role, "content": text}]
-
-
-@pytest.fixture
-def script() -> Script:
-    return Script()
-
-
-@pytest.fixture
-async def target(script: Script) -> AsyncIterator[str]:
-    async with http_server(script) as address:
-        yield address
 
 
 def judged_as(outcomes: dict[str, Verdict]) -> Any:
