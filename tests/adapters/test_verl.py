@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from rewarden.adapters import NoScore
-from rewarden.adapters.verl import KEYS, acompute_score, compute_score, compute_score_batch, sample, scorer
+from rewarden.adapters.scoring import scorer
+from rewarden.adapters.verl import KEYS, acompute_score, compute_score, compute_score_batch, sample
 from rewarden.errors import InvalidRequest, Unavailable
 from tests.server.process import ServerProcess
 

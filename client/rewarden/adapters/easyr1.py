@@ -20,9 +20,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rewarden.adapters.rows import plain, text_of, texts
-from rewarden.adapters.scoring import Scorer, number_of
+from rewarden.adapters.scoring import Scorer, number_of, scorer
 from rewarden.adapters.settings import Settings
-from rewarden.adapters.verl import scorer
 from rewarden.types import Sample, Verdict
 
 REWARD_NAME = "rewarden"

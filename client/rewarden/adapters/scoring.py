@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import math
 import os
 import random
 import time
 import weakref
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -195,6 +196,20 @@ class Scorer:
         return sample if self.settings.routing is None else self.settings.routing.apply(sample)
 
 
+_scorers: dict[str, Scorer] = {}
+
+
+def scorer(**settings: Any) -> Scorer:
+    """The scorer of these settings, one in each process: all threads and actors' calls share its connections.
+
+    Raises InvalidRequest.
+    """
+    key = json.dumps(settings, sort_keys=True, default=_plainer)
+    if key not in _scorers:
+        _scorers.setdefault(key, Scorer(Settings.read(**settings)))
+    return _scorers[key]
+
+
 def number_of(verdict: Verdict, settings: Settings) -> float:
     """The score, or the number that `unscored` puts in its place. Raises NoScore."""
     if verdict.status == "scored" and verdict.score is not None:
@@ -273,3 +288,10 @@ def _warn(text: str, *more: Any) -> None:
     if now - _said_s >= 1.0:
         _said_s = now
         _log.warning(text, *more)
+
+
+def _plainer(value: Any) -> Any:
+    """Configuration libraries' own mappings and lists (OmegaConf's), for a key."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if hasattr(value, "__iter__") else repr(value)

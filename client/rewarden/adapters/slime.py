@@ -17,15 +17,13 @@ metadata, under `rewarden`. Read in slime at 624b824 (2026-08; slime/rollout, sl
 
 from __future__ import annotations
 
-import json
 import logging
 import statistics
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from rewarden.adapters.rows import label_fields, sample_of
-from rewarden.adapters.scoring import NoScore, Scorer, number_of
+from rewarden.adapters.scoring import NoScore, Scorer, number_of, scorer
 from rewarden.adapters.settings import Settings
 from rewarden.errors import InvalidRequest
 from rewarden.types import Sample, Verdict
@@ -84,13 +82,7 @@ def post_process(args: Any, samples: Sequence[Any]) -> tuple[list[float], list[f
 
 def scorer_of(args: Any) -> Scorer:
     """The process's scorer for slime's arguments: their `rewarden`, then the environment. Raises InvalidRequest."""
-    given = getattr(args, "rewarden", None) or {}
-    return _scorer(json.dumps(given, sort_keys=True))
-
-
-@lru_cache(maxsize=16)
-def _scorer(given: str) -> Scorer:
-    return Scorer(Settings.read(**json.loads(given)))
+    return scorer(**(getattr(args, "rewarden", None) or {}))
 
 
 def _sample(sample: Any, settings: Settings, **fields: Any) -> Sample:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
 from rewarden.adapters.rows import plain, sample_of
-from rewarden.adapters.scoring import Scorer, number_of
+from rewarden.adapters.scoring import number_of, scorer
 from rewarden.adapters.settings import Settings
 from rewarden.errors import InvalidRequest
 from rewarden.types import Sample, Verdict
@@ -44,8 +44,6 @@ _ROLLOUTS = frozenset(
     }
 )
 """What verl's managers and agent loops write into `extra_info`: it tells of the rollout, not of the problem."""
-
-_scorers: dict[str, Scorer] = {}
 
 
 def compute_score(
@@ -101,17 +99,6 @@ def compute_score_batch(
     return [scores_of(verdict, found.settings) for verdict in verdicts]
 
 
-def scorer(**settings: Any) -> Scorer:
-    """The scorer of these settings, one in each process: all threads and actors' calls share its connections.
-
-    Raises InvalidRequest.
-    """
-    key = json.dumps(settings, sort_keys=True, default=_plainer)
-    if key not in _scorers:
-        _scorers.setdefault(key, Scorer(Settings.read(**settings)))
-    return _scorers[key]
-
-
 def sample(
     data_source: Any,
     solution_str: str,
@@ -163,10 +150,3 @@ def _metadata(info: Mapping[str, Any]) -> dict[str, Any] | None:
 def _pred(extracted: Any) -> str:
     text = extracted if isinstance(extracted, str) else "" if extracted is None else json.dumps(plain(extracted))
     return text[:_PRED_LENGTH]
-
-
-def _plainer(value: Any) -> Any:
-    """Configuration libraries' own mappings and lists (OmegaConf's), for a key."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if hasattr(value, "__iter__") else repr(value)

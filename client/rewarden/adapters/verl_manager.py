@@ -20,7 +20,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from rewarden.adapters.rows import plain
-from rewarden.adapters.verl import sample, scorer, scores_of
+from rewarden.adapters.scoring import scorer
+from rewarden.adapters.verl import sample, scores_of
 from rewarden.errors import InvalidRequest, RewardenError
 from rewarden.types import FinishReason
 
