@@ -65,7 +65,7 @@ class Sample:
     """One rollout to be judged.
 
     `prompt_key` and `reference_key` name entries of `Batch.shared` and stand instead of a value, so that the siblings
-    of a group send long prompts and tests once. `group` joins siblings; `group_size` says when a group is whole in a
+    of a group send long prompts and tests once; a field of a reference may be `{"$shared": key}`. `group` joins siblings; `group_size` says when a group is whole in a
     stream. `token_count` is the response's length in the policy's own tokens.
     """
 

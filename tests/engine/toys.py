@@ -11,7 +11,7 @@ from functools import cached_property
 
 from rewarden.errors import InvalidReference, PluginError, SampleError
 from rewarden.types import Outcome, Sample, Use
-from rewarden_verifiers.contract import Context, Member, verifier
+from rewarden_verifiers.contract import Context, Expired, Member, Watch, verifier
 from rewarden_verifiers.outcome import right, scored, wrong
 
 
@@ -170,7 +170,40 @@ def toy_unsent(response: str, reference: UnsentReference) -> Outcome:
     return right()
 
 
+@dataclass(frozen=True)
+class Garden:
+    """What a server provides for `toy_garden`."""
+
+    plant: str = "grass"
+
+    @property
+    def fingerprint(self) -> str:
+        return self.plant
+
+
+def plant(reference: object, params: object, site: Garden) -> tuple[object, str]:
+    """Notes what the server provides."""
+    return reference, site.plant
+
+
+@verifier(version="1", waits=True, site=Garden, prepare=plant)
+def toy_garden(response: str, prepared: tuple[object, str], site: Garden, watch: Watch) -> Outcome:
+    """Says where it runs and what it has there; `long` begins anew, `hang` never comes back to the interpreter."""
+    reference, planted = prepared
+    if reference == "long" and watch.quick_s is not None:
+        raise Expired
+    if isinstance(reference, str) and reference.startswith("hang"):
+        limits = {"cpu_s": 0.05} if reference.endswith("cpu") else {"wall_s": 0.05}
+        with watch.limit(**limits):
+            if reference.endswith("cpu"):
+                7 ** (10**9) % 5
+            time.sleep(3600)
+    evidence = {"reference": reference, "grows": site.plant, "prepared_for": planted}
+    return right(evidence={**evidence, "quick_s": watch.quick_s, "pid": os.getpid()})
+
+
 ALL = (
+    toy_garden,
     toy_heavy,
     toy_cached,
     toy_unsent,

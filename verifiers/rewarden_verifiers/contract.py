@@ -15,9 +15,13 @@ cache key:
     sample     Sample           everything (orchestrators only)
     samples    list[Member]     a group verifier: an outcome (or a SampleError) per member is returned, in order
     ctx        Context          orchestrators only
+    site       as declared      what this server's configuration provides (`sql`: its databases); `prepare` may read it
+    watch      Watch            who kills the process if a call does not return (`waits=True`); `prepare` may read it
 
 `def` is pure: it runs where it can be killed (`inline=True`, for built-ins that are provably cheap, on a thread of
-the server). `async def` orchestrates: it runs on the loop, computes nothing, and reaches out only through `ctx`.
+the server). A pure verifier that must wait for something outside, such as a database's server, declares `waits=True`:
+it then runs in workers of its own, where waiting holds up nobody, and keeps its own time. `async def` orchestrates: it
+runs on the loop, computes nothing, and reaches out only through `ctx`.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_type_hints
 
@@ -52,6 +57,8 @@ READABLE = (
     "sample",
     "samples",
     "ctx",
+    "site",
+    "watch",
 )
 
 
@@ -62,6 +69,46 @@ class Member:
     index: int
     response: str | None
     sample: Sample
+
+
+class Expired(BaseException):
+    """The time that a piece of work has where it is now is used up. A BaseException, so that `except Exception` in a
+    library cannot swallow it. On a fast worker the work begins anew on a slow one; there the limit is reached.
+    """
+
+
+class Watch(Protocol):
+    """What stands behind a verifier that waits: it keeps its own time, and this ends it where it cannot.
+
+    quick_s: seconds after which the work should raise `Expired`, to begin anew where long work harms nobody; None where
+    it is there already.
+    """
+
+    @property
+    def quick_s(self) -> float | None:
+        """See the class."""
+
+    def limit(self, *, cpu_s: float | None = None, wall_s: float | None = None) -> AbstractContextManager[None]:
+        """The process is killed soon after the block has used so much CPU, or lasted so long: for calls into C code
+        that never come back to the interpreter."""
+
+
+class Unwatched:
+    """The watch of a verifier that is called directly: nobody kills anything."""
+
+    quick_s: float | None = None
+
+    def limit(self, *, cpu_s: float | None = None, wall_s: float | None = None) -> AbstractContextManager[None]:
+        """See `Watch.limit`."""
+        return nullcontext()
+
+
+class Site(Protocol):
+    """What a server's configuration provides for a verifier. Picklable; sent to each worker once a use."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever what is provided may change a verdict."""
 
 
 class AsyncEquivalence(Protocol):
@@ -112,6 +159,8 @@ class VerifierSpec:
     inline: bool
     graded: bool
     determinism: Determinism
+    waits: bool = False
+    site: Callable[[], Site] | None = None
     requires: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     prepare: Callable[..., Any] | None = None
@@ -140,6 +189,8 @@ def verifier(
     requires: Sequence[str] = (),
     libraries: Sequence[str] = (),
     inline: bool = False,
+    waits: bool = False,
+    site: Callable[[], Site] | None = None,
     prepare: Callable[..., Any] | None = None,
     equivalence: Callable[[Any], Any] | None = None,
     children: Callable[[Any], Sequence[Use]] | None = None,
@@ -151,8 +202,10 @@ def verifier(
 
     version: changes whenever a verdict may change. graded: scores between the ends of the range occur. requires:
     extras of `rewarden-server` that must be installed. libraries: distributions whose version is part of the
-    fingerprint. prepare(reference, params): parsed once per distinct reference. equivalence(params): makes the
-    verifier's `Equivalence`. children(params): the uses that an orchestrator will verify, for finding cycles early.
+    fingerprint. waits: it waits for something outside (see the module). site(): what it has where the server's
+    configuration provides nothing. prepare(reference, params): parsed once per distinct reference; it may name `site`
+    and `watch` as well. equivalence(params): makes the verifier's `Equivalence`. children(params): the uses that an
+    orchestrator will verify, for finding cycles early.
 
     Raises TypeError when the signature is not one that the contract knows, naming the argument.
     """
@@ -168,6 +221,8 @@ def verifier(
             requires=tuple(requires),
             libraries=tuple(libraries),
             inline=inline,
+            waits=waits,
+            site=site,
             prepare=prepare,
             equivalence=equivalence,
             children=children,
@@ -200,6 +255,10 @@ def _inspect(function: Callable[..., Any], **declared: Any) -> VerifierSpec:
         raise TypeError(f"{label}: only an 'async def' verifier may read 'ctx'")
     if orchestrates and declared["inline"]:
         raise TypeError(f"{label}: inline is for pure verifiers; an 'async def' runs on the loop")
+    if declared["waits"] and (orchestrates or declared["inline"]):
+        raise TypeError(f"{label}: waits is for pure verifiers in workers")
+    if "site" in reads and declared["site"] is None:
+        raise TypeError(f"{label}: reads 'site' but declares no site=")
     if "prepared" in reads and declared["prepare"] is None:
         raise TypeError(f"{label}: reads 'prepared' but declares no prepare=")
     if "samples" in reads and not orchestrates:
@@ -225,6 +284,14 @@ def _inspect(function: Callable[..., Any], **declared: Any) -> VerifierSpec:
         doc=doc,
         **declared,
     )
+
+
+def call_prepare(spec: VerifierSpec, reference: Any, params: Any, site: Any, watch: Watch) -> Any:
+    """What a verifier makes of a reference, once for all its siblings. Raises what it raises."""
+    assert spec.prepare is not None
+    more = {"site": site, "watch": watch}
+    named = inspect.signature(spec.prepare).parameters
+    return spec.prepare(reference, params, **{name: value for name, value in more.items() if name in named})
 
 
 def call_pure(spec: VerifierSpec, arguments: Mapping[str, Any]) -> Outcome:

@@ -109,8 +109,12 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=default)
 
 
-def fingerprint(spec: VerifierSpec, params: Any = None, view: View | None = None, children: Sequence[str] = ()) -> str:
-    """Twelve bytes in hex over the verifier, its libraries, the effective parameters, and what it builds on."""
+def fingerprint(
+    spec: VerifierSpec, params: Any = None, view: View | None = None, children: Sequence[str] = (), site: str = ""
+) -> str:
+    """Twelve bytes in hex over the verifier, its libraries, the effective parameters, what it builds on, and the
+    fingerprint of what the server's configuration provides for it.
+    """
     digest = hashlib.blake2b(digest_size=12)
     parts = [
         spec.name,
@@ -123,6 +127,7 @@ def fingerprint(spec: VerifierSpec, params: Any = None, view: View | None = None
         canonical(params),
         canonical(view),
         *children,
+        *([site] if site else []),
     ]
     for part in parts:
         digest.update(part.encode())

@@ -9,14 +9,18 @@ import mmap
 import os
 import struct
 
-_ROW = struct.Struct("<QQd")
+_ROW = struct.Struct("<QQddd")
+_UNTIL = struct.Struct("<dd")
+_UNTIL_AT = 24
 _STRIDE = 64
 
 PHASES = ("none", "prepare", "run")
 
 
 class Board:
-    """Rows of (item, phase, CPU seconds at its start). One writer a row; torn reads are harmless: polled again."""
+    """Rows of (item, phase, CPU seconds at its start, limits that the item set itself). One writer a row; torn reads
+    are harmless: polled again.
+    """
 
     def __init__(self, descriptor: int, rows: int) -> None:
         self._map = mmap.mmap(descriptor, rows * _STRIDE)
@@ -31,12 +35,21 @@ class Board:
 
     def write(self, row: int, item: int, phase: int, cpu_s: float) -> None:
         """Say what the worker of this row does; item 0 and phase 0 when it waits."""
-        _ROW.pack_into(self._map, row * _STRIDE, item, phase, cpu_s)
+        _ROW.pack_into(self._map, row * _STRIDE, item, phase, cpu_s, 0.0, 0.0)
+
+    def limit(self, row: int, cpu_s: float, monotonic_s: float) -> None:
+        """Ask for the worker's end at a reading of its CPU clock, or of the monotonic clock; 0: no such limit."""
+        _UNTIL.pack_into(self._map, row * _STRIDE + _UNTIL_AT, cpu_s, monotonic_s)
 
     def read(self, row: int) -> tuple[int, str, float]:
         """(item, phase, CPU seconds at its start); item 0 when the worker waits."""
-        item, phase, cpu_s = _ROW.unpack_from(self._map, row * _STRIDE)
+        item, phase, cpu_s, _, _ = _ROW.unpack_from(self._map, row * _STRIDE)
         return item, PHASES[phase] if phase < len(PHASES) else "none", cpu_s
+
+    def until(self, row: int) -> tuple[float, float]:
+        """What `limit` asked for last."""
+        cpu_s, monotonic_s = _UNTIL.unpack_from(self._map, row * _STRIDE + _UNTIL_AT)
+        return cpu_s, monotonic_s
 
     def close(self) -> None:
         """Let go of the page and its descriptor."""

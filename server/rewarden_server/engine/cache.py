@@ -18,7 +18,8 @@ from rewarden.wire.json import dumps, loads, outcome_from_json, outcome_to_json
 from rewarden_verifiers.contract import VerifierSpec
 from rewarden_verifiers.fingerprint import canonical
 
-_LIMIT_FLAGS = frozenset({"too_expensive", "killed_worker"})
+_PASSING_FLAGS = frozenset({"too_expensive", "killed_worker", "time_dependent"})
+"""Flags of outcomes that another moment may change: limits reached, a query that asks for the date."""
 
 
 def content_key(fingerprint: str, op: str, arguments: Mapping[str, Any]) -> bytes:
@@ -45,7 +46,7 @@ def cacheable(spec: VerifierSpec, outcome: Outcome) -> bool:
     return (
         outcome.status != "error"
         and spec.determinism != "stateful"
-        and not (outcome.flags and _LIMIT_FLAGS.intersection(outcome.flags))
+        and not (outcome.flags and _PASSING_FLAGS.intersection(outcome.flags))
     )
 
 

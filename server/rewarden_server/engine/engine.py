@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from typing import Any
@@ -23,6 +23,7 @@ from rewarden_server.engine.settings import EngineSettings, SandboxSettings
 from rewarden_server.engine.stream import Stream
 from rewarden_server.engine.work import BoundUse, Result, Waiter, Work
 from rewarden_server.record import Recorder
+from rewarden_verifiers.contract import Site
 from rewarden_verifiers.registry import Registry
 
 _CHUNK = 256
@@ -35,6 +36,9 @@ _DIRECT_BYTES = 256 * 1024
 
 WARM = ("math",)
 """Verifiers that the template of the cpu workers loads before it forks."""
+
+WARM_QUERIES = ("sql",)
+"""The same for the workers of verifiers that wait, which start when the first such verifier is asked."""
 
 
 class Engine:
@@ -49,15 +53,17 @@ class Engine:
         warm: Sequence[str] = WARM,
         recorder: Recorder | None = None,
         sandbox: SandboxSettings | None = None,
+        sites: Mapping[str, Site] | None = None,
     ) -> None:
         self.registry = registry or Registry()
         self.settings = settings or EngineSettings()
         self.observer = observer or Observer()
         self.recorder = recorder
-        self.planner = Planner(self.registry)
+        self.planner = Planner(self.registry, sites)
         self.orchestrations = asyncio.Semaphore(self.settings.orchestrations)
         self._warm = [name for name in warm if name in self.registry]
         self._cpu = CpuLane(self.settings, self.observer, self._done, self._warm)
+        self._queries = CpuLane(self.settings.for_queries(), self.observer, self._done, WARM_QUERIES, "queries")
         self.sandbox = SandboxLane(sandbox or SandboxSettings(), self.observer)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="rewarden-inline")
         self._cache = (
@@ -103,7 +109,7 @@ class Engine:
             except TimeoutError:
                 for scope in list(self._scopes):
                     scope.stop(Unavailable("the server stopped before this ended", retry_after_s=1.0))
-        await asyncio.gather(self._cpu.close(), self.sandbox.close())
+        await asyncio.gather(self._cpu.close(), self._queries.close(), self.sandbox.close())
         self._thread.shutdown(wait=True)
         if self._cache is not None:
             self._cache.close()
@@ -131,6 +137,12 @@ class Engine:
                     "slow_workers": settings.slow_workers,
                     "depth": self._cpu.depth(),
                     "pids": self._cpu.pids(),
+                },
+                "queries": {
+                    "workers": settings.query_workers,
+                    "slow_workers": settings.slow_query_workers,
+                    "depth": self._queries.depth(),
+                    "pids": self._queries.pids(),
                 },
             },
             "limits": {
@@ -345,7 +357,7 @@ class Engine:
         work = Work(use, plan.op, plan.arguments, key, plan.reference_key, [waiter])
         if key is not None:
             self._inflight[key] = work
-        self._cpu.submit(work)
+        (self._queries if use.spec.waits else self._cpu).submit(work)
 
     def _done(self, work: Work, result: Result, size: int) -> None:
         if work.key is not None:

@@ -16,11 +16,14 @@ from typing import Any
 from rewarden.errors import InvalidParams, InvalidSample
 from rewarden.types import Batch, Progress, Sample, Use, VerifierRef
 from rewarden_server.engine.work import BoundUse, Op
-from rewarden_verifiers.contract import VerifierSpec
+from rewarden_verifiers.contract import Site, VerifierSpec
 from rewarden_verifiers.fingerprint import canonical, fingerprint
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.schema import parse_params, parse_reference
 from rewarden_verifiers.view import apply_view, transcript, view_of
+
+SHARED = "$shared"
+"""Marks a field of a reference whose value stands in `Batch.shared`."""
 
 _BOUND = 4096
 _DEPTH = 16
@@ -39,10 +42,11 @@ class Plan:
 
 
 class Planner:
-    """Binds uses and collects arguments."""
+    """Binds uses and collects arguments. `sites`: by verifier, what the server's configuration provides for it."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, sites: Mapping[str, Site] | None = None) -> None:
         self.registry = registry
+        self._sites = sites or {}
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
         self._bound: OrderedDict[tuple[str, str], BoundUse] = OrderedDict()
@@ -74,9 +78,10 @@ class Planner:
         params = parse_params(spec, given)
         self._check_children(spec, params, (spec.name,))
         children = [self.bind(child).ref.fingerprint for child in spec.children(params)] if spec.children else ()
-        moved = fingerprint(spec, params, view, children)
+        site = None if spec.site is None else self._sites.get(spec.name) or spec.site()
+        moved = fingerprint(spec, params, view, children, "" if site is None else site.fingerprint)
         ref = VerifierRef(name=spec.name, version=spec.version, fingerprint=moved)
-        return BoundUse(next(self._ids), spec, params, view, ref)
+        return BoundUse(next(self._ids), spec, params, view, ref, site)
 
     def _check_children(self, spec: VerifierSpec, params: Any, trail: tuple[str, ...]) -> None:
         if spec.children is None:
@@ -89,10 +94,15 @@ class Planner:
             self._check_children(child_spec, parse_params(child_spec, given), (*trail, child_spec.name))
 
     def resolve(self, sample: Sample, shared: Mapping[str, Any]) -> Sample:
-        """The sample with its shared keys replaced by their values. Raises InvalidSample."""
-        if sample.prompt_key is None and sample.reference_key is None:
-            return sample
+        """The sample with its shared keys replaced by their values. Raises InvalidSample.
+
+        A field of a reference may be shared as well, `{"$shared": key}`: a database that many questions are asked of.
+        """
         prompt, reference = sample.prompt, sample.reference
+        inlined = _inlined(reference, shared) if type(reference) is dict else reference
+        if sample.prompt_key is None and sample.reference_key is None:
+            return sample if inlined is reference else replace(sample, reference=inlined)
+        reference = inlined
         if sample.prompt_key is not None:
             prompt = _shared(shared, sample.prompt_key, "prompt_key", prompt)
         if sample.reference_key is not None:
@@ -128,6 +138,8 @@ class Planner:
                 arguments[name] = None if sample.prompt is None else transcript(sample.prompt)
             elif name == "progress":
                 arguments[name] = progress
+            elif name in ("site", "watch"):
+                continue  # the same for all samples, and had where the verifier runs
             else:
                 arguments[name] = getattr(sample, name)
         return Plan(use, arguments, reference_key, viewless)
@@ -147,6 +159,18 @@ def _shared(shared: Mapping[str, Any], key: str, field: str, own: Any) -> Any:
     if key not in shared:
         raise InvalidSample(f"{field} {key!r} is not a key of 'shared'", path=field)
     return shared[key]
+
+
+def _inlined(reference: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    named = {
+        name: value[SHARED] for name, value in reference.items() if type(value) is dict and value.keys() == {SHARED}
+    }
+    for name, key in named.items():
+        if not isinstance(key, str) or key not in shared:
+            raise InvalidSample(
+                f"reference.{name}: {key!r} is not a key of 'shared'", path=f"reference.{name}.{SHARED}"
+            )
+    return {**reference, **{name: shared[key] for name, key in named.items()}} if named else reference
 
 
 def _digest(reference: Any) -> bytes:

@@ -27,7 +27,7 @@ from rewarden_server.engine.groups import OpenGroup
 from rewarden_server.engine.plan import Plan, default_use
 from rewarden_server.engine.verdicts import make_verdict
 from rewarden_server.engine.work import BoundUse, Result, Waiter
-from rewarden_verifiers.contract import Member, call_orchestrator, call_pure
+from rewarden_verifiers.contract import Member, Unwatched, call_orchestrator, call_prepare, call_pure
 from rewarden_verifiers.group.statistics import describe
 from rewarden_verifiers.view import apply_view
 
@@ -391,12 +391,13 @@ class Scope:
 def run_inline(plan: Plan) -> Outcome:
     """A provably cheap verifier's outcome, on this thread. Raises SampleError."""
     spec = plan.use.spec
+    watch = Unwatched()
     try:
         arguments = plan.arguments
         if spec.prepare is not None and "prepared" in spec.reads:
-            arguments["prepared"] = spec.prepare(arguments["reference"], plan.use.params)
-            arguments = {name: arguments[name] for name in spec.reads}
-        return call_pure(spec, arguments)
+            arguments["prepared"] = call_prepare(spec, arguments["reference"], plan.use.params, plan.use.site, watch)
+        arguments = {**arguments, "site": plan.use.site, "watch": watch}
+        return call_pure(spec, {name: arguments[name] for name in spec.reads})
     except RecursionError:  # nesting deep enough to reach it is the text's doing
         return failures.expired(spec, "run", 0.0, "recursion")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -65,6 +65,8 @@ class EngineSettings:
     max_samples, max_bytes: what may be admitted at once; a request that does not fit is refused (429).
     window_samples, window_bytes: what one stream may have in flight before its `put` waits.
     orchestrations: orchestrators that may be under way at once.
+    query_workers, slow_query_workers: workers of verifiers that wait for something outside (`sql`), and those to which
+    they move after `query_slow_s` seconds; query_memory_mb: the address space that these may take.
     """
 
     workers: int = field(default_factory=default_workers)
@@ -80,8 +82,29 @@ class EngineSettings:
     window_samples: int = 2048
     window_bytes: int = 64 * 1024**2
     orchestrations: int = 512
+    query_workers: int = field(default_factory=lambda: 2 * default_workers())
+    slow_query_workers: int = field(default_factory=default_workers)
+    query_slow_s: float = 0.25
+    query_memory_mb: int = 2048
     cache: bool = True
     cache_entries: int = 200_000
     cache_bytes: int = 256 * 1024**2
     cache_dir: Path | None = None
     eager: bool = False
+
+    def for_queries(self) -> EngineSettings:
+        """The settings of the lane of verifiers that wait: they keep their own time, and may idle."""
+        return replace(
+            self,
+            workers=self.query_workers,
+            slow_workers=self.slow_query_workers,
+            slow_s=self.query_slow_s,
+            item_cpu_s=_QUERY_ITEM_S,
+            idle_s=_QUERY_ITEM_S,
+            worker_memory_mb=self.query_memory_mb,
+            prefetch=4,
+        )
+
+
+_QUERY_ITEM_S = 1800.0
+"""Behind the limits that such a verifier sets itself, statement by statement."""

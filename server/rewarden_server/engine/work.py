@@ -15,13 +15,16 @@ Op = Literal["verify", "read", "same"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundUse:
-    """A use, resolved and validated once: what every sample with that use shares. `id` names it to the workers."""
+    """A use, resolved and validated once: what every sample with that use shares. `id` names it to the workers; `site`
+    is what the server's configuration provides for the verifier.
+    """
 
     id: int
     spec: VerifierSpec
     params: Any
     view: View
     ref: VerifierRef
+    site: Any = None
 
 
 @dataclass(slots=True, eq=False)

@@ -8,6 +8,7 @@ back is JSON, because a verifier that a candidate's text has taken over must not
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pickle
 import resource
@@ -17,7 +18,7 @@ import sys
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,16 +27,15 @@ from rewarden.types import Outcome
 from rewarden.wire.json import dumps, outcome_to_json
 from rewarden_server.engine.board import Board
 from rewarden_server.engine.frames import FrameReader, pack
-from rewarden_verifiers.contract import VerifierSpec, call_pure, spec_of
+from rewarden_verifiers.contract import Expired, VerifierSpec, call_prepare, call_pure, spec_of
 
 PREPARED = 4096
 """Parsed references that a worker keeps."""
 
+PREPARED_WAITING = 512
+"""The same of verifiers that wait: what they prepare may hold a database."""
+
 _RUN, _PREPARE = 2, 1
-
-
-class Expired(BaseException):
-    """The item's CPU time is used up. A BaseException, so that `except Exception` in a library cannot swallow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class Bound:
     spec: VerifierSpec
     params: Any
     equivalence: Any
+    site: Any
 
 
 class Clock:
@@ -70,6 +71,26 @@ class Clock:
             signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
+class RowWatch:
+    """A `rewarden_verifiers.contract.Watch` that asks the engine, through the board, to end this process."""
+
+    def __init__(self, board: Board, row: int) -> None:
+        self._board = board
+        self._row = row
+        self.quick_s: float | None = None
+
+    @contextlib.contextmanager
+    def limit(self, *, cpu_s: float | None = None, wall_s: float | None = None) -> Iterator[None]:
+        """See `Watch.limit`."""
+        cpu_until = 0.0 if cpu_s is None else time.process_time() + cpu_s
+        wall_until = 0.0 if wall_s is None else time.monotonic() + wall_s
+        self._board.limit(self._row, cpu_until, wall_until)
+        try:
+            yield
+        finally:
+            self._board.limit(self._row, 0.0, 0.0)
+
+
 class Worker:
     """One worker process's state and loop."""
 
@@ -80,6 +101,7 @@ class Worker:
         self._bound: dict[int, Bound] = {}
         self._prepared: OrderedDict[tuple[int, bytes], Any] = OrderedDict()
         self._clock = Clock()
+        self._watch = RowWatch(board, row)
         self._memory = memory_mb * 1024**2
         self._warm = set(warm)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -109,7 +131,7 @@ class Worker:
                     reply = self._serve(*message[1:])
                     self._socket.sendall(pack(dumps(reply)))
 
-    def _bind(self, use_id: int, module: str, attribute: str, params: Any) -> None:
+    def _bind(self, use_id: int, module: str, attribute: str, params: Any, site: Any) -> None:
         """Get ready for a use. What loading takes in time and memory is no item's: no clock runs, and the limit of
         memory is set anew.
         """
@@ -127,15 +149,23 @@ class Worker:
         else:
             resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
         equivalence = spec.equivalence(params) if spec.equivalence is not None else None
-        self._bound[use_id] = Bound(spec, params, equivalence)
+        self._bound[use_id] = Bound(spec, params, equivalence, site)
 
     def _serve(
-        self, item: int, use_id: int, op: str, reference_key: bytes | None, arguments: dict[str, Any], limit_s: float
+        self,
+        item: int,
+        use_id: int,
+        op: str,
+        reference_key: bytes | None,
+        arguments: dict[str, Any],
+        limit_s: float,
+        quick: bool,
     ) -> list[Any]:
         """[item, kind, payload, seconds]; kinds: outcome, value, cpu, memory, recursion, failed."""
         start = time.perf_counter()
         phase = _PREPARE if reference_key is not None else _RUN
         bound = self._bound[use_id]
+        self._watch.quick_s = limit_s if quick else None
         kind: str
         payload: Any
         try:
@@ -169,24 +199,25 @@ class Worker:
             self._prepared.move_to_end(key)
             found = self._prepared[key]
         else:
-            prepare = bound.spec.prepare
-            assert prepare is not None
             try:
-                found = self._clock.run(limit_s, lambda: prepare(arguments["reference"], bound.params))
+                found = self._clock.run(
+                    limit_s,
+                    lambda: call_prepare(bound.spec, arguments["reference"], bound.params, bound.site, self._watch),
+                )
             except SampleError as error:
                 found = error  # a bad reference is as bad for its siblings
             self._prepared[key] = found
-            if len(self._prepared) > PREPARED:
+            if len(self._prepared) > (PREPARED_WAITING if bound.spec.waits else PREPARED):
                 self._prepared.popitem(last=False)
         if isinstance(found, SampleError):
             raise found
         return found
 
-    @staticmethod
-    def _run(bound: Bound, op: str, arguments: dict[str, Any]) -> tuple[str, Any]:
+    def _run(self, bound: Bound, op: str, arguments: dict[str, Any]) -> tuple[str, Any]:
         spec = bound.spec
         if op == "verify":
-            given = {name: bound.params if name == "params" else arguments[name] for name in spec.reads}
+            arguments = {**arguments, "params": bound.params, "site": bound.site, "watch": self._watch}
+            given = {name: arguments[name] for name in spec.reads}
             outcome: Outcome = call_pure(spec, given)
             return "outcome", outcome_to_json(outcome)
         if op == "read":

@@ -2,8 +2,9 @@
 
 Fast workers take small batches of items; each has its own queue, filled by the reference's hash so that a parsed
 reference is reused, and idle workers steal from the longest queue. An item that outlasts `slow_s` starts again on a
-slow, low-priority worker, which holds one item at a time: there it has its full limit, and harms nobody. A worker
-that dies unexplained costs only the item it was at, which is tried again alone; what it had not begun goes back to
+slow, low-priority worker, which holds one item at a time: there it has its full limit, and harms nobody. Verifiers that
+wait for something outside (`waits`) have a lane of their own with more workers, and set their own limits. A worker that
+dies unexplained costs only the item it was at, which is tried again alone; what it had not begun goes back to
 the queues uncharged.
 """
 
@@ -110,7 +111,9 @@ class CpuLane:
         observer: Observer,
         on_done: Callable[[Work, Result, int], None],
         warm: Sequence[str],
+        name: str = "cpu",
     ) -> None:
+        self.name = name
         self._settings = settings
         self._observer = observer
         self._on_done = on_done
@@ -318,7 +321,8 @@ class CpuLane:
         self._next_item += 1
         work.started_at = time.monotonic()
         use = work.use
-        limit = self._settings.item_cpu_s if worker.slow else min(self._settings.slow_s, self._settings.item_cpu_s)
+        limit = self._limit_s(worker)
+        quick = not self._last_place(worker)
         frames = bytearray()
         try:
             if use.id not in worker.uses:
@@ -326,9 +330,9 @@ class CpuLane:
                     worker.uses.clear()
                     frames += pack(pickle.dumps(("forget",), 5))
                 target = (use.spec.module, use.spec.function.__name__)
-                frames += pack(pickle.dumps(("use", use.id, *target, _bare(use.params)), 5))
+                frames += pack(pickle.dumps(("use", use.id, *target, _bare(use.params), use.site), 5))
             arguments = {name: value for name, value in work.arguments.items() if name != "params"}
-            message = ("item", item, use.id, work.op, work.reference_key, arguments, limit)
+            message = ("item", item, use.id, work.op, work.reference_key, arguments, limit, quick)
             frames += pack(pickle.dumps(message, 5))
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             what = f"verifier {use.spec.name!r}: what it reads cannot be sent to a worker: {error}"
@@ -400,7 +404,7 @@ class CpuLane:
             phase = "prepare" if content == 1 else "run"
             if kind != "cpu":
                 worker.retiring = True  # a heap that was full once is not trusted again
-            if not worker.slow and kind == "cpu" and self._settings.slow_s < self._settings.item_cpu_s:
+            if kind == "cpu" and not self._last_place(worker):
                 work.slow = True
                 self._slow_queue.append(work)
                 self._pump()
@@ -424,13 +428,20 @@ class CpuLane:
     def _fail(self, work: Work, error: WorkerError) -> None:
         self._on_done(work, Result(outcome=failures.outcome_of(error)), 0)
 
+    def _last_place(self, worker: _Worker) -> bool:
+        """Whether what expires on this worker has reached its limit, and does not begin anew on a slow one."""
+        return worker.slow or self._settings.slow_s >= self._settings.item_cpu_s
+
+    def _limit_s(self, worker: _Worker) -> float:
+        return self._settings.item_cpu_s if self._last_place(worker) else self._settings.slow_s
+
     # --- the watch, and death -----------------------------------------------------------------------------------
 
     def _look(self) -> None:
         """The parent's back-stop: code that does not return to the interpreter never sees the worker's own clock."""
         assert self._board is not None
         now = time.monotonic()
-        self._observer.depth("cpu", self.depth())
+        self._observer.depth(self.name, self.depth())
         for worker in self._workers:
             if worker is None or not worker.taken:
                 continue
@@ -438,12 +449,13 @@ class CpuLane:
             if item == 0 or item not in worker.taken:
                 worker.stalled_since = 0.0
                 continue
-            limit = self._settings.item_cpu_s if worker.slow else min(self._settings.slow_s, self._settings.item_cpu_s)
+            limit = self._limit_s(worker)
+            cpu_until, wall_until = self._board.until(worker.row)
             try:
                 used = worker.cpu_s()
             except OSError:
                 continue  # it has just died; the reader notices
-            if used - since > limit * 1.5 + 0.1:
+            if used - since > limit * 1.5 + 0.1 or 0 < cpu_until < used or 0 < wall_until < now:
                 worker.kill("expired")
             elif used - worker.stalled_cpu > 0.001 or worker.stalled_since == 0.0:
                 worker.stalled_cpu, worker.stalled_since = used, now
@@ -498,7 +510,7 @@ class CpuLane:
             error = failures.idle(work.use.spec, self._settings.idle_s)
             self._on_done(work, Result(outcome=failures.outcome_of(error)), 0)
         elif worker.reason == "expired":
-            if worker.slow or self._settings.slow_s >= self._settings.item_cpu_s:
+            if self._last_place(worker):
                 self._limit(work, phase, "cpu", self._settings.item_cpu_s)
             else:
                 work.slow = True
