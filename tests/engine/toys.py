@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -188,7 +189,8 @@ def plant(reference: object, params: object, site: Garden) -> tuple[object, str]
 
 @verifier(version="1", waits=True, site=Garden, prepare=plant)
 def toy_garden(response: str, prepared: tuple[object, str], site: Garden, watch: Watch) -> Outcome:
-    """Says where it runs and what it has there; `long` begins anew, `hang` never comes back to the interpreter."""
+    """Says where it runs and what it has there; `long` begins anew, `hang` never comes back to the interpreter, and
+    `preparing` does as its second word says at the reference's expense."""
     reference, planted = prepared
     if reference == "long" and watch.quick_s is not None:
         raise Expired
@@ -198,6 +200,13 @@ def toy_garden(response: str, prepared: tuple[object, str], site: Garden, watch:
             if reference.endswith("cpu"):
                 7 ** (10**9) % 5
             time.sleep(3600)
+    if isinstance(reference, str) and reference.startswith("preparing"):
+        with suppress(ValueError), watch.preparing():
+            if reference.endswith("hang"):
+                with watch.limit(wall_s=0.05):
+                    time.sleep(3600)
+            raise MemoryError if reference.endswith("memory") else ValueError
+        raise MemoryError
     evidence = {"reference": reference, "grows": site.plant, "prepared_for": planted}
     return right(evidence={**evidence, "quick_s": watch.quick_s, "pid": os.getpid()})
 

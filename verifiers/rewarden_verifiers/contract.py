@@ -92,6 +92,9 @@ class Watch(Protocol):
         """The process is killed soon after the block has used so much CPU, or lasted so long: for calls into C code
         that never come back to the interpreter."""
 
+    def preparing(self) -> AbstractContextManager[None]:
+        """What ends the work within the block is the reference's doing, as in `prepare`, and not the response's."""
+
 
 class Unwatched:
     """The watch of a verifier that is called directly: nobody kills anything."""
@@ -100,6 +103,10 @@ class Unwatched:
 
     def limit(self, *, cpu_s: float | None = None, wall_s: float | None = None) -> AbstractContextManager[None]:
         """See `Watch.limit`."""
+        return nullcontext()
+
+    def preparing(self) -> AbstractContextManager[None]:
+        """See `Watch.preparing`."""
         return nullcontext()
 
 

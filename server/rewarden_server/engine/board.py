@@ -12,6 +12,8 @@ import struct
 _ROW = struct.Struct("<QQddd")
 _UNTIL = struct.Struct("<dd")
 _UNTIL_AT = 24
+_PHASE = struct.Struct("<Q")
+_PHASE_AT = 8
 _STRIDE = 64
 
 PHASES = ("none", "prepare", "run")
@@ -36,6 +38,10 @@ class Board:
     def write(self, row: int, item: int, phase: int, cpu_s: float) -> None:
         """Say what the worker of this row does; item 0 and phase 0 when it waits."""
         _ROW.pack_into(self._map, row * _STRIDE, item, phase, cpu_s, 0.0, 0.0)
+
+    def phase(self, row: int, phase: int) -> None:
+        """Say that the same item is at another phase now."""
+        _PHASE.pack_into(self._map, row * _STRIDE + _PHASE_AT, phase)
 
     def limit(self, row: int, cpu_s: float, monotonic_s: float) -> None:
         """Ask for the worker's end at a reading of its CPU clock, or of the monotonic clock; 0: no such limit."""

@@ -35,6 +35,9 @@ PREPARED = 4096
 PREPARED_WAITING = 512
 """The same of verifiers that wait: what they prepare may hold a database."""
 
+PREPARED_BYTES = 64 * 1024**2
+"""Bytes of the messages that these came in, which say about how much they hold: a reference may carry a database."""
+
 _RUN, _PREPARE = 2, 1
 
 
@@ -78,6 +81,30 @@ class RowWatch:
         self._board = board
         self._row = row
         self.quick_s: float | None = None
+        self.phase = _RUN
+
+    def begin(self, item: int, phase: int) -> None:
+        """Say what the process is at, from now on."""
+        self.phase = phase
+        self._board.write(self._row, item, phase, time.process_time())
+
+    @contextlib.contextmanager
+    def preparing(self) -> Iterator[None]:
+        """See `Watch.preparing`."""
+        before = self.phase
+        self._set(_PREPARE)
+        try:
+            yield
+        except (Expired, MemoryError, RecursionError):
+            raise  # whoever catches these asks for the phase
+        except BaseException:
+            self._set(before)
+            raise
+        self._set(before)
+
+    def _set(self, phase: int) -> None:
+        self.phase = phase
+        self._board.phase(self._row, phase)
 
     @contextlib.contextmanager
     def limit(self, *, cpu_s: float | None = None, wall_s: float | None = None) -> Iterator[None]:
@@ -99,7 +126,9 @@ class Worker:
         self._board = board
         self._row = row
         self._bound: dict[int, Bound] = {}
-        self._prepared: OrderedDict[tuple[int, bytes], Any] = OrderedDict()
+        self._prepared: OrderedDict[tuple[int, bytes], tuple[Any, int]] = OrderedDict()
+        self._held = 0
+        self._slow: OrderedDict[tuple[int, bytes], None] = OrderedDict()
         self._clock = Clock()
         self._watch = RowWatch(board, row)
         self._memory = memory_mb * 1024**2
@@ -128,7 +157,7 @@ class Worker:
                 elif message[0] == "forget":
                     self._bound.clear()
                 else:
-                    reply = self._serve(*message[1:])
+                    reply = self._serve(len(payload), *message[1:])
                     self._socket.sendall(pack(dumps(reply)))
 
     def _bind(self, use_id: int, module: str, attribute: str, params: Any, site: Any) -> None:
@@ -153,6 +182,7 @@ class Worker:
 
     def _serve(
         self,
+        size: int,
         item: int,
         use_id: int,
         op: str,
@@ -161,26 +191,26 @@ class Worker:
         limit_s: float,
         quick: bool,
     ) -> list[Any]:
-        """[item, kind, payload, seconds]; kinds: outcome, value, cpu, memory, recursion, failed."""
+        """[item, kind, payload, seconds]; kinds: outcome, value, cpu, memory, recursion, failed. size: bytes of the
+        message.
+        """
         start = time.perf_counter()
-        phase = _PREPARE if reference_key is not None else _RUN
         bound = self._bound[use_id]
         self._watch.quick_s = limit_s if quick else None
         kind: str
         payload: Any
         try:
             if reference_key is not None:
-                self._board.write(self._row, item, _PREPARE, time.process_time())
-                arguments["prepared"] = self._prepare(bound, use_id, reference_key, arguments, limit_s)
-                phase = _RUN
-            self._board.write(self._row, item, _RUN, time.process_time())
+                self._watch.begin(item, _PREPARE)
+                arguments["prepared"] = self._prepare(bound, use_id, reference_key, arguments, limit_s, size)
+            self._watch.begin(item, _RUN)
             kind, payload = self._clock.run(limit_s, lambda: self._run(bound, op, arguments))
         except Expired:
-            kind, payload = "cpu", phase
+            kind, payload = "cpu", self._watch.phase
         except MemoryError:
-            kind, payload = "memory", phase
+            kind, payload = "memory", self._watch.phase
         except RecursionError:  # nesting deep enough to reach it is the text's doing
-            kind, payload = "recursion", phase
+            kind, payload = "recursion", self._watch.phase
         except SampleError as error:
             kind = "failed"
             payload = [error.status, error.reason, error.fault, error.message]
@@ -192,23 +222,34 @@ class Worker:
         return [item, kind, payload, time.perf_counter() - start]
 
     def _prepare(
-        self, bound: Bound, use_id: int, reference_key: bytes, arguments: dict[str, Any], limit_s: float
+        self, bound: Bound, use_id: int, reference_key: bytes, arguments: dict[str, Any], limit_s: float, size: int
     ) -> Any:
         key = (use_id, reference_key)
         if key in self._prepared:
             self._prepared.move_to_end(key)
-            found = self._prepared[key]
+            found = self._prepared[key][0]
         else:
+            if key in self._slow and self._watch.quick_s is not None:
+                raise Expired  # as for its sibling: it is prepared once on a slow worker, not tried here by each
             try:
                 found = self._clock.run(
                     limit_s,
                     lambda: call_prepare(bound.spec, arguments["reference"], bound.params, bound.site, self._watch),
                 )
+            except Expired:
+                self._slow[key] = None
+                if len(self._slow) > PREPARED:
+                    self._slow.popitem(last=False)
+                raise
             except SampleError as error:
+                if error.retryable:  # a database that does not answer now may answer the next
+                    raise
                 found = error  # a bad reference is as bad for its siblings
-            self._prepared[key] = found
-            if len(self._prepared) > (PREPARED_WAITING if bound.spec.waits else PREPARED):
-                self._prepared.popitem(last=False)
+            self._prepared[key] = found, size
+            self._held += size
+            most = PREPARED_WAITING if bound.spec.waits else PREPARED
+            while len(self._prepared) > most or (self._held > PREPARED_BYTES and len(self._prepared) > 1):
+                self._held -= self._prepared.popitem(last=False)[1][1]
         if isinstance(found, SampleError):
             raise found
         return found

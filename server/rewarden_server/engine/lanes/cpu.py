@@ -455,7 +455,9 @@ class CpuLane:
                 used = worker.cpu_s()
             except OSError:
                 continue  # it has just died; the reader notices
-            if used - since > limit * 1.5 + 0.1 or 0 < cpu_until < used or 0 < wall_until < now:
+            if 0 < cpu_until < used or 0 < wall_until < now:
+                worker.kill("limit")
+            elif used - since > limit * 1.5 + 0.1:
                 worker.kill("expired")
             elif used - worker.stalled_cpu > 0.001 or worker.stalled_since == 0.0:
                 worker.stalled_cpu, worker.stalled_since = used, now
@@ -509,9 +511,10 @@ class CpuLane:
         if worker.reason == "idle":
             error = failures.idle(work.use.spec, self._settings.idle_s)
             self._on_done(work, Result(outcome=failures.outcome_of(error)), 0)
-        elif worker.reason == "expired":
+        elif worker.reason in ("expired", "limit"):
             if self._last_place(worker):
-                self._limit(work, phase, "cpu", self._settings.item_cpu_s)
+                what = "cpu" if worker.reason == "expired" else "time"
+                self._limit(work, phase, what, time.monotonic() - work.started_at)
             else:
                 work.slow = True
                 self._slow_queue.append(work)
