@@ -9,12 +9,15 @@ needed=(
   debootstrap:debootstrap  # their root file systems, where no image of Debian can be pulled
   gcc:gcc                  # attacks that are written in C
   chromium:chromium        # the HTML report, opened as a person opens it
+  mariadbd:mariadb-server   # the verifier sql, on real servers
 )
 missing=()
 for pair in "${needed[@]}"; do
   PATH="$PATH:/usr/sbin:/sbin" command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
 done
 [ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
+# Its programs stand in folders of their own, in no PATH.
+compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || missing+=(postgresql)
 [ "${#missing[@]}" -gt 0 ] || exit 0
 if [ "${SYSTEM:-}" = 1 ] && [ "$(id -u)" = 0 ]; then
   # In a file, shown where it fails: a thousand lines of unpacking hide what a run has to say.

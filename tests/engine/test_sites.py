@@ -57,6 +57,20 @@ async def test_what_never_comes_back_is_killed_at_the_limit_that_it_set_itself(m
     assert after.score == 1.0
 
 
+@pytest.mark.parametrize("what", ["hang", "memory"])
+async def test_what_ends_at_the_references_expense_is_no_score(make_engine: Make, what: str) -> None:
+    engine = await make_engine(workers=1, query_workers=1, slow_query_workers=1)
+    ended, after = (await engine.verify(batch(f"preparing {what}", "plain"))).verdicts
+    assert (ended.status, ended.score, ended.fault) == ("undecided", None, "reference")
+    assert after.score == 1.0
+
+
+async def test_what_ends_behind_that_is_the_responses_again(make_engine: Make) -> None:
+    engine = await make_engine(workers=1, query_workers=1, slow_query_workers=1)
+    (ended,) = (await engine.verify(batch("preparing failed"))).verdicts
+    assert (ended.status, ended.score, ended.fault) == ("scored", 0.0, "policy")
+
+
 async def test_a_field_of_a_reference_may_be_shared(make_engine: Make) -> None:
     engine = await make_engine(workers=1, query_workers=1)
     shared = {"k": "bed"}

@@ -36,6 +36,7 @@ BUILT_IN: Mapping[str, str] = {
     "instructions": "rewarden_verifiers.structure.instructions.verifier:instructions",
     "code": "rewarden_verifiers.execution.code:code",
     "output": "rewarden_verifiers.execution.output:output",
+    "sql": "rewarden_verifiers.sql.verifier:sql",
     "box": "rewarden_verifiers.vision.box:box",
     "point": "rewarden_verifiers.vision.point:point",
     "temporal": "rewarden_verifiers.vision.temporal:temporal",

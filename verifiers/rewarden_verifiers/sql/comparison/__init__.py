@@ -1,0 +1,1 @@
+"""Whether two results agree, and where not."""

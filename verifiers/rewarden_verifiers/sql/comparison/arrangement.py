@@ -1,0 +1,197 @@
+"""Which column of the answer is compared with which of the reference, where their places or names do not say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rewarden_verifiers.sql.comparison import matching
+from rewarden_verifiers.sql.comparison.columns import Column, Pairs, agree, shaped_rows
+from rewarden_verifiers.sql.comparison.matching import Work
+from rewarden_verifiers.sql.comparison.values import Tolerance
+
+if TYPE_CHECKING:
+    from rewarden_verifiers.sql.comparison.comparison import Comparison
+
+_WORK = 4_000_000
+"""Cells that `closest` looks at."""
+
+
+def by_name(expected: Sequence[str], got: Sequence[str]) -> list[int | None]:
+    """For each expected name its place among those got, case aside; of equal names the first is the first. None for
+    one that is missing."""
+    places: dict[str, list[int]] = {}
+    for place in reversed(range(len(got))):
+        places.setdefault(got[place].casefold(), []).append(place)
+    return [left.pop() if (left := places.get(name.casefold())) else None for name in expected]
+
+
+def arrangement(expected: Sequence[Column], got: Sequence[Column], how: Comparison, work: Work) -> Pairs | None:
+    """The expected columns, each with another one of those got, so that the rows agree; None where no way was found.
+
+    Columns that cannot belong together by their values alone are told apart first. What remains is tried in turn, each
+    step only where the rows agree so far. Raises matching.Exhausted, though an arrangement may exist.
+    """
+    twins = _twins(got)
+    candidates = _candidates(expected, got, how, work)
+    _narrow(candidates, expected, got, how, twins, work)
+    if not all(candidates):
+        return None
+    # Where the order of rows counts, rows agree exactly where their columns do; else the rows have to be looked at.
+    together = not (how.ordered and how.duplicates)
+    order = sorted(range(len(expected)), key=lambda place: len(candidates[place]))
+    chosen: list[int] = []
+    trying: list[Iterator[int]] = [_choices(candidates[order[0]], (), twins)]
+    while trying:
+        depth = len(trying) - 1
+        del chosen[depth:]
+        choice = next(trying[-1], None)
+        if choice is None:
+            trying.pop()
+            continue
+        chosen.append(choice)
+        pairs = [(expected[place], got[other]) for place, other in zip(order, chosen, strict=False)]
+        last = len(chosen) == len(order)
+        if together and (last or len(candidates[order[depth]]) > 1):
+            work.spend(len(pairs) * len(expected[0].cells))
+            if not agree(pairs, how, work):
+                continue
+        if last:
+            return pairs
+        trying.append(_choices(candidates[order[depth + 1]], chosen, twins))
+    return None
+
+
+def closest(
+    expected: Sequence[Column], got: Sequence[Column], how: Comparison
+) -> list[tuple[tuple[Column, Column], int]]:
+    """Columns paired, those with most values in common first, and how many these are; in the expected order. By
+    position where to look would be too much work."""
+    if len(expected) * len(got) * max(len(expected[0].cells), len(got[0].cells)) > _WORK:
+        return [(pair, common([pair], how)) for pair in zip(expected, got, strict=False)]
+    found = sorted(
+        (-common([(one, other)], how), abs(place - other_place), place, other_place)
+        for place, one in enumerate(expected)
+        for other_place, other in enumerate(got)
+    )
+    taken: tuple[set[int], set[int]] = (set(), set())
+    pairs = {}
+    for lacking, _, place, other_place in found:
+        if place not in taken[0] and other_place not in taken[1]:
+            taken[0].add(place)
+            taken[1].add(other_place)
+            pairs[place] = ((expected[place], got[other_place]), -lacking)
+    return [pairs[place] for place in sorted(pairs)]
+
+
+def common(pairs: Pairs, how: Comparison) -> int:
+    """How many rows of the paired columns both sides have, duplicates counted."""
+    return matching.shared(*shaped_rows(pairs, how), Tolerance(how.abs, how.rel))
+
+
+def _choices(candidates: Sequence[int], taken: Sequence[int], twins: Sequence[int]) -> Iterator[int]:
+    """The candidates that are free; of equal columns one, since what fails with one fails with all."""
+    used, seen = set(taken), set()
+    for place in candidates:
+        if place not in used and twins[place] not in seen:
+            seen.add(twins[place])
+            yield place
+
+
+def _twins(columns: Sequence[Column]) -> list[int]:
+    """For each column a number that equal columns share."""
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(tuple(column.keys(column.dated)), len(numbers)) for column in columns]
+
+
+def _candidates(expected: Sequence[Column], got: Sequence[Column], how: Comparison, work: Work) -> list[Sequence[int]]:
+    """For each expected column those whose values agree with its own, taken alone."""
+    if not how.duplicates:
+        how = replace(how, ordered=False)  # which rows are first of their kind depends on the other columns
+    plain: dict[Hashable, list[int]] = {}
+    special = []
+    for place, column in enumerate(got):
+        if _special(column):
+            special.append(place)
+        else:
+            plain.setdefault(_signature(column, how), []).append(place)
+    found: list[Sequence[int]] = []
+    for column in expected:
+        if _special(column):
+            tried: Sequence[int] = range(len(got))
+            sure: Sequence[int] = ()
+        else:
+            tried, sure = special, plain.get(_signature(column, how), ())
+        near = []
+        for place in tried:
+            work.spend(len(column.cells))
+            if agree([(column, got[place])], how, work):
+                near.append(place)
+        found.append(sorted((*sure, *near)))
+    return found
+
+
+def _narrow(
+    candidates: list[Sequence[int]],
+    expected: Sequence[Column],
+    got: Sequence[Column],
+    how: Comparison,
+    twins: Sequence[int],
+    work: Work,
+) -> None:
+    """Drop candidates whose values do not agree when seen beside those of the columns that are settled already, until
+    that settles no more."""
+    settled = 0
+    while all(candidates):
+        sure = [place for place, found in enumerate(candidates) if _settled(place, found, expected, got, twins)]
+        open_ = [place for place, column in enumerate(expected) if place not in sure and not _special(column)]
+        if len(sure) == settled or not open_:
+            return
+        settled = len(sure)
+        rows = len(expected[0].cells) + len(got[0].cells)
+        work.spend(rows * len(sure))
+        numbers: dict[Hashable, int] = {}
+        ours = _numbered([expected[place] for place in sure], numbers)
+        theirs = _numbered([got[candidates[place][0]] for place in sure], numbers)
+        signatures: dict[int, Hashable] = {}
+        for place in open_:
+            work.spend(len(ours))
+            signature = _signature(expected[place], how, ours)
+            kept = []
+            for other in candidates[place]:
+                if other not in signatures and not _special(got[other]):
+                    work.spend(len(theirs))
+                    signatures[other] = _signature(got[other], how, theirs)
+                if signatures.get(other, signature) == signature:
+                    kept.append(other)
+            candidates[place] = kept
+
+
+def _settled(
+    place: int, found: Sequence[int], expected: Sequence[Column], got: Sequence[Column], twins: Sequence[int]
+) -> bool:
+    """Whether only one column, or several equal ones, can be that at a place, and all are compared exactly."""
+    return len({twins[other] for other in found}) == 1 and not any(map(_special, (expected[place], got[found[0]])))
+
+
+def _numbered(columns: Sequence[Column], numbers: dict[Hashable, int]) -> list[int]:
+    """For each row a number that rows with the same values in these columns share."""
+    rows = zip(*(column.keys(False) for column in columns), strict=True)
+    return [numbers.setdefault(row, len(numbers)) for row in rows]
+
+
+def _special(column: Column) -> bool:
+    """Whether a column may agree with one of other values: within a tolerance, or as dates."""
+    return column.fractions or column.dated
+
+
+def _signature(column: Column, how: Comparison, beside: Sequence[int] | None = None) -> Hashable:
+    """What is equal for two columns exactly where they agree: alone, or beside the numbers of their rows."""
+    keys: Sequence[Hashable] = column.keys(False)
+    if beside is not None:
+        keys = list(zip(beside, keys, strict=True))
+    if not how.duplicates:
+        return frozenset(keys)
+    return tuple(keys) if how.ordered else frozenset(Counter(keys).items())

@@ -1,0 +1,124 @@
+"""Whether two results agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from rewarden_verifiers.sql.comparison.arrangement import arrangement, by_name
+from rewarden_verifiers.sql.comparison.columns import Column, Pairs, agree, columns_of
+from rewarden_verifiers.sql.comparison.matching import Exhausted, Work
+from rewarden_verifiers.sql.engines.engine import ResultSet
+
+Difference = Literal["column_count", "column_names", "row_count", "values", "order", "duplicates"]
+
+WORK = 20_000_000
+"""Cells that one comparison looks at beyond the first time: about two seconds."""
+
+SURPLUS = 16
+"""Columns that an answer may have beside the reference's under `subset`: a row of two thousand guesses (`count(*) * 0 +
+1`, `count(*) * 0 + 2`, …) holds whatever number is asked for."""
+
+_ALIKE = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """How results are compared; see `SqlParams`.
+
+    ordered: rows are compared place by place. keys: the columns that the reference puts its rows in order by, where
+    they are known: rows that are equal in these may stand in any order (under `position` and `name`, with duplicates).
+    duplicates: equal rows are counted; else each result is the set of its rows (ordered: by where each stands first).
+    abs, rel: two numbers agree that differ by at most `abs`, or `rel` times the greater of the two, unless both are
+    whole and of a type that holds whole numbers exactly. folded: texts without case and white space at the ends.
+    """
+
+    ordered: bool = False
+    keys: tuple[int, ...] = ()
+    duplicates: bool = True
+    columns: Literal["position", "any", "name", "subset"] = "position"
+    abs: float = 1e-9
+    rel: float = 1e-6
+    folded: bool = False
+
+    def fits(self, expected: int, got: int) -> bool:
+        """Whether an answer of so many columns can agree with so many expected ones."""
+        if self.columns == "subset":
+            return expected <= got <= expected + SURPLUS
+        return expected == got
+
+
+def difference(expected: ResultSet, got: ResultSet, how: Comparison) -> Difference | None:
+    """What tells the two apart; None where they agree.
+
+    `order` and `duplicates` say that the rows are the same but for that; else it is the first of `Difference` that
+    holds. Results so much alike that a bounded search finds no way to match them (thousands of rows that are all near
+    one another, dozens of columns of the same values) count as different: never the other way round. Never raises.
+    """
+    if not how.fits(len(expected.columns), len(got.columns)):
+        return "column_count"
+    if _identical(expected, got, how):
+        return None
+    ours, theirs = columns_of(expected, how.folded), columns_of(got, how.folded)
+    chosen: Pairs | None = None
+    if how.columns == "name":
+        places = by_name(expected.columns, got.columns)
+        chosen = [(column, theirs[place]) for column, place in zip(ours, places, strict=True) if place is not None]
+        if len(chosen) < len(ours):
+            return "column_names"
+    elif how.columns == "position":
+        chosen = list(zip(ours, theirs, strict=True))
+    rows = len(expected.rows), len(got.rows)
+
+    def agreed(how: Comparison) -> bool:
+        if (rows[0] != rows[1] and how.duplicates) or (rows[0] == 0) != (rows[1] == 0):
+            return False
+        return _agreed(ours, theirs, chosen, how)
+
+    if agreed(how):
+        return None
+    if how.ordered and agreed(replace(how, ordered=False)):
+        return None if _tied(chosen, how) else "order"
+    if how.duplicates and agreed(replace(how, ordered=False, duplicates=False)):
+        return "duplicates"
+    return "row_count" if how.duplicates and rows[0] != rows[1] else "values"
+
+
+def _identical(expected: ResultSet, got: ResultSet, how: Comparison) -> bool:
+    """Whether the rows are equal as they are, a short way to the usual answer: what Python holds equal is equal here
+    too. Not for rows whose hashes are made to be alike (multiples of 2^61 - 1), which would be slow to count."""
+    if how.columns == "name" or len(expected.columns) != len(got.columns):
+        return False
+    try:
+        if expected.rows == got.rows:
+            return True
+        if how.ordered or len(expected.rows) != len(got.rows):
+            return False
+        hashes = Counter(map(hash, got.rows))
+        return (
+            max(hashes.values()) <= _ALIKE
+            and Counter(map(hash, expected.rows)) == hashes
+            and Counter(expected.rows) == Counter(got.rows)
+        )
+    except (ArithmeticError, RecursionError, TypeError):  # a signalling NaN; a list, and one nested too deep
+        return False
+
+
+def _tied(chosen: Pairs | None, how: Comparison) -> bool:
+    """Of results with the same rows: whether those stand in another order only where the reference leaves it open."""
+    if chosen is None or not how.keys or not how.duplicates or max(how.keys) >= len(chosen):
+        return False
+    return agree([chosen[place] for place in how.keys], how, Work(WORK))
+
+
+def _agreed(ours: list[Column], theirs: list[Column], chosen: Pairs | None, how: Comparison) -> bool:
+    work = Work(WORK)
+    try:
+        if chosen is not None:
+            return agree(chosen, how, work)
+        if agree(list(zip(ours, theirs, strict=False)), how, work):
+            return True
+        return bool(ours) and arrangement(ours, theirs, how, work) is not None
+    except Exhausted:
+        return False

@@ -1,0 +1,142 @@
+"""Open sessions, kept by the worker: to open one anew for every statement would cost more than most statements do.
+
+The reference and the answers never share one. Any exception closes all: whatever was interrupted is not trusted again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Literal
+
+from rewarden.errors import InvalidSample, SampleError
+from rewarden_verifiers.contract import Unwatched, Watch
+from rewarden_verifiers.sql.databases import Database
+from rewarden_verifiers.sql.engines import engine_named
+from rewarden_verifiers.sql.engines.engine import DatabaseFailed, QueryFailed, Session
+from rewarden_verifiers.sql.engines.scratch import WAIT_S, make_seconds
+from rewarden_verifiers.sql.make import make_cpu_s
+
+Side = Literal["reference", "answer"]
+_SERVED = ("postgres", "mysql")
+
+MOST = 64
+"""Sessions that a worker keeps open."""
+MOST_SERVED = 4
+"""Of these, to servers: a hundred connections is all that PostgreSQL and MySQL grant by default, to all workers."""
+MOST_HELD = 256 * 1024**2
+"""Bytes of memory that kept sessions may hold: databases that were made, which must leave room for statements."""
+_OPEN_S = 10.0
+"""Seconds beyond those of its script that it may take to open a database, before the process is killed."""
+_QUICK_OPEN_S = 5.0
+"""The same where others wait for this one: then a database that takes longer is opened where they do not."""
+
+MOST_COPIED = 256 * 1024**2
+"""Bytes of a file of which a throw-away copy is made, in memory."""
+
+
+class DatabaseUnavailable(SampleError):
+    """A database of the server's own cannot be had: its file is gone or changed, its server does not answer."""
+
+    reason = "database_unavailable"
+    retryable = True
+
+
+class Connections:
+    """Sessions by database and side, the least recently used closed first."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[tuple[str, Side], Session] = OrderedDict()
+        self._served: OrderedDict[tuple[str, Side], None] = OrderedDict()
+
+    @contextmanager
+    def session(
+        self, database: Database, side: Side, servers: Mapping[str, str], watch: Watch | None = None
+    ) -> Iterator[Session]:
+        """A session that only reads. Raises SampleError where the database cannot be had."""
+        key = (database.key, side)
+        session = self._open.pop(key, None)
+        self._served.pop(key, None)
+        if session is not None and _changed(database):
+            # Read as immutable, a file that is written meanwhile answers from pages old and new: nobody's mistake here.
+            session.close()
+            session = None
+        if session is None:
+            session = open_session(database, servers, watch)
+        try:
+            yield session
+        except QueryFailed as failed:
+            if failed.reason in ("syntax_error", "runtime_error", "forbidden"):
+                self._keep(key, session, database)  # the statement ended by itself
+            else:
+                session.close()
+            raise
+        except DatabaseFailed as failed:
+            session.close()
+            raise _unavailable(database, failed) from None
+        except BaseException:
+            session.close()
+            raise
+        self._keep(key, session, database)
+
+    def _keep(self, key: tuple[str, Side], session: Session, database: Database) -> None:
+        self._open[key] = session
+        if database.engine in _SERVED:
+            self._served[key] = None
+            self._served.move_to_end(key)
+        while self._over():
+            oldest = next(iter(self._served if len(self._served) > MOST_SERVED else self._open))
+            self._served.pop(oldest, None)
+            self._open.pop(oldest).close()
+
+    def _over(self) -> bool:
+        if len(self._open) > MOST or len(self._served) > MOST_SERVED:
+            return True
+        return len(self._open) > 1 and sum(session.held for session in self._open.values()) > MOST_HELD
+
+    def close(self) -> None:
+        """Close all."""
+        self._served.clear()
+        while self._open:
+            self._open.popitem()[1].close()
+
+
+def open_session(
+    database: Database, servers: Mapping[str, str], watch: Watch | None = None, *, copy: bool = False
+) -> Session:
+    """A new session; with `copy` to a throw-away copy that may be written. Raises SampleError."""
+    if copy and database.stat is not None and database.stat[0] > MOST_COPIED:
+        raise DatabaseUnavailable(f"database {database.id!r}: its file is too large to be copied for a write")
+    engine, scratch = engine_named(database.engine), servers.get(database.engine)
+    watch = watch or Unwatched()
+    try:
+        # Whatever it takes is nothing that a response has caused.
+        with watch.preparing(), watch.limit(cpu_s=make_cpu_s(database) + _OPEN_S, wall_s=_patience_s(database, watch)):
+            return engine.open(database, scratch=scratch, copy=copy)
+    except DatabaseFailed as failed:
+        raise _unavailable(database, failed) from None
+
+
+def _patience_s(database: Database, watch: Watch) -> float | None:
+    """Seconds that a server is waited for; None where there is none."""
+    if database.engine not in _SERVED:
+        return None
+    return _QUICK_OPEN_S if watch.quick_s is not None else make_seconds(database) + WAIT_S + _OPEN_S
+
+
+def _changed(database: Database) -> bool:
+    if database.file is None or database.stat is None:
+        return False
+    try:
+        found = os.stat(database.file)
+    except OSError:
+        return True
+    return (found.st_size, found.st_mtime_ns) != tuple(database.stat)
+
+
+def _unavailable(database: Database, failed: DatabaseFailed) -> SampleError:
+    if failed.ours:
+        return DatabaseUnavailable(f"database {database.id!r}: {failed.message}")
+    return InvalidSample(f"reference.database: {failed.message}", path="reference.database")

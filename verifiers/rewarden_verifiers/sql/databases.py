@@ -1,0 +1,103 @@
+"""Databases: registered by id in the server's catalogue, or carried by the request.
+
+`Databases` is what the server's configuration provides for `sql` (its site). `Database` says where one database is, or
+how it is made, and holds a version that changes with its content.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from rewarden.errors import InvalidSample
+from rewarden_verifiers.fingerprint import canonical
+
+EngineName = Literal["sqlite", "duckdb", "postgres", "mysql"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table that comes along as data: column names, or (name, type) pairs, and rows."""
+
+    columns: tuple[str | tuple[str, str], ...]
+    rows: tuple[tuple[Any, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedDatabase:
+    """A database that comes along with the request: made anew from it, and gone afterwards.
+
+    engine: whose SQL it is. script: statements that make it (DDL and INSERTs). tables: further tables as data, made
+    after the script; rows for a table that the script made, where `columns` is left empty. base64: a SQLite file.
+    """
+
+    engine: EngineName = "sqlite"
+    script: str = ""
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    base64: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Database:
+    """One database.
+
+    id: its name in the catalogue, or for a carried one a part of its digest. version: changes with its content.
+    file: a SQLite or DuckDB file, with the size and the time of its last change (ns) when it was registered.
+    dsn: where a server has it. Otherwise it is made: from the statements in `script` or in the file `script_file`, then
+    `tables`; or from `image`, the bytes of a SQLite file.
+    """
+
+    id: str
+    engine: EngineName
+    version: str
+    file: str | None = None
+    stat: tuple[int, int] | None = None
+    dsn: str | None = None
+    script: str | None = None
+    script_file: str | None = None
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    image: bytes | None = None
+
+    @cached_property
+    def key(self) -> str:
+        """Names the database and its content: 32 hex digits."""
+        text = f"{self.engine}\0{self.id}\0{self.version}"
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    @property
+    def made(self) -> bool:
+        """Whether it has to be made before it can be asked."""
+        return self.file is None and self.dsn is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Databases:
+    """The catalogue: by id a database and its variants (the same schema with other rows, for test suites), and the
+    servers on which carried databases may be made, by engine.
+    """
+
+    known: Mapping[str, tuple[Database, ...]] = field(default_factory=dict)
+    servers: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `rewarden_verifiers.contract.Site`. Addresses and passwords are not in it."""
+        if not self.known:
+            return ""
+        rows = sorted([name, *(item.key for item in items)] for name, items in self.known.items())
+        return hashlib.blake2b(canonical(rows).encode(), digest_size=12).hexdigest()
+
+    def find(self, id: str) -> tuple[Database, ...]:
+        """A registered database and its variants. Raises InvalidSample with near names."""
+        found = self.known.get(id)
+        if found is None:
+            near = difflib.get_close_matches(id, list(self.known), n=3)
+            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else " (see sql.catalogue)"
+            raise InvalidSample(
+                f"reference.database: no database {id!r} is registered here{hint}", path="reference.database"
+            )
+        return found

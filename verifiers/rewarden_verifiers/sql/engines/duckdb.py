@@ -1,0 +1,469 @@
+"""DuckDB, in this process.
+
+A database has one instance a worker, its configuration locked: no files, no extensions, no network, no Python
+variables, one thread, nothing spilled to disk. Each session is a connection of its own, and each statement a
+transaction of its own that may only read: DuckDB itself refuses whatever writes, `WITH x AS (DELETE …)` among it. What
+a query costs is the number of rows that its operators read and handed on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import marshal
+import os
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+from duckdb import DuckDBPyConnection, ExpectedResultType, StatementType
+
+from rewarden_verifiers.contract import Expired, Watch
+from rewarden_verifiers.sql.databases import Database
+from rewarden_verifiers.sql.engines.engine import (
+    GRACE_S,
+    Caps,
+    Cell,
+    Column,
+    DatabaseFailed,
+    FailureReason,
+    QueryFailed,
+    ResultSet,
+    Schema,
+)
+from rewarden_verifiers.sql.make import MAKE_BYTES, Insert, make_cpu_s, statements_of
+
+_OPENING: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 1,
+    "async_threads": 0,  # threads of the library's own would not live through a fork, and cost 8 MiB each
+    "temp_directory": "",
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+}
+_LOCKING = (
+    "SET TimeZone = 'UTC'",
+    "SET python_enable_replacements = false",  # else `SELECT * FROM gold` reads a variable of ours of that name
+    "SET allowed_configs = ['memory_limit', 'enable_profiling', 'tracked_metrics']",  # ours; no statement may SET
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+_PROFILING = (
+    "SET enable_profiling = 'no_output'",
+    "SET tracked_metrics = ['query.total_rows_scanned', 'query.total_intermediate_rows']",
+)
+_READING = frozenset({StatementType.SELECT, StatementType.MULTI})
+"""MULTI is what PIVOT turns into: a type of its own, and a SELECT. It lives in the connection, which is closed then."""
+_WRITING = frozenset({StatementType.INSERT, StatementType.UPDATE, StatementType.DELETE, StatementType.MERGE_INTO})
+
+_LOOK_S = 0.01
+_LOOK_MAKING_S = 0.1
+_IDLE = 0.05
+"""Under this share of a core a statement does not work, but waits (`pg_sleep`)."""
+_CHUNK = 2048
+_BATCH = 4096
+"""Values in one INSERT."""
+_MESSAGE = 500
+_MIB = 1024**2
+_NESTED = frozenset({"list", "array", "struct", "map", "union", "tuple"})
+
+
+class DuckdbEngine:
+    """See `Engine`."""
+
+    dialect = "duckdb"
+    version = str(duckdb.__version__)
+
+    def open(self, database: Database, *, scratch: str | None = None, copy: bool = False) -> DuckdbSession:
+        """See `Engine.open`. Needs no server. A copy is held in memory."""
+        return DuckdbSession(database, _Instance(database, copy=True) if copy else _shared(database))
+
+
+ENGINE = DuckdbEngine()
+
+
+class _Instance:
+    """One database, opened and locked. `trusted` ends with an error inside DuckDB, which leaves it unusable."""
+
+    def __init__(self, database: Database, *, copy: bool) -> None:
+        self.key = database.key
+        self.copy = copy
+        self.trusted = True
+        self.connections: set[DuckDBPyConnection] = set()
+        self._limit: int | None = None
+        try:
+            self.root = _open(database, copy=copy)
+        except (duckdb.Error, TypeError, ValueError, OverflowError) as error:
+            ours = database.file is not None or database.script_file is not None
+            raise DatabaseFailed(_text(error), ours=ours) from None
+        # What the tables hold is not the statement's doing, and must not count against it.
+        self._base = _scalar(self.root, "SELECT coalesce(sum(memory_usage_bytes), 0) FROM duckdb_memory()")
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that its tables take."""
+        return self._base
+
+    def connect(self) -> DuckDBPyConnection:
+        """A further connection."""
+        connection = self.root.cursor()
+        for setting in _PROFILING:
+            connection.execute(setting)
+        self.connections.add(connection)
+        return connection
+
+    def bound(self, memory_mb: int) -> None:
+        """Set what statements may take."""
+        if memory_mb != self._limit:
+            self.root.execute(f"SET memory_limit = '{memory_mb * _MIB + self._base}B'")
+            self._limit = memory_mb
+
+    def leave(self, connection: DuckDBPyConnection) -> None:
+        """Close a connection; the last one closes the instance."""
+        self.connections.discard(connection)
+        connection.close()
+        if not self.connections:
+            self.end()
+
+    def end(self) -> None:
+        """Close it."""
+        self.trusted = False
+        if _INSTANCES.get(self.key) is self:
+            del _INSTANCES[self.key]
+        for connection in (*self.connections, self.root):
+            connection.close()
+        self.connections.clear()
+
+
+_INSTANCES: dict[str, _Instance] = {}
+"""By the databases' keys; each lives as long as a session uses it."""
+
+
+def _shared(database: Database) -> _Instance:
+    if database.key not in _INSTANCES:
+        _INSTANCES[database.key] = _Instance(database, copy=False)
+    return _INSTANCES[database.key]
+
+
+def _open(database: Database, *, copy: bool) -> DuckDBPyConnection:
+    file = database.file
+    if file is not None:
+        _check(file, database.stat)
+        if not copy:
+            return _locked(duckdb.connect(file, read_only=True, config=_OPENING))
+    connection = duckdb.connect(":memory:", config=_OPENING)
+    try:
+        if file is None:
+            with _making(_locked(connection), database):
+                _make(connection, database)
+            return connection
+        place = os.path.abspath(file).replace("'", "''")
+        connection.execute(f"ATTACH '{place}' AS source (READ_ONLY)")
+        connection.execute("COPY FROM DATABASE source TO memory")
+        connection.execute("DETACH source")
+        return _locked(connection)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _check(file: str, stat: tuple[int, int] | None) -> None:
+    try:
+        found = os.stat(file)
+    except OSError as error:
+        raise DatabaseFailed(f"{os.path.basename(file)}: {error.strerror}", ours=True) from None
+    if stat is not None and (found.st_size, found.st_mtime_ns) != tuple(stat):
+        raise DatabaseFailed("its file has changed since the server read the catalogue; restart the server", ours=True)
+    if os.path.exists(file + ".wal"):
+        # It is not in `stat`: what a query answers could change behind the kept results.
+        raise DatabaseFailed("its file has changes that stand beside it (.wal); open it and run CHECKPOINT", ours=True)
+
+
+def _locked(connection: DuckDBPyConnection) -> DuckDBPyConnection:
+    for setting in _LOCKING:
+        connection.execute(setting)
+    return connection
+
+
+@contextlib.contextmanager
+def _making(connection: DuckDBPyConnection, database: Database) -> Iterator[None]:
+    """Bounds what a script takes: one that inserts from a recursion without end would fill the memory."""
+    done, late = threading.Event(), threading.Event()
+    limit_s = make_cpu_s(database)
+    until = time.process_time() + limit_s
+
+    def watch() -> None:
+        while not done.wait(_LOOK_MAKING_S):
+            if time.process_time() > until:
+                late.set()
+                connection.interrupt()
+
+    if database.script_file is None:
+        connection.execute(f"SET memory_limit = '{MAKE_BYTES}B'")
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    except duckdb.Error:
+        if late.is_set():
+            raise DatabaseFailed(
+                f"its script ran for more than {limit_s:g} s", ours=database.script_file is not None
+            ) from None
+        raise
+    finally:
+        done.set()
+        thread.join()
+
+
+def _make(connection: DuckDBPyConnection, database: Database) -> None:
+    for statement in statements_of(database, "duckdb"):
+        if isinstance(statement, Insert):
+            most = max(1, _BATCH // max(1, statement.width))
+            for start in range(0, len(statement.rows), most):
+                rows = statement.rows[start : start + most]
+                connection.execute(statement.batch(len(rows)), [value for row in rows for value in row])
+        else:
+            connection.execute(statement)
+    with contextlib.suppress(duckdb.TransactionException):
+        connection.commit()  # where the script began a transaction and left it open
+
+
+class DuckdbSession:
+    """See `Session`."""
+
+    def __init__(self, database: Database, instance: _Instance) -> None:
+        self._database = database
+        self._instance = instance
+        self._connection = instance.connect()
+
+    def query(self, statement: str, caps: Caps, watch: Watch) -> ResultSet:
+        """See `Session.query`. On a copy it also runs what writes and returns rows (RETURNING)."""
+        return self._run(statement, caps, watch)
+
+    def write(self, statement: str, caps: Caps, watch: Watch) -> int | None:
+        """See `Session.write`."""
+        found = self._run(statement, caps, watch)
+        return int(found.rows[0][0]) if found.columns == ("Count",) and len(found.rows) == 1 else None
+
+    def _run(self, text: str, caps: Caps, watch: Watch) -> ResultSet:
+        if not self._instance.trusted and not self._instance.copy:
+            self._instance = _shared(self._database)
+            self._connection = self._instance.connect()
+        self._instance.bound(caps.memory_mb)
+        run = _Run(self._connection, caps, watch, writable=self._instance.copy)
+        try:
+            with watch.limit(cpu_s=run.limit_s + GRACE_S), run.alarm():
+                return run.result(text)
+        except QueryFailed:
+            raise
+        except duckdb.Error as error:
+            if isinstance(error, (duckdb.FatalException, duckdb.InternalException)):
+                self._instance.end()
+            if run.ended is not None:
+                if watch.quick_s is not None and run.limit_s < caps.time_s:
+                    raise Expired from None
+                raise QueryFailed("time_limit", run.ended) from None
+            raise QueryFailed(_reason(error), _text(error)) from None
+        except MemoryError:
+            raise QueryFailed("memory_limit", f"it needs more than {caps.memory_mb} MiB") from None
+        except (ValueError, OverflowError, RuntimeError) as error:
+            # A value that Python cannot hold.
+            raise QueryFailed("runtime_error", _text(error)) from None
+        finally:
+            self._settle(fresh=run.leaves)
+
+    def _settle(self, *, fresh: bool) -> None:
+        """End the transaction, and where the statement left something in the connection, the connection too."""
+        if not self._instance.trusted:
+            return
+        if not self._instance.copy:
+            with contextlib.suppress(duckdb.Error):
+                self._connection.rollback()
+        if fresh:
+            before, self._connection = self._connection, self._instance.connect()
+            self._instance.leave(before)
+
+    def schema(self) -> Schema:
+        """See `Session.schema`. Tables outside `main` are called `schema.table`."""
+        keys: dict[tuple[str, str], set[str]] = {}
+        points: dict[tuple[str, str], tuple[str, str]] = {}
+        for schema, table, kind, columns, other, others in self._connection.execute(_CONSTRAINTS).fetchall():
+            name = _name(schema, table)
+            if kind == "FOREIGN KEY":
+                for column, target in zip(columns, others, strict=True):
+                    points[name, column] = (other, target)
+            elif kind == "PRIMARY KEY" or len(columns) == 1:
+                keys.setdefault((name, kind), set()).update(columns)
+        found: dict[str, list[Column]] = {}
+        for schema, table, column, type_, nullable in self._connection.execute(_COLUMNS).fetchall():
+            name = _name(schema, table)
+            found.setdefault(name, []).append(
+                Column(
+                    name=column,
+                    type=type_,
+                    not_null=not nullable,
+                    primary_key=column in keys.get((name, "PRIMARY KEY"), ()),
+                    unique=column in keys.get((name, "UNIQUE"), ()),
+                    references=points.get((name, column)),
+                )
+            )
+        return {name: tuple(columns) for name, columns in found.items()}
+
+    @property
+    def held(self) -> int:
+        """See `Session.held`. Sessions share an instance, which is counted with each."""
+        return self._instance.held
+
+    def close(self) -> None:
+        """See `Session.close`."""
+        if self._instance.trusted:
+            self._instance.leave(self._connection)
+
+
+_CONSTRAINTS = (
+    "SELECT schema_name, table_name, constraint_type, constraint_column_names, referenced_table,"
+    " referenced_column_names FROM duckdb_constraints()"
+)
+_COLUMNS = (
+    "SELECT schema_name, table_name, column_name, data_type, is_nullable FROM duckdb_columns() WHERE NOT internal"
+    " ORDER BY table_oid, column_index"
+)
+
+
+def _name(schema: str, table: str) -> str:
+    return table if schema == "main" else f"{schema}.{table}"
+
+
+class _Run:
+    """One statement under way: its clock and its caps.
+
+    ended: why its time is over, once it is. leaves: whether it leaves something in the connection.
+    """
+
+    def __init__(self, connection: DuckDBPyConnection, caps: Caps, watch: Watch, *, writable: bool) -> None:
+        self._connection = connection
+        self._caps = caps
+        self._writable = writable
+        self.limit_s = caps.time_s if watch.quick_s is None else min(caps.time_s, watch.quick_s)
+        self.ended: str | None = None
+        self.leaves = False
+
+    @contextlib.contextmanager
+    def alarm(self) -> Iterator[None]:
+        """Interrupts the statement, from a thread, when its time is over: nothing else reaches into DuckDB's loops."""
+        done = threading.Event()
+        thread = threading.Thread(target=self._watch, args=(done,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    def _watch(self, done: threading.Event) -> None:
+        cpu, wall = time.process_time(), time.monotonic()
+        pause = self.limit_s
+        while not done.wait(pause):
+            used, passed = time.process_time() - cpu, time.monotonic() - wall
+            if used >= self.limit_s:
+                self.ended = f"it ran for more than {self._caps.time_s:g} s of CPU time"
+            elif used < _IDLE * passed:
+                self.ended = f"it waited for more than {self._caps.time_s:g} s"
+            if self.ended is not None:
+                self._connection.interrupt()  # again and again: one that comes between two steps is lost
+            pause = max(_LOOK_S, self.limit_s - used)
+
+    def result(self, text: str) -> ResultSet:
+        """Raises QueryFailed, duckdb.Error, MemoryError, and what a value raises that Python cannot hold."""
+        statements = self._connection.extract_statements(text)
+        if len(statements) != 1:
+            raise QueryFailed("forbidden", f"there are {len(statements)} statements; one is asked for")
+        kind = statements[0].type
+        if kind not in _READING and not (self._writable and kind in _WRITING):
+            raise QueryFailed("forbidden", f"not permitted: {kind.name.lower()}")
+        self.leaves = kind == StatementType.MULTI
+        if not self._writable:
+            self._connection.execute("BEGIN TRANSACTION READ ONLY")
+        self._connection.execute(statements[0])
+        description = self._connection.description or []
+        gives = ExpectedResultType.QUERY_RESULT in statements[0].expected_result_type or kind in _READING
+        nested = [place for place, item in enumerate(description) if item[1].id in _NESTED]
+        rows: list[tuple[Cell, ...]] = []
+        size = 0
+        while gives or description:
+            chunk = self._connection.fetchmany(min(_CHUNK, self._caps.rows + 1 - len(rows)))
+            if not chunk:
+                break
+            rows += [_plain_row(row, nested) for row in chunk] if nested else chunk
+            size += _held(chunk)
+            if len(rows) > self._caps.rows:
+                raise QueryFailed("rows_limit", f"it gives more than {self._caps.rows} rows")
+            if size > self._caps.bytes:
+                raise QueryFailed("bytes_limit", f"its rows hold more than {self._caps.bytes} bytes")
+        return ResultSet(tuple(str(item[0]) for item in description), rows, self._cost())
+
+    def _cost(self) -> float | None:
+        try:
+            told = json.loads(self._connection.get_profiling_information())["query"]
+            return float(told["total_rows_scanned"] + told["total_intermediate_rows"])
+        except (duckdb.Error, ValueError, KeyError):
+            return None
+
+
+def _held(rows: Any) -> int:
+    try:
+        return len(marshal.dumps(rows))  # nothing counts faster what cells hold
+    except ValueError:
+        return sum(map(_size, rows))  # dates, decimals and the like among them
+
+
+def _size(cells: Any) -> int:
+    size = 16 * len(cells)
+    for cell in cells:
+        if isinstance(cell, (str, bytes)):
+            size += len(cell)
+        elif isinstance(cell, (list, tuple)):
+            size += _size(cell)
+        elif isinstance(cell, dict):
+            size += _size(tuple(cell)) + _size(tuple(cell.values()))
+    return size
+
+
+def _plain_row(row: tuple[Any, ...], nested: list[int]) -> tuple[Cell, ...]:
+    cells = list(row)
+    for place in nested:
+        cells[place] = _plain(cells[place])
+    return tuple(cells)
+
+
+def _plain(cell: Any) -> Cell:
+    """Arrays of fixed length come as tuples, lists as lists: both are lists."""
+    if isinstance(cell, (list, tuple)):
+        return [_plain(item) for item in cell]
+    if isinstance(cell, dict):
+        return {key: _plain(value) for key, value in cell.items()}
+    return cell
+
+
+def _scalar(connection: DuckDBPyConnection, statement: str) -> int:
+    row = connection.execute(statement).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _reason(error: duckdb.Error) -> FailureReason:
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return "memory_limit"
+    if isinstance(error, (duckdb.ParserException, duckdb.SyntaxException)):
+        return "syntax_error"
+    words = str(error)
+    if isinstance(error, duckdb.PermissionException) or "read-only mode" in words or "has been locked" in words:
+        return "forbidden"
+    return "runtime_error"
+
+
+def _text(error: Exception) -> str:
+    return str(error).strip()[:_MESSAGE] or type(error).__name__

@@ -1,0 +1,280 @@
+"""MySQL and MariaDB, over a connection to a server.
+
+Each statement runs in a transaction that reads only, in a session that is reset behind it, sent as one statement. The
+server stops it at its limit (MariaDB: `max_statement_time`; MySQL: `max_execution_time`); where it does not, its
+connection is killed over another one. A server does not notice that a client died before it has a row for it: what a
+killed process leaves runs until its limit, no longer.
+
+What a query costs (`ResultSet.cost`) is the rows that it asked the storage engine for (`Handler_read_%`): exact, and
+independent of the machine's load.
+
+Set in every session: UTC, utf8mb4, and the `sql_mode` that the server's kind has by default: MySQL's has
+ONLY_FULL_GROUP_BY, which MariaDB's has not, because MariaDB's form of it does not see that columns depend on a key and
+refuses what MySQL runs. ANSI_QUOTES is off. MariaDB bounds a session's memory (`max_session_mem_used`), MySQL the size
+of temporary tables in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pymysql
+
+from rewarden_verifiers.contract import Expired, Watch
+from rewarden_verifiers.sql.databases import Database
+from rewarden_verifiers.sql.engines import script
+from rewarden_verifiers.sql.engines.engine import (
+    GRACE_S,
+    Caps,
+    Column,
+    DatabaseFailed,
+    FailureReason,
+    QueryFailed,
+    ResultSet,
+    Schema,
+)
+from rewarden_verifiers.sql.engines.mysql_scratch import Copy, MysqlScratch
+from rewarden_verifiers.sql.engines.mysql_wire import Late, Wire, number, said
+
+_LATE_S = 0.05
+"""Seconds after which the server is not waited for any longer to end a statement by itself."""
+_CANCEL_S = 4.0
+"""Seconds that it has to be told so, before the process is killed."""
+_HARMLESS = frozenset({"USAGE", "SHOW DATABASES"})
+"""Privileges on all databases that a role may have: any other reads passwords or files, or ends others' sessions."""
+
+_COLUMNS = """
+SELECT c.TABLE_NAME, c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE = 'NO', c.COLUMN_KEY = 'PRI', c.COLUMN_KEY = 'UNI',
+    MAX(k.REFERENCED_TABLE_NAME), MAX(k.REFERENCED_COLUMN_NAME)
+FROM information_schema.COLUMNS c
+LEFT JOIN information_schema.KEY_COLUMN_USAGE k
+    ON k.TABLE_SCHEMA = c.TABLE_SCHEMA AND k.TABLE_NAME = c.TABLE_NAME AND k.COLUMN_NAME = c.COLUMN_NAME
+    AND k.REFERENCED_TABLE_NAME IS NOT NULL
+WHERE c.TABLE_SCHEMA = DATABASE()
+GROUP BY c.TABLE_NAME, c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE, c.COLUMN_KEY, c.ORDINAL_POSITION
+ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION
+"""
+
+
+class MysqlEngine:
+    """See `Engine`."""
+
+    dialect = "mysql"
+    version = pymysql.__version__
+
+    def open(self, database: Database, *, scratch: str | None = None, copy: bool = False) -> MysqlSession:
+        """See `Engine.open`. A database on a server of its own is not copied."""
+        try:
+            if database.dsn is not None:
+                if copy:
+                    raise DatabaseFailed(
+                        "a database on a server cannot be copied; to judge statements that write, register it as a "
+                        "script (mysqldump) instead",
+                        ours=True,
+                    )
+                address = database.dsn
+                return MysqlSession(lambda: _permitted(Wire(address)))
+            if scratch is None:
+                raise DatabaseFailed(
+                    "no server is configured on which it could be made ([sql] mysql in the server's configuration)",
+                    ours=True,
+                )
+            server, maker = scratch, MysqlScratch(scratch)
+            if not copy:
+                return MysqlSession(lambda: _opened(maker, server, database))
+            held = maker.copy(database)
+            try:
+                return MysqlSession(lambda: _permitted(Wire(server, held.name)), held)
+            except BaseException:
+                held.drop()
+                raise
+        except (pymysql.Error, Late) as error:
+            raise DatabaseFailed(f"its server does not answer: {said(error)}", ours=True) from None
+
+
+ENGINE = MysqlEngine()
+
+
+def _opened(maker: MysqlScratch, server: str, database: Database) -> Wire:
+    with maker.database(database) as name:
+        return _permitted(Wire(server, name))
+
+
+def _permitted(wire: Wire) -> Wire:
+    """Raises DatabaseFailed for an account that may do more than is needed."""
+    for (grant,) in wire.rows("SHOW GRANTS"):
+        found = re.match(r"GRANT (.*) ON \*\.\* TO ", grant)
+        if found is not None and not _HARMLESS.issuperset(found[1].split(", ")):
+            # FILE reads and writes files (LOAD_FILE, INTO OUTFILE), PROCESS and SUPER see and end others' sessions.
+            wire.close()
+            raise DatabaseFailed(
+                "its account has rights on all databases of its server; make one that has not: CREATE USER rewarden "
+                "IDENTIFIED BY '…'; GRANT SELECT, SHOW VIEW ON <the database>.* TO rewarden (for [sql] mysql: "
+                r"GRANT ALL PRIVILEGES ON `rewarden\_%`.* TO rewarden)",
+                ours=True,
+            )
+    return wire
+
+
+class MysqlSession:
+    """See `Session`."""
+
+    def __init__(self, connect: Callable[[], Wire], copy: Copy | None = None) -> None:
+        self._connect = connect
+        self._wire = connect()
+        self._copy = copy
+
+    def query(self, statement: str, caps: Caps, watch: Watch) -> ResultSet:
+        """See `Session.query`."""
+        script.check(statement, "mysql")
+        run = _Run(caps, watch)
+        with self._ended(run, statement):
+            self._begin(run, "READ ONLY, WITH CONSISTENT SNAPSHOT")
+            before = self._reads()
+            result = self._fetch(run, statement)
+            result.cost = self._reads() - before
+        return result
+
+    def write(self, statement: str, caps: Caps, watch: Watch) -> int | None:
+        """See `Session.write`."""
+        if self._copy is None:
+            raise QueryFailed("forbidden", "only a copy may be written")
+        script.check(statement, "mysql", write=True)
+        run = _Run(caps, watch)
+        with self._ended(run, statement):
+            self._begin(run, "READ WRITE")
+            touched = self._wire.run(statement, run.until)
+            self._wire.run("COMMIT", run.until)
+        return touched
+
+    def schema(self) -> Schema:
+        """See `Session.schema`. In the order of names: MySQL does not keep that in which tables were made."""
+        found: dict[str, list[Column]] = {}
+        for table, name, kind, not_null, primary, unique, other, points in self._wire.rows(_COLUMNS):
+            column = Column(
+                name=name,
+                type=kind,
+                not_null=bool(not_null),
+                primary_key=bool(primary),
+                unique=bool(unique),
+                references=None if other is None else (other, points),
+            )
+            found.setdefault(table, []).append(column)
+        return {table: tuple(columns) for table, columns in found.items()}
+
+    @property
+    def held(self) -> int:
+        """See `Session.held`. The server has it."""
+        return 0
+
+    def close(self) -> None:
+        """See `Session.close`."""
+        self._wire.close()
+        if self._copy is not None:
+            self._copy.drop()
+
+    def _begin(self, run: _Run, mode: str) -> None:
+        if self._wire.closed():
+            # The server may end a connection that was idle, or have been started anew: no answer's doing.
+            self._wire.close()
+            self._wire = self._connect()
+            run.begin()
+        memory = run.caps.memory_mb * 1024**2
+        if self._wire.mariadb:
+            # A recursion cut off after 1000 steps, MariaDB's default, would end in a wrong answer without a word.
+            limits = f"max_statement_time = {run.limit_s:.6f}, max_session_mem_used = {memory}"
+            limits += ", max_recursive_iterations = 4294967295"
+        else:
+            limits = f"max_execution_time = {max(1, math.ceil(run.limit_s * 1000))}"
+        self._wire.run(f"SET {limits}, tmp_table_size = {memory}, max_heap_table_size = {memory}", run.until)
+        self._wire.run(f"START TRANSACTION {mode}", run.until)
+
+    def _reads(self) -> float:
+        return float(sum(int(row[1]) for row in self._wire.rows("SHOW SESSION STATUS LIKE 'Handler_read%'")))
+
+    def _fetch(self, run: _Run, statement: str) -> ResultSet:
+        rows: list[tuple[Any, ...]] = []
+        columns: tuple[str, ...] = ()
+        size = 0
+        for names, part in self._wire.stream(statement, run.until):
+            columns = names
+            rows += part
+            size += sum(16 * len(row) + sum(len(cell) for cell in row if type(cell) in (str, bytes)) for row in part)
+            if len(rows) > run.caps.rows:
+                raise QueryFailed("rows_limit", f"it gives more than {run.caps.rows} rows")
+            if size > run.caps.bytes:
+                raise QueryFailed("bytes_limit", f"its rows hold more than {run.caps.bytes} bytes")
+        return ResultSet(columns, rows)
+
+    @contextlib.contextmanager
+    def _ended(self, run: _Run, statement: str) -> Iterator[None]:
+        """Runs a statement, and leaves nothing of it in the session. Raises QueryFailed, DatabaseFailed, Expired."""
+        if script.names_scratch(statement):
+            raise QueryFailed("forbidden", "it names a database other than the one that is asked")
+        try:
+            statement.encode()
+        except UnicodeEncodeError:
+            raise QueryFailed("syntax_error", "it is not Unicode") from None
+        try:
+            with run.watch.limit(wall_s=run.limit_s + GRACE_S + _CANCEL_S):
+                yield
+                self._wire.reset()
+        except Late:
+            raise run.late() from None
+        except pymysql.Error as error:
+            failed = _failure(error, run)
+            if isinstance(failed, QueryFailed) and failed.reason in ("syntax_error", "runtime_error", "forbidden"):
+                try:
+                    self._wire.reset()
+                except (Late, pymysql.Error) as lost:
+                    raise DatabaseFailed(f"its server failed: {said(lost)}", ours=True) from None
+            raise failed from None
+
+
+class _Run:
+    """One statement under way: its limits."""
+
+    def __init__(self, caps: Caps, watch: Watch) -> None:
+        self.caps = caps
+        self.watch = watch
+        self.limit_s = caps.time_s if watch.quick_s is None else min(caps.time_s, watch.quick_s)
+        self.begin()
+
+    def begin(self) -> None:
+        """From now on."""
+        self.until = time.monotonic() + self.limit_s + _LATE_S
+
+    def late(self) -> BaseException:
+        """What it is that the time is up."""
+        if self.watch.quick_s is not None and self.limit_s < self.caps.time_s:
+            return Expired()
+        return QueryFailed("time_limit", f"it ran for more than {self.caps.time_s:g} s")
+
+
+_LATE = (1969, 3024, 1907)
+_SYNTAX = (1064, 1149)
+_FORBIDDEN = (1044, 1045, 1142, 1143, 1227, 1370, 1792, 1290, 1235)
+_MEMORY = (1037, 1038, 1041, 1114, 3170)
+_OURS = (3, 1021, 1030, 1034, 1035, 1040, 1053, 1152, 1158, 1159, 1160, 1161, 1203, 1205, 1213, 1226, 1317, 1927, 4031)
+"""Errors that no query has caused: a full disk, broken tables, a server that stops, too many connections."""
+
+
+def _failure(error: pymysql.Error, run: _Run) -> BaseException:
+    code = number(error)
+    if code in _LATE:
+        return run.late()
+    if code in _OURS or code == 0 or 2000 <= code < 3000 or isinstance(error, pymysql.InterfaceError):
+        return DatabaseFailed(f"its server failed: {said(error)}", ours=True)
+    reason: FailureReason = "runtime_error"
+    if code in _SYNTAX:
+        reason = "syntax_error"
+    elif code in _MEMORY or (code == 1290 and "mem" in said(error)):
+        reason = "memory_limit"
+    elif code in _FORBIDDEN:
+        reason = "forbidden"
+    return QueryFailed(reason, said(error))

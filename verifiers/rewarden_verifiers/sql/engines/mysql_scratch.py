@@ -1,0 +1,218 @@
+"""Databases made on a MySQL or MariaDB server: by whoever comes first, whole or not at all, and kept for all
+who come after.
+
+A database cannot be renamed there, so `rewarden_0.made` holds the names of those that are whole, and when each was used
+last. Whoever makes, opens or drops one holds its name (GET_LOCK) meanwhile; whoever uses a copy holds its name as long
+as that lasts. What killed processes left behind is told by that, and dropped by the next who makes one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+
+from rewarden_verifiers.sql.databases import Database
+from rewarden_verifiers.sql.engines import scratch, script
+from rewarden_verifiers.sql.engines.mysql_wire import connect_arguments, said
+from rewarden_verifiers.sql.make import Insert, quoted, statements_of
+
+_REGISTER = "rewarden_0"
+_MODE = "STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION"
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A throw-away database, and the connection that holds its name."""
+
+    name: str
+    admin: Connection
+
+    def drop(self) -> None:
+        """Drop it. Never raises."""
+        with contextlib.suppress(pymysql.Error):
+            _run(self.admin, f"DROP DATABASE IF EXISTS `{self.name}`")
+        with contextlib.suppress(pymysql.Error):
+            self.admin.close()
+
+
+class MysqlScratch:
+    """A server on which databases may be made. dsn: for an account with all rights on `rewarden\\_%` databases.
+
+    Raises DatabaseFailed where a script does not run, pymysql.Error where the server fails.
+    """
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+
+    @contextlib.contextmanager
+    def database(self, database: Database) -> Iterator[str]:
+        """The name of a made database, made where it is not there yet. Nobody drops it within the block."""
+        name = scratch.name_of(database)
+        with self._connect() as admin:
+            _register(admin)
+            with _held(admin, name):
+                if not _run(admin, f"SELECT 1 FROM {_REGISTER}.made WHERE name = %s", name):
+                    self._clear(admin)
+                    self._make(admin, database, name)
+                used = "INSERT INTO {}.made VALUES (%s, NOW(3)) ON DUPLICATE KEY UPDATE used = NOW(3)"
+                _run(admin, used.format(_REGISTER), name)
+                yield name
+
+    def copy(self, database: Database) -> Copy:
+        """A database of its own, made anew."""
+        admin = self._connect()
+        name = f"rewarden_copy_{secrets.token_hex(8)}"
+        try:
+            _run(admin, "SELECT GET_LOCK(%s, 0)", name)
+            _register(admin)
+            self._clear(admin)
+            self._make(admin, database, name)
+        except BaseException:
+            admin.close()
+            raise
+        return Copy(name, admin)
+
+    def _connect(self, name: str | None = None, read_s: float = scratch.WAIT_S + 10) -> Connection:
+        connection: Connection = pymysql.connect(**connect_arguments(self._dsn, name), autocommit=True)
+        # Only now: a server that does not even greet is not waited for as long as one that works.
+        connection._read_timeout = read_s
+        return connection
+
+    def _make(self, admin: Connection, database: Database, name: str) -> None:
+        _run(admin, f"DROP DATABASE IF EXISTS `{name}`")  # nobody makes it: its name was free
+        _run(admin, f"CREATE DATABASE `{name}` CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+        try:
+            with self._connect(name, scratch.make_seconds(database) + 10) as connection:
+                self._fill(connection, database, name)
+        except BaseException:
+            with contextlib.suppress(pymysql.Error):
+                _run(admin, f"DROP DATABASE IF EXISTS `{name}`")
+            raise
+
+    def _fill(self, connection: Connection, database: Database, name: str) -> None:
+        trusted = scratch.trusted(database)
+        with self._bounded(connection, database, name) as limit:
+            try:
+                _run(
+                    connection,
+                    f"SET NAMES utf8mb4, sql_mode = '{_MODE}', foreign_key_checks = 0, time_zone = '+00:00', "
+                    "innodb_lock_wait_timeout = 10, lock_wait_timeout = 10",
+                )
+                for statement in statements_of(database, "mysql"):
+                    if isinstance(statement, Insert):
+                        with connection.cursor() as cursor:
+                            cursor.executemany(statement.text, statement.rows)
+                        continue
+                    for step in script.steps(statement, "mysql", trusted=trusted):
+                        assert isinstance(step, str)
+                        _run(connection, step.encode("utf-8", "surrogateescape"))
+                        if limit.why is not None:
+                            break
+                # Sizes, and the plans of queries, go by statistics that are otherwise taken at some time later.
+                for table, _ in _run(connection, "SHOW FULL TABLES WHERE Table_type = 'BASE TABLE'"):
+                    _run(connection, f"ANALYZE TABLE {quoted(table, 'mysql')}")
+            except script.Refused as refused:
+                raise scratch.not_made(database, str(refused)) from None
+            except UnicodeEncodeError:
+                raise scratch.not_made(database, "its script is not Unicode") from None
+            except pymysql.Error as error:
+                if limit.why is None and isinstance(error, pymysql.InterfaceError):
+                    raise
+                raise scratch.not_made(database, limit.why or said(error)) from None
+            limit.look()
+            if limit.why is not None:
+                raise scratch.not_made(database, limit.why)
+
+    @contextlib.contextmanager
+    def _bounded(self, connection: Connection, database: Database, name: str) -> Iterator[_Limit]:
+        with self._connect() as other:
+            # A CREATE TABLE … SELECT under way holds a lock that would hold up the look at its size, and so the clock.
+            _run(other, "SET lock_wait_timeout = 1")
+            limit = _Limit(other, connection.thread_id(), database, name)
+            thread = threading.Thread(target=limit.watch, daemon=True)
+            thread.start()
+            try:
+                yield limit
+            finally:
+                limit.done.set()
+                thread.join()
+
+    def _clear(self, admin: Connection) -> None:
+        """Drop what killed processes left, and what is beyond the number that is kept."""
+        for (name,) in _run(admin, r"SHOW DATABASES LIKE 'rewarden\_copy\_%'"):
+            if _run(admin, "SELECT IS_FREE_LOCK(%s)", name)[0][0]:
+                _run(admin, f"DROP DATABASE IF EXISTS `{name}`")
+        old = _run(admin, f"SELECT name FROM {_REGISTER}.made ORDER BY used DESC LIMIT {scratch.KEPT - 1}, 1000000")
+        for (name,) in old:
+            # Not waited for: to hold two names, each of which another waits for, would be a deadlock.
+            if _run(admin, "SELECT GET_LOCK(%s, 0)", name)[0][0]:
+                if not _run(admin, "SELECT 1 FROM information_schema.PROCESSLIST WHERE DB = %s", name):
+                    _run(admin, f"DELETE FROM {_REGISTER}.made WHERE name = %s", name)
+                    _run(admin, f"DROP DATABASE IF EXISTS `{name}`")
+                _run(admin, "SELECT RELEASE_LOCK(%s)", name)
+
+
+class _Limit:
+    """The time and the space that making one database may take. why: what ended it."""
+
+    def __init__(self, admin: Connection, thread: int, database: Database, name: str) -> None:
+        self._admin = admin
+        self._thread = thread
+        self._name = name
+        self._trusted = scratch.trusted(database)
+        self._seconds = scratch.make_seconds(database)
+        self._until = time.monotonic() + self._seconds
+        self.done = threading.Event()
+        self.why: str | None = None
+
+    def look(self) -> None:
+        """Whether it is over a limit."""
+        if time.monotonic() > self._until:
+            self.why = f"its script ran for more than {self._seconds:g} s"
+        elif not self._trusted:
+            size = _run(
+                self._admin,
+                "SELECT SUM(DATA_LENGTH + INDEX_LENGTH) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s",
+                self._name,
+            )[0][0]
+            if (size or 0) > scratch.MAKE_BYTES:
+                self.why = f"it holds more than {scratch.MAKE_BYTES} bytes"
+
+    def watch(self) -> None:
+        """Kill what runs when it is over a limit, until it is done."""
+        while not self.done.wait(scratch.LOOK_S):
+            with contextlib.suppress(pymysql.Error):
+                self.look()
+                if self.why is not None:
+                    _run(self._admin, f"KILL QUERY {self._thread}")
+
+
+def _register(admin: Connection) -> None:
+    _run(admin, f"CREATE DATABASE IF NOT EXISTS {_REGISTER}")
+    columns = "name VARCHAR(64) PRIMARY KEY, used TIMESTAMP(3) NOT NULL"
+    _run(admin, f"CREATE TABLE IF NOT EXISTS {_REGISTER}.made ({columns})")
+
+
+@contextlib.contextmanager
+def _held(admin: Connection, name: str) -> Iterator[None]:
+    if not _run(admin, "SELECT GET_LOCK(%s, %s)", name, scratch.WAIT_S)[0][0]:
+        raise pymysql.OperationalError(1205, "another makes the same database, and does not end")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(pymysql.Error):
+            _run(admin, "SELECT RELEASE_LOCK(%s)", name)
+
+
+def _run(connection: Connection, text: str | bytes, *values: object) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(text, values or None)
+        return list(cursor.fetchall())

@@ -1,0 +1,216 @@
+"""A connection to MySQL or MariaDB that waits no longer than it may, and values as Python has them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import select
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pymysql
+from pymysql.connections import MySQLResult
+from pymysql.constants import COMMAND, FIELD_TYPE
+from pymysql.converters import decoders
+
+from rewarden_verifiers.sql.engines.engine import DatabaseFailed
+
+CONNECT_S = 5
+"""Seconds that a server has to accept a connection."""
+_OWN_S = 10.0
+"""Seconds that statements of our own have."""
+_KILL_S = 2
+"""Seconds that a server has for each step of ending a connection."""
+_NO_SUCH_THREAD = 1094
+_CHUNK = 64
+_RESET_CONNECTION = 0x1F
+"""COM_RESET_CONNECTION: the session is as new, variables, prepared statements, locks and temporary tables are gone."""
+
+_MARIADB_MODE = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
+_MYSQL_MODE = "ONLY_FULL_GROUP_BY,NO_ZERO_IN_DATE,NO_ZERO_DATE," + _MARIADB_MODE
+_SETTINGS = (
+    "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci, time_zone = '+00:00', sql_mode = '{mode}', lock_wait_timeout = 2, "
+    "innodb_lock_wait_timeout = 2, group_concat_max_len = 1048576, wait_timeout = 28800, net_write_timeout = 60"
+)
+
+
+class Late(Exception):
+    """A statement did not end in its time. It was killed."""
+
+
+class Wire:
+    """A connection for statements that are not trusted. dsn: its address; name: another database on the same server.
+
+    Raises pymysql.Error from everything that fails; Late as it says.
+    """
+
+    def __init__(self, dsn: str, name: str | None = None) -> None:
+        self._given = connect_arguments(dsn, name)
+        self._connection = pymysql.connect(**self._given, autocommit=True, conv=_CONVERTERS)
+        self.mariadb = "mariadb" in self._connection.get_server_info().lower()
+        self._thread = self._connection.thread_id()
+        self._settle()
+
+    def run(self, text: str, until: float | None = None) -> int:
+        """One statement; the rows that it touched."""
+        return max(touched for _, _, touched in self._stream(text, until))
+
+    def rows(self, text: str, until: float | None = None) -> list[tuple[Any, ...]]:
+        """The rows of one statement, all at once."""
+        return [row for _, part, _ in self._stream(text, until) for row in part]
+
+    def stream(self, text: str, until: float) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
+        """The rows of one statement as they come: the columns' names, and some rows."""
+        for columns, rows, _ in self._stream(text, until):
+            yield columns, rows
+
+    def _stream(self, text: str, until: float | None) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]], int]]:
+        until = time.monotonic() + _OWN_S if until is None else until
+        result = MySQLResult(self._connection)
+        try:
+            self._patience(until)
+            self._connection._execute_command(COMMAND.COM_QUERY, text.encode())
+            result.init_unbuffered_query()
+            columns = tuple(str(item[0]) for item in result.description or ())
+            rows: list[tuple[Any, ...]] = []
+            yield columns, rows, result.affected_rows if not columns else 0
+            while result.unbuffered_active:
+                row = result._read_rowdata_packet_unbuffered()
+                if row is not None:
+                    rows.append(row)
+                if rows and (row is None or len(rows) >= _CHUNK):
+                    yield columns, rows, 0
+                    rows = []
+                    self._patience(until)
+        except pymysql.OperationalError as error:
+            _forget(result)
+            if number(error) in _LOST and time.monotonic() >= until:
+                self.end()
+                raise Late from None
+            raise
+        except pymysql.Error:
+            _forget(result)  # an error is the last that comes of a result
+            raise
+        except Late:
+            _forget(result)
+            self.end()
+            raise
+        except BaseException:
+            _forget(result)
+            with contextlib.suppress(pymysql.Error):
+                self.end()
+            raise
+
+    def reset(self) -> None:
+        """Forget whatever the last statement left in the session."""
+        self._patience(time.monotonic() + 1.0)
+        self._connection._execute_command(_RESET_CONNECTION, b"")
+        self._connection._read_ok_packet()
+        self._settle()
+
+    def closed(self) -> bool:
+        """Whether the server ended the connection: nothing else makes an idle one readable."""
+        socket = self._connection._sock
+        return socket is None or bool(select.select([socket], [], [], 0)[0])
+
+    def end(self) -> None:
+        """End the connection together with what runs on it: over another, for a server looks at a connection only when
+        it has something to send.
+
+        Raises pymysql.Error where the server does not take that: it is the server then that does not answer, and not
+        the statement that is late.
+        """
+        self._connection._force_close()
+        given = {**self._given, "connect_timeout": _KILL_S, "read_timeout": _KILL_S}
+        with pymysql.connect(**given) as other, other.cursor() as cursor:
+            try:
+                cursor.execute(f"KILL CONNECTION {self._thread}")
+            except pymysql.OperationalError as error:
+                if number(error) != _NO_SUCH_THREAD:
+                    raise
+
+    def close(self) -> None:
+        """End the connection. Never raises."""
+        with contextlib.suppress(pymysql.Error):
+            self._connection.close()
+
+    def _settle(self) -> None:
+        self.run(_SETTINGS.format(mode=_MARIADB_MODE if self.mariadb else _MYSQL_MODE))
+
+    def _patience(self, until: float) -> None:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise Late
+        # PyMySQL takes it from its constructor alone; each statement has its own.
+        self._connection._read_timeout = left
+
+
+def connect_arguments(dsn: str, name: str | None = None) -> dict[str, Any]:
+    """What `pymysql.connect` is given for `mysql://user:password@host:port/database?unix_socket=…&ssl_ca=…`.
+
+    Raises DatabaseFailed.
+    """
+    parts = urlsplit(dsn)
+    try:
+        port = parts.port or 3306
+    except ValueError:  # which repeats what should be the port: of a password with a `/` or `#` in it, a part
+        raise DatabaseFailed(
+            "its address cannot be read: mysql://USER:PASSWORD@HOST:PORT/NAME, special characters as %XX", ours=True
+        ) from None
+    given: dict[str, Any] = {
+        "user": unquote(parts.username or ""),
+        "password": unquote(parts.password or ""),
+        "host": parts.hostname or "localhost",
+        "port": port,
+        "database": name or unquote(parts.path.lstrip("/")) or None,
+        "charset": "utf8mb4",
+        "connect_timeout": CONNECT_S,
+        "read_timeout": _OWN_S,
+        # The server could ask for any of this machine's files.
+        "local_infile": False,
+    }
+    for key, value in parse_qsl(parts.query):
+        if key not in ("unix_socket", "ssl_ca", "ssl_cert", "ssl_key"):
+            raise DatabaseFailed(f"its address has an option that is not known: {key!r}", ours=True)
+        given[key] = value
+    return given
+
+
+def said(error: BaseException) -> str:
+    """What the server said."""
+    if isinstance(error, pymysql.MySQLError) and len(error.args) > 1:
+        # Where the database is called what it is called here, that is nobody's business.
+        return re.sub(r"\brewarden_\w+\.", "", str(error.args[1]))[:500]
+    return str(error)[:500] or type(error).__name__
+
+
+def number(error: pymysql.Error) -> int:
+    """The error's number; 0 where it has none."""
+    first = error.args[0] if error.args else 0
+    return first if isinstance(first, int) else 0
+
+
+_LOST = (2006, 2013)
+
+
+def _forget(result: MySQLResult) -> None:
+    """PyMySQL would read on, in a destructor at the latest, until rows end that nobody sends any more."""
+    result.unbuffered_active = False
+    result.connection = None
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+_CONVERTERS = {
+    **decoders,
+    FIELD_TYPE.BIT: lambda value: int.from_bytes(value, "big"),
+    FIELD_TYPE.JSON: _json,
+}

@@ -1,0 +1,297 @@
+"""PostgreSQL, over a connection to a server.
+
+Each statement runs in a transaction of its own that reads only, as the query of a cursor: the server itself refuses
+there whatever is not a query. It is sent by the extended protocol, so that it cannot be two. The server stops it at its
+limit; where it does not, it is cancelled over another connection, and then its backend is ended. When this process
+dies, the server notices within `client_connection_check_interval`.
+
+What a query costs (`ResultSet.cost`) is the planner's total cost of its plan: it does not depend on the machine's load,
+and for databases that are made here the planner's statistics are taken once, after the last row.
+
+Parallel workers and JIT are off: a query has one process's worth of CPU. Memory is bounded by `work_mem` for each sort
+and hash, beyond which PostgreSQL writes temporary files; a superuser may bound those: `ALTER ROLE … SET
+temp_file_limit = '4GB'`. Set in every session: UTC, ISO dates, and `search_path = public` unless the address says
+otherwise (`?options=-c%20search_path%3D…`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+
+from rewarden_verifiers.contract import Expired, Watch
+from rewarden_verifiers.sql.databases import Database
+from rewarden_verifiers.sql.engines import script
+from rewarden_verifiers.sql.engines.engine import (
+    GRACE_S,
+    Caps,
+    Column,
+    DatabaseFailed,
+    FailureReason,
+    QueryFailed,
+    ResultSet,
+    Schema,
+)
+from rewarden_verifiers.sql.engines.postgres_scratch import Copy, PostgresScratch
+from rewarden_verifiers.sql.engines.postgres_wire import Gone, Late, Wire, said
+
+_MESSAGE = 500
+_LATE_S = 0.05
+"""Seconds after which the server is not waited for any longer to end a statement by itself."""
+_CANCEL_S = 4.0
+"""Seconds that it has to be told so, before the process is killed."""
+_CLEAN_S = 2.0
+_WORK_MEM_MB = 64
+
+_ROLE = """
+SELECT rolsuper
+    OR pg_has_role(oid, 'pg_read_server_files', 'MEMBER') OR pg_has_role(oid, 'pg_write_server_files', 'MEMBER')
+    OR pg_has_role(oid, 'pg_execute_server_program', 'MEMBER') OR pg_has_role(oid, 'pg_signal_backend', 'MEMBER')
+FROM pg_roles WHERE rolname = current_user
+"""
+_COLUMNS = """
+SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+    coalesce(bool_or(k.contype = 'p'), false), coalesce(bool_or(k.contype = 'u' AND cardinality(k.conkey) = 1), false),
+    max(CASE WHEN k.contype = 'f' THEN k.confrelid::regclass::text END),
+    max(CASE WHEN k.contype = 'f' THEN f.attname::text END)
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = ANY (current_schemas(false))
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+LEFT JOIN pg_constraint k ON k.conrelid = c.oid AND a.attnum = ANY (k.conkey)
+LEFT JOIN pg_attribute f ON f.attrelid = k.confrelid AND f.attnum = k.confkey[array_position(k.conkey, a.attnum)]
+WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f')
+GROUP BY c.oid, c.relname, a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull
+ORDER BY c.oid, a.attnum
+"""
+
+
+class PostgresEngine:
+    """See `Engine`."""
+
+    dialect = "postgres"
+    version = psycopg.__version__
+
+    def open(self, database: Database, *, scratch: str | None = None, copy: bool = False) -> PostgresSession:
+        """See `Engine.open`. A database on a server of its own cannot be copied: PostgreSQL copies only what nobody
+        is connected to."""
+        if database.dsn is not None:
+            if copy:
+                raise DatabaseFailed(
+                    "a database on a server cannot be copied; to judge statements that write, register it as a script "
+                    "(pg_dump) instead",
+                    ours=True,
+                )
+            return PostgresSession(_connect(database.dsn))
+        if scratch is None:
+            raise DatabaseFailed(
+                "no server is configured on which it could be made ([sql] postgres in the server's configuration)",
+                ours=True,
+            )
+        try:
+            maker = PostgresScratch(scratch)
+            if copy:
+                held = maker.copy(database)
+                try:
+                    return PostgresSession(_connect(scratch, held.name), held)
+                except BaseException:
+                    held.drop()
+                    raise
+            for _ in range(3):
+                name = maker.database(database)
+                # Another may have dropped it by now to make room.
+                with contextlib.suppress(psycopg.errors.InvalidCatalogName):
+                    return PostgresSession(_connect(scratch, name))
+        except (psycopg.Error, Gone) as error:
+            raise DatabaseFailed(f"its server failed: {said(error)}", ours=True) from None
+        raise DatabaseFailed("it is dropped as soon as it is made: raise the number that is kept", ours=True)
+
+
+ENGINE = PostgresEngine()
+
+
+def _connect(dsn: str, name: str | None = None) -> Wire:
+    try:
+        wire = Wire(dsn, name)
+    except psycopg.errors.InvalidCatalogName:
+        if name is not None:
+            raise
+        raise DatabaseFailed("there is no such database on its server", ours=True) from None
+    except psycopg.Error as error:
+        raise DatabaseFailed(f"its server does not answer: {said(error)}", ours=True) from None
+    if wire.version < 140_000:
+        wire.close()
+        raise DatabaseFailed("PostgreSQL 14 or later is needed, to notice that a client is gone", ours=True)
+    powerful = wire.rows(_ROLE)
+    if powerful and powerful[0][0]:
+        # `COPY … TO PROGRAM` and pg_read_file would be one mistake in a guard away.
+        wire.close()
+        raise DatabaseFailed(
+            "its role may read the server's files or end others' sessions; make one that may not: CREATE ROLE rewarden "
+            "LOGIN PASSWORD '…'; GRANT pg_read_all_data TO rewarden (for [sql] postgres: ALTER ROLE rewarden CREATEDB)",
+            ours=True,
+        )
+    return wire
+
+
+class PostgresSession:
+    """See `Session`."""
+
+    def __init__(self, wire: Wire, copy: Copy | None = None) -> None:
+        self._wire = wire
+        self._copy = copy
+
+    def query(self, statement: str, caps: Caps, watch: Watch) -> ResultSet:
+        """See `Session.query`."""
+        script.check(statement, "postgres")
+        run = _Run(caps, watch)
+        with self._ended(run, statement):
+            self._begin(run, "ISOLATION LEVEL REPEATABLE READ READ ONLY", caps)
+            # On a line of its own, so that a comment at its end ends there.
+            self._wire.one(f"DECLARE c NO SCROLL CURSOR FOR\n{statement}\n", run.until)
+            result = self._fetch(run)
+            with contextlib.suppress(psycopg.Error):
+                result.cost = self._cost(statement, run)
+        return result
+
+    def write(self, statement: str, caps: Caps, watch: Watch) -> int | None:
+        """See `Session.write`."""
+        if self._copy is None:
+            raise QueryFailed("forbidden", "only a copy may be written")
+        script.check(statement, "postgres", write=True)
+        run = _Run(caps, watch)
+        with self._ended(run, statement):
+            self._begin(run, "READ WRITE", caps)
+            touched = self._wire.one(statement, run.until)
+            self._wire.simple("COMMIT", run.until)
+        return touched
+
+    def schema(self) -> Schema:
+        """See `Session.schema`."""
+        found: dict[str, list[Column]] = {}
+        for table, name, kind, not_null, primary, unique, other, points in self._wire.rows(_COLUMNS):
+            column = Column(
+                name=name,
+                type=kind,
+                not_null=not_null,
+                primary_key=primary,
+                unique=unique,
+                references=None if other is None else (other.strip('"'), points),
+            )
+            found.setdefault(table, []).append(column)
+        return {table: tuple(columns) for table, columns in found.items()}
+
+    @property
+    def held(self) -> int:
+        """See `Session.held`. The server has it."""
+        return 0
+
+    def close(self) -> None:
+        """See `Session.close`."""
+        self._wire.close()
+        if self._copy is not None:
+            self._copy.drop()
+
+    def _begin(self, run: _Run, mode: str, caps: Caps) -> None:
+        milliseconds = max(1, math.ceil(run.limit_s * 1000))
+        memory = f"{min(caps.memory_mb, _WORK_MEM_MB)}MB"
+        self._wire.begin(
+            f"BEGIN {mode}; SET LOCAL statement_timeout = {milliseconds}; SET LOCAL work_mem = '{memory}'", run.until
+        )
+
+    @contextlib.contextmanager
+    def _ended(self, run: _Run, statement: str) -> Iterator[None]:
+        """Runs a statement, and leaves nothing of it in the session. Raises QueryFailed, DatabaseFailed, Expired."""
+        if "\0" in statement:
+            raise QueryFailed("syntax_error", "a statement has no NUL")  # behind it, the server would read nothing
+        try:
+            with run.watch.limit(wall_s=run.limit_s + GRACE_S + _CANCEL_S):
+                yield
+                self._clean(run)
+        except Late:
+            raise run.late() from None
+        except Gone as error:
+            raise DatabaseFailed(f"its server failed: {said(error)}", ours=True) from None
+        except UnicodeEncodeError:
+            raise QueryFailed("syntax_error", "it is not Unicode") from None
+        except UnicodeDecodeError:
+            raise DatabaseFailed("it holds text that is not UTF-8", ours=True) from None
+        except psycopg.Error as error:
+            failed = _failure(error, run)
+            if isinstance(failed, QueryFailed) and failed.reason in ("syntax_error", "runtime_error", "forbidden"):
+                try:
+                    self._clean(run)
+                except (Late, Gone, psycopg.Error) as lost:
+                    raise DatabaseFailed(f"its server failed: {said(lost)}", ours=True) from None
+            raise failed from None
+
+    def _clean(self, run: _Run) -> None:
+        # Locks, seeds and settings survive a transaction; no statement may leave any to the next.
+        until = time.monotonic() + _CLEAN_S
+        try:
+            self._wire.simple("ROLLBACK", until)
+            self._wire.simple("DISCARD ALL", until)
+        except Late:
+            raise Gone("it does not end a transaction") from None  # the statement had ended in time
+
+    def _fetch(self, run: _Run) -> ResultSet:
+        rows: list[tuple[Any, ...]] = []
+        columns: tuple[str, ...] = ()
+        size = 0
+        for names, part, held in self._wire.stream("FETCH FORWARD ALL FROM c", run.until):
+            columns = names
+            rows += part
+            size += held
+            if len(rows) > run.caps.rows:
+                self._wire.cancel()
+                raise QueryFailed("rows_limit", f"it gives more than {run.caps.rows} rows")
+            if size > run.caps.bytes:
+                self._wire.cancel()
+                raise QueryFailed("bytes_limit", f"its rows hold more than {run.caps.bytes} bytes")
+        return ResultSet(columns, rows)
+
+    def _cost(self, statement: str, run: _Run) -> float | None:
+        plan = self._wire.rows(f"EXPLAIN (FORMAT JSON)\n{statement}\n", run.until)
+        return float(plan[0][0][0]["Plan"]["Total Cost"])
+
+
+class _Run:
+    """One statement under way: its limits."""
+
+    def __init__(self, caps: Caps, watch: Watch) -> None:
+        self.caps = caps
+        self.watch = watch
+        self.limit_s = caps.time_s if watch.quick_s is None else min(caps.time_s, watch.quick_s)
+        self.until = time.monotonic() + self.limit_s + _LATE_S
+
+    def late(self) -> BaseException:
+        """What it is that the time is up."""
+        if self.watch.quick_s is not None and self.limit_s < self.caps.time_s:
+            return Expired()
+        return QueryFailed("time_limit", f"it ran for more than {self.caps.time_s:g} s")
+
+
+_FORBIDDEN = ("42501", "25006")
+_MEMORY = ("53200", "53400")
+_OURS = ("08", "57P", "531", "533", "55P03", "40", "58", "XX001", "XX002", "25P", "F0", "28", "3D")
+"""SQLSTATEs, or how they begin, that no query has caused (PostgreSQL's manual, appendix A)."""
+
+
+def _failure(error: psycopg.Error, run: _Run) -> BaseException:
+    state = error.sqlstate
+    if state == "57014":
+        return run.late()
+    if state is None or state.startswith(_OURS):
+        return DatabaseFailed(f"its server failed: {said(error)}", ours=True)
+    reason: FailureReason = "runtime_error"
+    if state == "42601":
+        reason = "syntax_error"
+    elif state in _FORBIDDEN:
+        reason = "forbidden"
+    elif state in _MEMORY:
+        reason = "memory_limit"
+    return QueryFailed(reason, said(error)[:_MESSAGE])

@@ -1,0 +1,296 @@
+"""A connection to PostgreSQL that waits no longer than it may, and values as Python has them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+from psycopg import pq
+from psycopg.abc import Buffer
+from psycopg.adapt import AdaptersMap, Loader, Transformer
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.types.datetime import (
+    DateLoader,
+    IntervalLoader,
+    TimeLoader,
+    TimestampLoader,
+    TimestamptzLoader,
+    TimetzLoader,
+)
+
+from rewarden_verifiers.sql.engines.engine import DatabaseFailed
+
+CONNECT_S = 5
+"""Seconds that a server has to accept a connection."""
+_OWN_S = 10.0
+"""Seconds that statements of our own have."""
+_CHUNK = 32
+"""Rows at a time: with cells of a megabyte each, what is read ahead stays small."""
+
+_SETTINGS = {
+    "default_transaction_read_only": "on",
+    "lock_timeout": "2s",
+    "idle_in_transaction_session_timeout": "60s",
+    "client_connection_check_interval": "100ms",
+    "max_parallel_workers_per_gather": "0",
+    "jit": "off",
+    "cursor_tuple_fraction": "1",
+    "TimeZone": "UTC",
+    "DateStyle": "ISO,YMD",
+    "IntervalStyle": "postgres",
+    "extra_float_digits": "1",
+    "lc_monetary": "C",
+    "lc_numeric": "C",
+    "bytea_output": "hex",
+    "standard_conforming_strings": "on",
+}
+
+
+class Late(Exception):
+    """A statement did not end in its time. It was cancelled."""
+
+
+class Gone(Exception):
+    """The server is gone, or ended the connection."""
+
+
+class Wire:
+    """A connection for statements that are not trusted. dsn: its address; name: another database on the same server.
+
+    Raises psycopg.Error from everything that fails on the server; Late and Gone as they say.
+    """
+
+    def __init__(self, dsn: str, name: str | None = None) -> None:
+        self._given = connect_arguments(dsn, name)
+        self._connect()
+
+    def _connect(self) -> None:
+        self._connection = psycopg.connect(**self._given, autocommit=True, context=_ADAPTERS)
+        self._pg = self._connection.pgconn
+
+    @property
+    def version(self) -> int:
+        """The server's version, as 150004 for 15.4."""
+        return self._pg.server_version
+
+    def begin(self, text: str, until: float) -> None:
+        """Statements of our own that come first: on a new connection where the old one was closed meanwhile."""
+        try:
+            self.simple(text, until)
+        except (Gone, psycopg.Error):
+            if self._pg.status == pq.ConnStatus.OK and self._connection.info.transaction_status.name != "UNKNOWN":
+                raise
+            self.close()
+            self._connect()
+            self.simple(text, until)
+
+    def simple(self, text: str, until: float) -> None:
+        """Statements of our own, several perhaps."""
+        self._pg.send_query(text.encode())
+        self._drain(until)
+
+    def one(self, text: str, until: float) -> int | None:
+        """One statement; the rows that it touched, if any."""
+        self._pg.send_query_params(text.encode(), None)
+        last = self._drain(until)
+        return None if last is None else last.command_tuples
+
+    def rows(self, text: str, until: float | None = None) -> list[tuple[Any, ...]]:
+        """The rows of one statement, all at once."""
+        until = time.monotonic() + _OWN_S if until is None else until
+        return [row for _, part, _ in self.stream(text, until) for row in part]
+
+    def stream(self, text: str, until: float) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]], int]]:
+        """The rows of one statement as they come: the columns' names, some rows, and the bytes that they hold."""
+        self._pg.send_query_params(text.encode(), None)
+        self._pg.set_chunked_rows_mode(_CHUNK)
+        transformer = Transformer(self._connection)
+        columns: tuple[str, ...] | None = None
+        while (result := self._next(until)) is not None:
+            if result.status == pq.ExecStatus.FATAL_ERROR:
+                self._drain(until)
+                _check(result)
+            transformer.set_pgresult(result)
+            if columns is None:
+                columns = tuple((result.fname(place) or b"").decode() for place in range(result.nfields))
+            rows = transformer.load_rows(0, result.ntuples, tuple)
+            yield columns, rows, sum(map(_held, rows))
+
+    def cancel(self) -> None:
+        """Stop what is running; where that does not help, end the backend. The connection is to be closed then.
+
+        Raises Gone where the server takes neither: it is the server then that does not answer, and not the statement
+        that is late.
+        """
+        try:
+            self._connection.cancel_safe(timeout=1.0)
+            with contextlib.suppress(Late, Gone):
+                until = time.monotonic() + 0.05
+                while self._next(until, cancel=False) is not None:
+                    pass
+                return
+            with psycopg.connect(**{**self._given, "connect_timeout": 2}, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s)", (self._pg.backend_pid,))
+        except psycopg.Error as error:
+            raise Gone(said(error)) from None
+
+    def close(self) -> None:
+        """End the connection, and what runs on it. Never raises."""
+        if self._pg.status == pq.ConnStatus.OK and self._pg.transaction_status == pq.TransactionStatus.ACTIVE:
+            with contextlib.suppress(Gone):
+                self.cancel()
+        with contextlib.suppress(psycopg.Error):
+            self._connection.close()
+
+    def _drain(self, until: float) -> pq.abc.PGresult | None:
+        """The last of the results; the first error among them is raised, when all are read."""
+        last, failed = None, None
+        while (result := self._next(until)) is not None:
+            last = result
+            if result.status == pq.ExecStatus.FATAL_ERROR and failed is None:
+                failed = result
+        if failed is not None:
+            _check(failed)
+        return last
+
+    def _next(self, until: float, *, cancel: bool = True) -> pq.abc.PGresult | None:
+        """The next result, None after the last."""
+        try:
+            while self._pg.flush():
+                self._wait(select.POLLIN | select.POLLOUT, until)
+                self._pg.consume_input()
+            while self._pg.is_busy():
+                self._wait(select.POLLIN, until)
+                self._pg.consume_input()
+            return self._pg.get_result()
+        except Late:
+            if cancel:
+                self.cancel()
+            raise
+        except psycopg.OperationalError as error:
+            raise Gone(str(error)) from None
+
+    def _wait(self, events: int, until: float) -> None:
+        poll = select.poll()
+        poll.register(self._pg.socket, events)
+        if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
+            raise Late
+
+
+def connect_arguments(dsn: str, name: str | None = None) -> dict[str, Any]:
+    """What `psycopg.connect` is given for an address: its own settings count where ours do not decide."""
+    try:
+        given: dict[str, Any] = dict(conninfo_to_dict(dsn))
+    except psycopg.Error:
+        # What libpq says repeats the part that it could not read: of a password with a `/` or `#` in it, that.
+        raise DatabaseFailed(
+            "its address cannot be read: postgresql://USER:PASSWORD@HOST:PORT/NAME, special characters as %XX",
+            ours=True,
+        ) from None
+    ours = " ".join(f"-c {key}={value}" for key, value in _SETTINGS.items())
+    given["options"] = f"-c search_path=public {given.get('options') or ''} {ours}"
+    given.setdefault("connect_timeout", CONNECT_S)
+    given["client_encoding"] = "UTF8"
+    if name is not None:
+        given["dbname"] = name
+    return given
+
+
+def said(error: BaseException) -> str:
+    """What the server said, without where it is and how the statement went on."""
+    if isinstance(error, psycopg.Error) and error.diag.message_primary:
+        return error.diag.message_primary
+    text = str(error).strip() or type(error).__name__
+    return text.split(" failed: ")[-1].splitlines()[0][:300]
+
+
+def _held(row: tuple[Any, ...]) -> int:
+    """About how many bytes a row holds."""
+    size = 16 * len(row)
+    for cell in row:
+        kind = type(cell)
+        if kind is str or kind is bytes:
+            size += len(cell)
+        elif kind is list or kind is dict:
+            size += len(str(cell))
+    return size
+
+
+def _check(result: pq.abc.PGresult) -> None:
+    if result.status == pq.ExecStatus.FATAL_ERROR:
+        raise psycopg.errors.error_from_result(result, encoding="utf-8")
+    if result.status in (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT):
+        raise Gone("a COPY where none was asked for")
+
+
+def _or_text(loader: type[Loader]) -> type[Loader]:
+    """A loader, and the text where Python has no such value: years before 1 or after 9999, infinity, 24:00."""
+
+    class OrText(loader):  # type: ignore[valid-type,misc]
+        def load(self, data: Buffer) -> Any:
+            try:
+                return super().load(data)
+            except psycopg.DataError:
+                return bytes(data).decode()
+
+    return OrText
+
+
+class _Text(Loader):
+    def load(self, data: Buffer) -> str:
+        return bytes(data).decode()
+
+
+class _Interval(IntervalLoader):
+    """A timedelta has no months, which are of no certain length: intervals with months stay text."""
+
+    def load(self, data: Buffer) -> Any:
+        text = bytes(data)
+        if b"mon" in text or b"year" in text:
+            return text.decode()
+        try:
+            return super().load(data)
+        except psycopg.DataError:
+            return text.decode()
+
+
+class _Json(Loader):
+    def load(self, data: Buffer) -> Any:
+        text = bytes(data)
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text.decode()
+
+
+def _adapters() -> AdaptersMap:
+    made = AdaptersMap(psycopg.adapters)
+    for name, loader in (
+        ("date", DateLoader),
+        ("time", TimeLoader),
+        ("timetz", TimetzLoader),
+        ("timestamp", TimestampLoader),
+        ("timestamptz", TimestamptzLoader),
+    ):
+        made.register_loader(name, _or_text(loader))
+    made.register_loader("interval", _Interval)
+    for name in ("json", "jsonb"):
+        made.register_loader(name, _Json)
+    for kind in (
+        *(item for item in psycopg.postgres.types if "range" in item.name),
+        *map(_type, ("inet", "cidr", "record")),
+    ):
+        made.register_loader(kind.oid, _Text)
+    return made
+
+
+def _type(name: str) -> psycopg.types.TypeInfo:
+    return psycopg.postgres.types[name]
+
+
+_ADAPTERS = _adapters()

@@ -1,0 +1,238 @@
+"""Scripts that make a database on a server: dumps and hand-written ones, cut into statements, each known by its form.
+
+Only what makes tables and fills them runs. What a dump says about owners, rights and the client is left out; all else
+is refused: a script comes from whoever sends the request, and runs where other databases are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from rewarden_verifiers.sql.engines.engine import QueryFailed
+
+Dialect = Literal["postgres", "mysql"]
+
+_SPACE = {
+    "postgres": r"\s+|--[^\n]*|/\*.*?\*/",
+    # `/*! … */` is a comment to other servers only: its words count.
+    "mysql": r"\s+|--(?=\s|$)[^\n]*|\#[^\n]*|/\*(?!M?!).*?\*/|/\*M!999999.*?\*/|/\*M?!\d*|\*/",
+}
+_TOKENS = {
+    "postgres": re.compile(
+        r"""
+        (?P<escaped>[eE]'(?:[^'\\]|\\.|'')*') | (?P<string>'(?:[^']|'')*') | (?P<name>"(?:[^"]|"")*")
+        | (?P<dollar>(?<![\w$])\$(?P<tag>[A-Za-z_]\w*|)\$.*?\$(?P=tag)\$)
+        | (?P<comment>--[^\n]*|/\*) | (?P<meta>^\\[^\n]*) | (?P<end>;)
+        """,
+        re.VERBOSE | re.DOTALL | re.MULTILINE,
+    ),
+    "mysql": re.compile(
+        r"""
+        (?P<string>'(?:[^'\\]|\\.|'')*') | (?P<double>"(?:[^"\\]|\\.|"")*") | (?P<name>`(?:[^`]|``)*`)
+        | (?P<comment>--(?=\s|$)[^\n]*|\#[^\n]*|/\*(?!M?!).*?\*/|/\*M!999999.*?\*/)
+        | (?P<meta>^[ \t]*(?:DELIMITER|delimiter)\b[^\n]*) | (?P<end>;)
+        """,
+        re.VERBOSE | re.DOTALL | re.MULTILINE,
+    ),
+}
+_HEAD = {name: re.compile(rf"(?:{space})*", re.DOTALL) for name, space in _SPACE.items()}
+_GAP = {name: re.compile(space, re.DOTALL) for name, space in _SPACE.items()}
+
+_READS = ("SELECT", "WITH", "VALUES", "TABLE", "(")
+_WRITES = ("INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "WITH")
+# fmt: off
+_COMMANDS = frozenset(
+    (
+        "ABORT", "ALTER", "ANALYZE", "BEGIN", "BINLOG", "CACHE", "CALL", "CHANGE", "CHECK", "CHECKPOINT", "CHECKSUM",
+        "CLOSE", "CLUSTER", "COMMENT", "COMMIT", "COPY", "CREATE", "DEALLOCATE", "DECLARE", "DELETE", "DESC",
+        "DESCRIBE", "DISCARD", "DO", "DROP", "END", "EXECUTE", "EXPLAIN", "FETCH", "FLUSH", "GRANT", "HANDLER", "HELP",
+        "IMPORT", "INSERT", "INSTALL", "KILL", "LISTEN", "LOAD", "LOCK", "MERGE", "MOVE", "NOTIFY", "OPTIMIZE",
+        "PREPARE", "PURGE", "REASSIGN", "REFRESH", "REINDEX", "RELEASE", "RENAME", "REPAIR", "REPLACE", "RESET",
+        "RESTART", "REVOKE", "ROLLBACK", "SAVEPOINT", "SECURITY", "SELECT", "SET", "SHOW", "SHUTDOWN", "SIGNAL",
+        "START", "STOP", "TABLE", "TRUNCATE", "UNINSTALL", "UNLISTEN", "UNLOCK", "UPDATE", "USE", "VACUUM", "VALUES",
+        "WITH", "XA",
+    )
+)
+# fmt: on
+
+_MADE = (
+    r"((MATERIALIZED |RECURSIVE )?VIEW|(UNIQUE |FULLTEXT |SPATIAL )?INDEX"
+    r"|TABLE|SEQUENCE|TYPE|DOMAIN|SCHEMA|STATISTICS)\b"
+)
+
+
+def _any(*forms: str) -> re.Pattern[str]:
+    """Whether a form begins as one of these."""
+    return re.compile("|".join(forms), re.IGNORECASE)
+
+
+_SKIPPED = {
+    "postgres": _any(
+        r"SET\b(?! (SESSION |LOCAL )?search_path\b)",
+        r"(RESET|GRANT|REVOKE|BEGIN|START TRANSACTION|COMMIT|END|LOCK|VACUUM|ANALYZE|SECURITY LABEL)\b",
+        r"ALTER DEFAULT PRIVILEGES\b",
+        r"ALTER .* OWNER TO ",
+        r"(CREATE|ALTER|DROP) (DATABASE|ROLE|USER)\b",
+        r"CREATE SCHEMA (IF NOT EXISTS )?public$",
+        r"COMMENT ON (SCHEMA|EXTENSION|DATABASE)\b",
+        r"SELECT pg_catalog\.set_config\(",
+        r'CREATE EXTENSION (IF NOT EXISTS )?"?plpgsql\b',
+    ),
+    "mysql": _any(
+        r"(SET|GRANT|REVOKE|LOCK TABLES|UNLOCK TABLES|START TRANSACTION|BEGIN|COMMIT|FLUSH|ANALYZE|USE)\b",
+        r"(CREATE|ALTER|DROP) (DATABASE|SCHEMA)\b",
+        r"ALTER TABLE \S+ (DISABLE|ENABLE) KEYS\b",
+    ),
+}
+_MAKING = {
+    "postgres": _any(
+        rf"(CREATE (OR REPLACE )?(UNLOGGED )?|ALTER |DROP ){_MADE}",
+        r"(INSERT|UPDATE|DELETE|TRUNCATE|COMMENT ON|REFRESH MATERIALIZED VIEW|SET)\b",
+        r"SELECT (pg_catalog\.)?setval ?\(",
+    ),
+    "mysql": _any(
+        r"CREATE (OR REPLACE )?(ALGORITHM ?= ?\w+ )?(DEFINER ?= ?\S+ )?(SQL SECURITY \w+ )?" + _MADE,
+        r"(ALTER TABLE|DROP TABLE|DROP VIEW|DROP INDEX|INSERT|REPLACE|UPDATE|DELETE|TRUNCATE|RENAME TABLE)\b",
+    ),
+}
+_REACHING = {
+    # The server's own functions: pg_terminate_backend ends others' sessions. U&"" can spell their names otherwise.
+    "postgres": _any(r'\b"?pg_(?!get_serial_sequence\b|typeof\b)\w+"?\s*\(', r'\bU&"', r"\blo_\w+\s*\("),
+    # Tables in files anywhere, or on other servers.
+    "mysql": _any(
+        r"\b(DATA|INDEX)\s+DIRECTORY\b",
+        r"\bENGINE\s*=?\s*[`\s]*(FEDERATEDX?|CONNECT|SPIDER|S3|SPHINX|CASSANDRA)\b",
+        r"\bENGINE\s*=\s+(?!\w)",  # its name was a literal
+        r"\brewarden_\w*",
+    ),
+}
+_INNER = re.compile(r"/\*(?:(?!/\*|\*/).)*\*/", re.DOTALL)
+_HEAD_LENGTH = 400
+
+
+class Refused(Exception):
+    """A statement that has no place in a script that makes a database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """PostgreSQL's `COPY … FROM stdin;` and the lines behind it."""
+
+    text: str
+    data: str
+
+
+def steps(script: str, dialect: Dialect, *, trusted: bool = False) -> Iterator[str | Copied]:
+    """The statements of a script that are to be run, in order. Raises Refused.
+
+    trusted: the server's own script, which may also have functions and triggers.
+    """
+    start = place = 0
+    token = _TOKENS[dialect]
+    while (found := token.search(script, place)) is not None:
+        place = found.end()
+        kind = found.lastgroup
+        if kind == "comment" and found.group() == "/*":
+            place = _comment_end(script, found.start())
+        elif kind == "meta":
+            if dialect == "mysql":
+                raise Refused("DELIMITER belongs to the client mysql: leave out procedures and triggers")
+            if not _gap_only(script[start : found.start()], dialect):
+                raise Refused(f"{found.group()[:40]!r} belongs to the client psql")
+            start = place  # \connect, \restrict and such say nothing about tables
+        elif kind == "end":
+            text, start = script[start : found.start()], place
+            if dialect == "postgres" and re.match(r"COPY\b.*\bFROM\s+STDIN\b", form(text, dialect), re.I | re.S):
+                data, place = _copied(script, place)
+                start = place
+                yield Copied(text, data)
+            elif _wanted(text, dialect, trusted):
+                yield _ownerless(text, dialect)
+    if _wanted(script[start:], dialect, trusted):
+        yield _ownerless(script[start:], dialect)
+
+
+def form(statement: str, dialect: Dialect) -> str:
+    """How a statement begins: without comments, its words one space apart, some hundred characters at most."""
+    if dialect == "postgres":
+        inner = None
+        while inner != statement:  # PostgreSQL's comments nest
+            inner, statement = statement, _INNER.sub(" ", statement[: 10 * _HEAD_LENGTH])
+    begin = _HEAD[dialect].match(statement)
+    assert begin is not None
+    rest = statement[begin.end() : begin.end() + _HEAD_LENGTH]
+    return " ".join(_GAP[dialect].sub(" ", rest).split())
+
+
+def check(statement: str, dialect: Dialect, *, write: bool = False) -> None:
+    """Raises QueryFailed for what does not begin as a query does (`write`: as what changes rows does)."""
+    shape = form(statement, dialect)
+    if shape.upper().startswith(_WRITES if write else _READS):
+        return
+    word = shape.split(maxsplit=1)[0].strip("();") if shape else ""
+    if word.upper() in _COMMANDS:
+        raise QueryFailed("forbidden", f"{word[:40]} may not run")
+    raise QueryFailed("syntax_error", f"no statement begins with {word[:40]!r}")
+
+
+def names_scratch(statement: str) -> bool:
+    """Whether a statement of MySQL names another database that was made here: `rewarden_…` outside of its literals.
+
+    One account reads all of them there, and MySQL has no way to lock a session into one.
+    """
+    return "rewarden_" in _without_literals(statement, "mysql").lower()
+
+
+def _without_literals(statement: str, dialect: Dialect) -> str:
+    def hide(found: re.Match[str]) -> str:
+        return found.group() if found.lastgroup in ("name", "end") else " "
+
+    return _TOKENS[dialect].sub(hide, statement)
+
+
+def _wanted(text: str, dialect: Dialect, trusted: bool) -> bool:
+    shape = form(text, dialect)
+    if not shape or _SKIPPED[dialect].match(shape):
+        return False
+    if trusted:
+        return True
+    if not _MAKING[dialect].match(shape):
+        raise Refused(f"a script that makes a database has no statement such as {shape[:60]!r}")
+    reaching = _REACHING[dialect].search(_without_literals(text, dialect))
+    if reaching is not None:
+        raise Refused(f"a script that makes a database has no {reaching.group()[:60]!r}")
+    return True
+
+
+def _ownerless(text: str, dialect: Dialect) -> str:
+    """Without the account that mysqldump says a view or trigger is of, which is none of this server."""
+    if dialect != "mysql" or not re.match(r"CREATE\b.*\bDEFINER\b", form(text, dialect), re.IGNORECASE | re.DOTALL):
+        return text
+    return re.sub(r"\bDEFINER\s*=\s*(?:`[^`]*`|\w+)@(?:`[^`]*`|\w+)", "", text, count=1, flags=re.IGNORECASE)
+
+
+def _gap_only(text: str, dialect: Dialect) -> bool:
+    return not form(text, dialect)
+
+
+def _comment_end(script: str, start: int) -> int:
+    """PostgreSQL's comments nest."""
+    depth = 0
+    for mark in re.finditer(r"/\*|\*/", script[start:]):
+        depth += 1 if mark.group() == "/*" else -1
+        if depth == 0:
+            return start + mark.end()
+    return len(script)
+
+
+def _copied(script: str, place: int) -> tuple[str, int]:
+    begin = script.find("\n", place) + 1
+    if not begin:
+        raise Refused("COPY … FROM stdin has no lines behind it")
+    end = re.compile(r"^\\\.\r?$", re.MULTILINE).search(script, begin)
+    if end is None:
+        raise Refused(r"COPY … FROM stdin has no end (\.)")
+    return script[begin : end.start()], end.end()

@@ -1,0 +1,130 @@
+"""What the policy is told: a bounded view of how its result differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rewarden_verifiers.extraction import encodable
+from rewarden_verifiers.sql.comparison.arrangement import by_name, closest
+from rewarden_verifiers.sql.comparison.columns import columns_of, shaped_rows
+from rewarden_verifiers.sql.comparison.comparison import Comparison
+from rewarden_verifiers.sql.comparison.matching import alone
+from rewarden_verifiers.sql.comparison.values import Tolerance
+from rewarden_verifiers.sql.engines.engine import Cell, ResultSet
+
+MOST = 2000
+"""Characters in all."""
+
+_CELL = 60
+_ROW = 400
+_CELLS = 20
+_NAMES = 200
+
+_WORDS = {
+    "column_count": "the number of columns differs",
+    "column_names": "the names of the columns differ",
+    "row_count": "the number of rows differs",
+    "values": "the values differ",
+    "order": "the rows are right, but in another order",
+    "duplicates": "the rows are right, but some stand there more or less often",
+}
+
+
+def difference(
+    how: str | None, expected: ResultSet, got: ResultSet, rows: int, comparison: Comparison | None = None
+) -> str:
+    """Words, the sizes of both results, the names of their columns where these matter, and the first rows that one side
+    has alone, each as often as it has it alone; where only the order differs, the first places that differ.
+
+    comparison: how the two were compared: rows that agree by it stand on both sides. At most `MOST` characters. A cell
+    cannot begin a line of its own: what does not print is escaped. Never raises.
+    """
+    comparison = comparison or Comparison()
+    lines = [f"{_WORDS.get(how or '', 'the results differ')}: expected {_size(expected)}, got {_size(got)}"]
+    if how in ("column_count", "column_names"):
+        lines += (f"columns expected: {_names(expected)}", f"columns got: {_names(got)}")
+    if rows:
+        places = _places(how, expected, got, comparison)
+        if places is not None:
+            lines += _side("expected, but not there", expected, places[0], rows)
+            lines += _side("there, but not expected", got, places[1], rows)
+    text = encodable("\n".join(lines))
+    return text if len(text) <= MOST else text[: MOST - 1] + "…"
+
+
+def _places(
+    how: str | None, expected: ResultSet, got: ResultSet, comparison: Comparison
+) -> tuple[list[int], list[int]] | None:
+    """The places of the rows to show; None where rows cannot be set side by side."""
+    if not expected.rows or not got.rows:
+        return list(range(len(expected.rows))), list(range(len(got.rows)))
+    ours, theirs = columns_of(expected, comparison.folded), columns_of(got, comparison.folded)
+    if comparison.columns == "name":
+        found = by_name(expected.columns, got.columns)
+        pairs = [(ours[place], theirs[other]) for place, other in enumerate(found) if other is not None]
+        if len(pairs) < len(ours):
+            return None
+    elif not ours or not comparison.fits(len(ours), len(theirs)):
+        return None
+    elif comparison.columns == "position":
+        pairs = list(zip(ours, theirs, strict=True))
+    else:
+        pairs = [pair for pair, _ in closest(ours, theirs, comparison)]
+    left, right = shaped_rows(pairs, comparison)
+    tolerance = Tolerance(comparison.abs, comparison.rel)
+    if how == "order":
+        differ = [
+            place for place in range(min(len(left), len(right))) if any(alone([left[place]], [right[place]], tolerance))
+        ]
+        return differ, differ
+    return alone(left, right, tolerance)
+
+
+def _size(result: ResultSet) -> str:
+    rows, columns = len(result.rows), len(result.columns)
+    return f"{rows} row{'s' * (rows != 1)} of {columns} column{'s' * (columns != 1)}"
+
+
+def _names(result: ResultSet) -> str:
+    shown = ", ".join(_printed(name, _CELL) for name in result.columns[:_CELLS])
+    return shown[:_NAMES] + ("…" if len(result.columns) > _CELLS or len(shown) > _NAMES else "")
+
+
+def _side(title: str, result: ResultSet, places: Sequence[int], most: int) -> list[str]:
+    if not places:
+        return []
+    more = f" ({len(places)}, the first {most})" if len(places) > most else ""
+    return [f"{title}{more}:", *(_row(result.rows[place]) for place in places[:most])]
+
+
+def _row(row: tuple[Cell, ...]) -> str:
+    text = ", ".join(_cell(cell) for cell in row[:_CELLS])
+    return f"  ({text[:_ROW]}{', …' if len(row) > _CELLS or len(text) > _ROW else ''})"
+
+
+def _cell(cell: Cell) -> str:
+    if cell is None:
+        return "NULL"
+    if isinstance(cell, bytes):
+        return f"<{len(cell)} bytes>"
+    if isinstance(cell, str):
+        return _printed(cell, _CELL)
+    return _printed(_said(cell), _CELL)
+
+
+def _said(cell: Any) -> str:
+    try:
+        # In a list or structure, only repr() tells a text from a number.
+        return repr(cell) if isinstance(cell, (list, tuple, dict)) else str(cell)
+    except (ValueError, RecursionError):  # a whole number of thousands of digits; a list nested too deep
+        return f"<{type(cell).__name__}>"
+
+
+def _printed(text: str, most: int) -> str:
+    """The text in one line, without anything that does not print: a cell cannot forge lines, nor hide some."""
+    cut = text[:most]
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
+    if len(text) > most or len(shown) > most:
+        return shown[: most - 1] + "…"
+    return shown

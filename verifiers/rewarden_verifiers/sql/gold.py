@@ -1,0 +1,264 @@
+"""The reference, prepared: its databases, its queries read and checked, and its results, asked for once and kept."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+
+from rewarden.errors import InvalidReference, InvalidSample
+from rewarden_verifiers.contract import Watch
+from rewarden_verifiers.fingerprint import canonical
+from rewarden_verifiers.sql import guard
+from rewarden_verifiers.sql.connections import Connections
+from rewarden_verifiers.sql.databases import CarriedDatabase, Database, Databases
+from rewarden_verifiers.sql.engines import engine_named
+from rewarden_verifiers.sql.engines.engine import Caps, QueryFailed, ResultSet
+from rewarden_verifiers.sql.params import SqlParams
+from rewarden_verifiers.sql.reference import SqlReference
+from rewarden_verifiers.sql.statement import Statement, Unreadable, read_statement
+from rewarden_verifiers.sql.writing import Kept, Written, differs, written
+
+CONNECTIONS = Connections()
+"""This process's sessions."""
+
+
+class EmptyReference(InvalidReference):
+    """The reference's result has no rows, or nothing but NULL, as an aggregate has it over no rows: any query that
+    finds nothing would agree with it.
+    """
+
+    reason = "empty_reference"
+
+
+class ReferenceFailed(InvalidReference):
+    """The reference's own query does not run."""
+
+    reason = "reference_failed"
+
+
+class Results:
+    """Results of references, by database and statement; the least recently used go first when they hold too much."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._held = 0
+        self._kept: OrderedDict[tuple[str, str], tuple[ResultSet, int]] = OrderedDict()
+
+    def get(self, key: tuple[str, str]) -> ResultSet | None:
+        """A kept result, or None."""
+        found = self._kept.get(key)
+        if found is None:
+            return None
+        self._kept.move_to_end(key)
+        return found[0]
+
+    def put(self, key: tuple[str, str], result: ResultSet) -> None:
+        """Keep a result, unless it alone holds too much."""
+        size = 256 + sum(
+            64 * len(row) + sum(len(cell) for cell in row if isinstance(cell, (str, bytes))) for row in result.rows
+        )
+        if size > self._most // 4:
+            return
+        before = self._kept.pop(key, None)
+        self._held += size - (before[1] if before is not None else 0)
+        self._kept[key] = (result, size)
+        while self._held > self._most:
+            self._held -= self._kept.popitem(last=False)[1][1]
+
+
+RESULTS = Results(128 * 1024**2)
+WRITTEN = Kept(most_rows=200_000)
+
+
+@dataclass(frozen=True, eq=False)
+class Gold:
+    """A reference that can be judged against.
+
+    databases: the one that it names, then those on which the answers must agree too. statements: its queries, any of
+    which may be matched; none where `stored` holds the result.
+    """
+
+    databases: tuple[Database, ...]
+    statements: tuple[Statement, ...]
+    stored: ResultSet | None
+    order_told: bool | None
+    servers: Mapping[str, str]
+
+    @property
+    def dialect(self) -> str:
+        """sqlglot's name of the databases' dialect."""
+        return engine_named(self.databases[0].engine).dialect
+
+    @cached_property
+    def reads_rows(self) -> bool:
+        """Whether the reference's answer depends on the database's rows."""
+        return self.stored is not None or not any(guard.constant(statement) for statement in self.statements)
+
+    @cached_property
+    def timed(self) -> bool:
+        """Whether what its queries answer depends on when they are asked."""
+        return any(guard.time_dependent(statement) for statement in self.statements)
+
+    @property
+    def writes(self) -> bool:
+        """Whether a change is asked for, and not an answer."""
+        return any(statement.kind == "write" for statement in self.statements)
+
+    def ordered(self, place: int, params: SqlParams) -> bool:
+        """Whether the order of rows counts, for the query at a place."""
+        if params.order != "auto":
+            return params.order == "yes"
+        if self.order_told is not None:
+            return self.order_told
+        return self.stored is None and self.statements[place].ordered
+
+    def expected(self, database: Database, caps: Caps, watch: Watch) -> Sequence[ResultSet]:
+        """The result of each of the queries on a database. Raises ReferenceFailed, SampleError, Expired."""
+        if self.stored is not None:
+            return (self.stored,)
+        return [self._result(database, statement, caps, watch) for statement in self.statements]
+
+    def _result(self, database: Database, statement: Statement, caps: Caps, watch: Watch) -> ResultSet:
+        key = (database.key, statement.text)
+        found = RESULTS.get(key)
+        if found is None:
+            try:
+                with watch.preparing(), CONNECTIONS.session(database, "reference", self.servers, watch) as session:
+                    found = session.query(statement.text, caps, watch)
+            except QueryFailed as failed:
+                raise ReferenceFailed(
+                    f"reference.sql: {failed.reason}: {failed.message}", path="reference.sql"
+                ) from None
+            if not guard.time_dependent(statement):
+                RESULTS.put(key, found)
+        return found
+
+    def written(self, database: Database, caps: Caps, watch: Watch) -> Sequence[Written]:
+        """What each of the statements does to a database. Raises ReferenceFailed, SampleError, Expired."""
+        return [self._written(database, statement, caps, watch) for statement in self.statements]
+
+    def _written(self, database: Database, statement: Statement, caps: Caps, watch: Watch) -> Written:
+        key = (database.key, statement.text)
+        found = WRITTEN.get(key)
+        if found is None:
+            try:
+                with watch.preparing():
+                    found = written(database, statement, self.servers, caps, watch)
+            except QueryFailed as failed:
+                raise ReferenceFailed(
+                    f"reference.sql: {failed.reason}: {failed.message}", path="reference.sql"
+                ) from None
+            if not guard.time_dependent(statement):
+                WRITTEN.put(key, found)
+        return found
+
+
+def _says(result: ResultSet) -> bool:
+    return any(cell is not None for row in result.rows for cell in row)
+
+
+def prepare(reference: SqlReference, params: SqlParams, site: Databases, watch: Watch) -> Gold:
+    """Read and check a reference, and ask for its result on the first database.
+
+    Raises InvalidReference (empty_reference, reference_failed among them), InvalidSample for an unknown database.
+    """
+    databases = _databases(reference, params, site)
+    dialect = engine_named(databases[0].engine).dialect
+    statements = tuple(_read(text, dialect, params) for text in reference.queries)
+    stored = None
+    if reference.result is not None:
+        width = len(reference.result.rows[0]) if reference.result.rows else len(reference.result.columns or ())
+        columns = reference.result.columns or tuple(f"c{place}" for place in range(width))
+        if not columns and (reference.result.rows or params.empty == "allow"):
+            raise InvalidReference("reference.result: it has no columns; give columns", path="reference.result.columns")
+        if any(len(row) != len(columns) for row in reference.result.rows):
+            raise InvalidReference("reference.result: rows and columns differ in number", path="reference.result.rows")
+        stored = ResultSet(columns, list(reference.result.rows))
+        if len(databases) > 1 or params.mutations:
+            raise InvalidReference(
+                "reference: a stored result holds for one database; give sql", path="reference.result"
+            )
+    gold = Gold(databases, statements, stored, reference.ordered, site.servers)
+    if gold.writes:
+        if any(statement.kind != "write" for statement in statements):
+            raise InvalidReference("reference.sql: either all of them write, or none", path="reference.sql")
+        done = gold.written(databases[0], params.caps, watch)
+        untouched = written(databases[0], None, site.servers, params.caps, watch)
+        if params.empty != "allow" and any(
+            differs([untouched], item, params.comparison(False)) is None for item in done
+        ):
+            raise EmptyReference("reference: it changes nothing, so that every statement that changes nothing is right")
+    elif params.empty != "allow":
+        results = gold.expected(databases[0], params.caps, watch)
+        if not all(_says(result) for result in results):
+            # One of several is enough: any of them may be matched.
+            raise EmptyReference(
+                "reference: its result is empty, so that every query that finds nothing would be right"
+            )
+    return gold
+
+
+def _read(text: str, dialect: str, params: SqlParams) -> Statement:
+    try:
+        statement = read_statement(text, dialect)
+        guard.check(statement, writes=params.writes)
+    except (Unreadable, guard.Forbidden) as error:
+        hint = _INSTEAD.get(error.reason, "")
+        raise InvalidReference(f"reference.sql: {error.message}{hint}", path="reference.sql") from None
+    return statement
+
+
+_INSTEAD = {
+    "forbidden_function": "; give its rows as reference.result instead",
+    "writes": "; params.writes lets statements write",
+}
+"""What to do about a reference that is refused."""
+
+
+def _databases(reference: SqlReference, params: SqlParams, site: Databases) -> tuple[Database, ...]:
+    first = _found(reference.database, site)
+    if params.databases == "one":
+        return first[:1]
+    more = [item for named in reference.suite for item in _found(named, site)[:1]]
+    found = (*first, *more)
+    if any(item.engine != found[0].engine for item in found):
+        raise InvalidReference("reference.suite: the databases of a suite are of one engine", path="reference.suite")
+    if len(found) == 1:
+        raise InvalidReference(
+            "reference: databases='suite', but there is one database only: give reference.suite, or register variants",
+            path="reference.suite",
+        )
+    return found
+
+
+def _found(named: str | CarriedDatabase, site: Databases) -> tuple[Database, ...]:
+    return site.find(named) if isinstance(named, str) else (carried(named),)
+
+
+def carried(sent: CarriedDatabase) -> Database:
+    """A database that comes along, as one. Raises InvalidSample."""
+    version = hashlib.blake2b(canonical(asdict(sent)).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    image = None
+    if sent.base64 is not None:
+        if sent.engine != "sqlite" or sent.script or sent.tables:
+            raise InvalidSample(
+                "reference.database: base64 is a whole SQLite file, alone", path="reference.database.base64"
+            )
+        try:
+            image = base64.b64decode(sent.base64, validate=True)
+        except ValueError as error:
+            raise InvalidSample(f"reference.database.base64: {error}", path="reference.database.base64") from None
+    elif not sent.script and not sent.tables:
+        raise InvalidSample("reference.database: give script, tables or base64", path="reference.database")
+    return Database(
+        id=f"carried-{version[:8]}",
+        engine=sent.engine,
+        version=version,
+        script=sent.script or None,
+        tables=sent.tables,
+        image=image,
+    )

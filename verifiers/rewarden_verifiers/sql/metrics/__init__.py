@@ -1,0 +1,1 @@
+"""Partial credit: how far an answer agrees with the reference."""

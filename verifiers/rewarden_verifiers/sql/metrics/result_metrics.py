@@ -1,0 +1,204 @@
+"""How far two results agree: partial credit from what the queries answered.
+
+Every measure counts with multiplicity, so that neither one right cell given a thousand times, nor all of the database,
+nor a thousand more columns is worth more than what they hold and the reference asks for.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from rewarden_verifiers.sql.comparison.arrangement import by_name, closest, common
+from rewarden_verifiers.sql.comparison.columns import Column, Pairs, columns_of, key_rows
+from rewarden_verifiers.sql.comparison.values import Key, Tolerance
+from rewarden_verifiers.sql.engines.engine import ResultSet
+
+if TYPE_CHECKING:
+    from rewarden_verifiers.sql.comparison.comparison import Comparison
+
+_LOOK = 4
+
+
+class Overlap:
+    """What two results have in common."""
+
+    def __init__(self, expected: ResultSet, got: ResultSet, how: Comparison) -> None:
+        self._how = how
+        self._tolerance = Tolerance(how.abs, how.rel)
+        self._expected, self._got = expected, got
+        if not how.duplicates:
+            self._expected, self._got = _distinct(expected, how), _distinct(got, how)
+
+    def cells(self) -> tuple[float, float]:
+        """Precision and recall of cells, wherever they stand: the shares of those got that are expected, and of those
+        expected that were got.
+
+        QATCH (Papicchio et al., NeurIPS 2023) and Think2SQL (arXiv 2504.15077) take sets of values: there a value that
+        is right once is right always, and all of the database has a recall of 1 at no cost for its repetitions. Here
+        each cell is used once. Not rounded to three places.
+        """
+        ours, theirs = _all_cells(self._expected), _all_cells(self._got)
+        if not ours or not theirs:
+            return (1.0, 1.0) if not ours and not theirs else (0.0, 0.0)
+        pairs = [(Column(ours, self._how.folded), Column(theirs, self._how.folded))]
+        shared = common(pairs, self._how)
+        return shared / len(theirs), shared / len(ours)
+
+    def rows(self) -> float:
+        """F1 of rows, duplicates counted, in whatever order.
+
+        Columns are compared as the option `columns` has it; under `any` and `subset` each with the one that it has
+        most values in common with. A row is right as a whole or not at all; so columns too few or too many leave none
+        (under `subset`: too few, or far too many).
+        """
+        if not self._expected.rows or not self._got.rows:
+            return float(not self._expected.rows and not self._got.rows)
+        width = len(self._expected.columns)
+        if not self._how.fits(width, len(self._got.columns)):
+            return 0.0
+        ours, theirs = columns_of(self._expected, self._how.folded), columns_of(self._got, self._how.folded)
+        if self._how.columns == "position":
+            pairs: Pairs = list(zip(ours, theirs, strict=True))
+        elif self._how.columns == "name":
+            pairs = self._named(ours, theirs)
+        else:
+            pairs = [pair for pair, _ in closest(ours, theirs, self._how)]
+        if len(pairs) < width:
+            return 0.0
+        return _f1(common(pairs, self._how), len(self._got.rows), len(self._expected.rows))
+
+    def columns(self) -> float:
+        """F1 of columns: each counts as far as its values, in whatever order, agree with those of another one on the
+        other side (shared values by the greater number of rows). By name under `name`, else whichever fits best."""
+        if not self._expected.rows or not self._got.rows:
+            return float(not self._expected.rows and not self._got.rows)
+        ours, theirs = columns_of(self._expected, self._how.folded), columns_of(self._got, self._how.folded)
+        if self._how.columns == "name":
+            found = [common([pair], self._how) for pair in self._named(ours, theirs)]
+        else:
+            found = [shared for _, shared in closest(ours, theirs, self._how)]
+        most = max(len(self._expected.rows), len(self._got.rows))
+        return _f1(sum(found) / most, len(theirs), len(ours))
+
+    def soft(self) -> float:
+        """Soft F1 of BIRD's mini-dev (bird-bench/mini_dev, evaluation_f1.py): rows are compared in pairs, by the cells
+        they share in whatever column; each pair gives its shares of matched, surplus and missing cells (of the number
+        of expected columns), a row without a partner a whole one of surplus or missing.
+
+        Three differences. A cell of a row matches once (there `SELECT a, a, a` matches three times, and a thousand
+        times drive the score to 1). Duplicate rows are dropped only under `duplicates=False`. And rows are paired by
+        place only where their order counts; else equal ones first, then those that share rare cells, so that the order
+        in which an engine happens to answer does not change the score.
+        """
+        if not self._expected.rows or not self._got.rows:
+            return float(not self._expected.rows and not self._got.rows)
+        ours, theirs = self._comparable_rows()
+        width = len(self._expected.columns)
+        if width == 0:
+            return float(len(ours) == len(theirs) and not self._got.columns)
+        paired = list(zip(ours, theirs, strict=False)) if self._how.ordered else _paired(ours, theirs)
+        matched = surplus = missing = 0.0
+        for one, other in paired:
+            shared = _common_cells(one, other)
+            matched += shared / width
+            surplus += (len(other) - shared) / width
+            missing += (width - shared) / width
+        surplus += len(theirs) - len(paired)
+        missing += len(ours) - len(paired)
+        return 2 * matched / (2 * matched + surplus + missing)
+
+    def sizes(self) -> float:
+        """QATCH's tuple cardinality: the smaller number of rows by the greater. It says nothing of what is in them."""
+        sizes = sorted((len(self._expected.rows), len(self._got.rows)))
+        return sizes[0] / sizes[1] if sizes[1] else 1.0
+
+    def _named(self, ours: Sequence[Column], theirs: Sequence[Column]) -> Pairs:
+        places = by_name(self._expected.columns, self._got.columns)
+        return [(ours[place], theirs[other]) for place, other in enumerate(places) if other is not None]
+
+    def _comparable_rows(self) -> tuple[list[tuple[Key, ...]], list[tuple[Key, ...]]]:
+        """The rows of both sides as keys; numbers got that are near an expected one stand as that."""
+        pairs = [
+            (Column(_all_cells(self._expected), self._how.folded), Column(_all_cells(self._got), self._how.folded))
+        ]
+        left, right = ([row[0] for row in rows] for rows in key_rows(pairs))
+        known = {key for key in left if isinstance(key, (int, float))}
+        numbers = sorted(known)
+
+        def settled(key: Key) -> Key:
+            if not isinstance(key, (int, float)) or key in known or not self._tolerance:
+                return key
+            place = bisect_left(numbers, key)
+            near = (one for one in numbers[max(0, place - 1) : place + 1] if self._tolerance.near(one, key))
+            return min(near, key=lambda one: abs(one - key), default=key)
+
+        return (
+            _cut(left, len(self._expected.columns)),
+            _cut([settled(key) for key in right], len(self._got.columns)),
+        )
+
+
+def f1(precision: float, recall: float) -> float:
+    """The harmonic mean."""
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def _f1(shared: float, got: int, expected: int) -> float:
+    return 2 * shared / (got + expected)
+
+
+def _all_cells(result: ResultSet) -> tuple[object, ...]:
+    return tuple(chain.from_iterable(result.rows))
+
+
+def _cut(keys: list[Key], width: int) -> list[tuple[Key, ...]]:
+    return [tuple(keys[start : start + width]) for start in range(0, len(keys), width)] if width else []
+
+
+def _distinct(result: ResultSet, how: Comparison) -> ResultSet:
+    columns = columns_of(result, how.folded)
+    if not columns or not result.rows:
+        return ResultSet(result.columns, result.rows[:1], result.cost)
+    keys = zip(*(column.keys(column.dated) for column in columns), strict=True)
+    firsts = dict(zip(reversed(list(keys)), reversed(result.rows), strict=True))
+    return ResultSet(result.columns, list(reversed(firsts.values())), result.cost)
+
+
+def _common_cells(one: tuple[Key, ...], other: tuple[Key, ...]) -> int:
+    if one == other:
+        return len(one)
+    return sum((Counter(one) & Counter(other)).values())
+
+
+def _paired(left: list[tuple[Key, ...]], right: list[tuple[Key, ...]]) -> list[tuple[tuple[Key, ...], tuple[Key, ...]]]:
+    """Equal rows, then each other row with one of few that share its rarest cells. Does not depend on the order."""
+    counts = Counter(left), Counter(right)
+    equal = counts[0] & counts[1]
+    pairs = [(row, row) for row in equal.elements()]
+    ours = sorted((counts[0] - equal).elements(), key=repr)
+    holders: dict[Key, list[int]] = {}
+    for place in reversed(range(len(ours))):
+        for cell in dict.fromkeys(ours[place]):
+            holders.setdefault(cell, []).append(place)
+    used: set[int] = set()
+    for row in sorted((counts[1] - equal).elements(), key=repr):
+        cells = sorted(
+            (cell for cell in dict.fromkeys(row) if cell in holders), key=lambda cell: (len(holders[cell]), repr(cell))
+        )
+        best = None
+        for cell in cells[:_LOOK]:
+            found = holders[cell]
+            while found and found[-1] in used:
+                found.pop()
+            for place in found[-1 : -_LOOK - 1 : -1]:
+                shared = 0 if place in used else _common_cells(ours[place], row)
+                if shared and (best is None or (shared, -place) > best):
+                    best = (shared, -place)
+        if best is not None:
+            used.add(-best[1])
+            pairs.append((ours[-best[1]], row))
+    return pairs

@@ -1,0 +1,1 @@
+"""Databases made from another one, on which a lucky match does not pass."""

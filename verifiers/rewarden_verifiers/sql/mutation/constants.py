@@ -1,0 +1,219 @@
+"""What a statement says of the values that matter to it: its constants, and the columns that they are held against."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import sqlglot
+from sqlglot import expressions as exp
+from sqlglot.errors import SqlglotError
+
+from rewarden_verifiers.sql.statement import Statement
+
+Constant = int | float | str
+
+LONGEST = 200
+"""Characters of a text constant that still counts: longer ones would make every database of it large."""
+
+MOST = 60
+"""Constants of one statement that count."""
+
+_MOST_EXTRA = 20
+
+_HELD = (
+    exp.EQ,
+    exp.NEQ,
+    exp.GT,
+    exp.GTE,
+    exp.LT,
+    exp.LTE,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.Like,
+    exp.ILike,
+    exp.Glob,
+    exp.In,
+    exp.Between,
+)
+_NULLS = (exp.Is, exp.Coalesce, exp.Nullif, exp.NullSafeEQ, exp.NullSafeNEQ)
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?|\.[0-9]+")
+_RAW = re.compile(r"'((?:[^']|'')*)'|(?<![\w.])([0-9]+(?:\.[0-9]+)?)(?![\w.])|\"([^\"]+)\"|`([^`]+)`|([A-Za-z_][\w$]*)")
+
+
+@dataclass(frozen=True, eq=False)
+class Mentions:
+    """What one statement mentions. Where sqlglot cannot read the statement, its words and literals still count."""
+
+    statement: Statement
+
+    @cached_property
+    def _tokens(self) -> tuple[Sequence[str], Sequence[Constant]]:
+        words: list[str] = []
+        found: list[Constant] = []
+        try:
+            tokens: list[Any] = sqlglot.tokenize(self.statement.text, read=self.statement.dialect)
+        except SqlglotError:
+            tokens = []
+        for token in tokens:
+            kind = token.token_type.name
+            if kind == "NUMBER":
+                found += _number(token.text)
+            elif kind.endswith("STRING"):
+                found += _text(token.text)
+                words.append(token.text)  # SQLite and MySQL take "name" for either
+            elif token.text and (token.text[0].isalpha() or token.text[0] == "_" or kind == "IDENTIFIER"):
+                words.append(token.text)
+                if kind == "IDENTIFIER":
+                    found += _text(token.text)
+        if not tokens:
+            for text, number, *names in _RAW.findall(self.statement.text):
+                found += _number(number) if number else _text(text) if text else []
+                words += filter(None, names)
+        return words, list(dict.fromkeys(found))[:MOST]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Everything that may name a table or a column, in lower case."""
+        return frozenset(word.lower() for word in self._tokens[0])
+
+    @property
+    def constants(self) -> Sequence[Constant]:
+        """Every constant, in the statement's order."""
+        return self._tokens[1]
+
+    @cached_property
+    def held(self) -> dict[str, list[Constant]]:
+        """Constants that are compared with a column, by the column's name in lower case."""
+        found: dict[str, list[Constant]] = {}
+        for node in self._nodes(_HELD):
+            literals = [value for part in node.find_all(exp.Literal) for value in _literal(part)]
+            if isinstance(node, exp.In) and node.args.get("query") is not None:
+                continue
+            for column in node.find_all(exp.Column):
+                found.setdefault(column.name.lower(), []).extend(literals)
+        return {name: list(dict.fromkeys(values)) for name, values in found.items() if values}
+
+    @cached_property
+    def equated(self) -> frozenset[tuple[str, str]]:
+        """Names of columns that are compared with each other, in lower case, each pair in order."""
+        found = set()
+        for node in self._nodes((exp.EQ,)):
+            if isinstance(node.left, exp.Column) and isinstance(node.right, exp.Column):
+                one, other = sorted((node.left.name.lower(), node.right.name.lower()))
+                found.add((one, other))
+        for node in self._nodes((exp.Join,)):
+            found |= {(item.name.lower(), item.name.lower()) for item in node.args.get("using") or ()}
+        return frozenset(found)
+
+    @cached_property
+    def null_minded(self) -> frozenset[str]:
+        """Names of columns that the statement asks to be NULL or not."""
+        return frozenset(column.name.lower() for node in self._nodes(_NULLS) for column in node.find_all(exp.Column))
+
+    @cached_property
+    def orders(self) -> frozenset[tuple[str, ...]]:
+        """Columns of each ORDER BY (a window's too) and of each MAX and MIN beside other columns, in lower case."""
+        found = set()
+        for node in self._nodes((exp.Order,)):
+            names = [item.this.name.lower() for item in node.expressions if isinstance(item.this, exp.Column)]
+            if names:
+                found.add(tuple(names))
+        for node in self._nodes((exp.Max, exp.Min)):
+            if isinstance(node.this, exp.Column):
+                found.add((node.this.name.lower(),))
+        return frozenset(found)
+
+    @property
+    def orders_by_something(self) -> bool:
+        """Whether every LIMIT stands by an order that depends on the rows."""
+        nodes = [node for node in self._nodes((exp.Query,)) if node.args.get("limit") or node.args.get("fetch")]
+        return bool(nodes) and all(
+            node.args.get("order") is not None and node.args["order"].find(exp.Column, exp.AggFunc) is not None
+            for node in nodes
+        )
+
+    @cached_property
+    def picks(self) -> bool:
+        """Whether it takes some of its rows by their order: LIMIT, FETCH, a window, or as SQLite does where a plain
+        column stands beside a MAX or a MIN."""
+        return any(True for _ in self._nodes((exp.Limit, exp.Fetch, exp.Offset, exp.Window))) or any(
+            any(isinstance(item.unalias(), exp.Column) for item in node.selects)
+            and any(item.find(exp.Max, exp.Min) is not None for item in node.selects)
+            for node in self._nodes((exp.Select,))
+        )
+
+    @cached_property
+    def extreme(self) -> bool:
+        """Whether it asks for a greatest or a least, in whatever way."""
+        return self.picks or any(True for _ in self._nodes((exp.Max, exp.Min, exp.All)))
+
+    def _nodes(self, kinds: tuple[Any, ...]) -> Iterator[Any]:
+        return iter(()) if self.statement.tree is None else self.statement.tree.find_all(*kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a reference and an answer mention together, the reference's first and the answer's own in a fixed order: two
+    answers that mention the same have the same.
+
+    orders: columns by which one of them picks rows, so that ties would leave open which. rows_orders: columns by which
+    the reference only puts its rows in order.
+    """
+
+    constants: tuple[Constant, ...]
+    held: tuple[tuple[str, tuple[Constant, ...]], ...]
+    null_minded: frozenset[str]
+    equated: frozenset[tuple[str, str]]
+    orders: frozenset[tuple[str, ...]]
+    rows_orders: frozenset[tuple[str, ...]]
+
+    @classmethod
+    def of(cls, references: Sequence[Mentions], answer: Mentions, *, ordered: bool, known: Collection[str]) -> Needs:
+        """ordered: whether the order of rows is compared. known: the names of all tables and columns, in lower case."""
+        every = [*references, answer]
+        constants = list(dict.fromkeys(value for item in references for value in item.constants))
+        extra = sorted({*answer.constants} - {*constants}, key=repr)[:_MOST_EXTRA]
+        held: dict[str, tuple[Constant, ...]] = {}
+        for name in sorted({name for item in every for name in item.held} & set(known)):
+            values = dict.fromkeys(value for item in references for value in item.held.get(name, ()))
+            own = sorted({*answer.held.get(name, ())} - {*values}, key=repr)[:_MOST_EXTRA]
+            held[name] = (*values, *own)
+        extreme = any(item.extreme for item in references)
+        orders = {order for item in references if item.picks for order in item.orders}
+        orders |= answer.orders if extreme and answer.picks else set()
+        return cls(
+            constants=(*constants, *extra),
+            held=tuple(held.items()),
+            null_minded=frozenset(name for item in every for name in item.null_minded if name in known),
+            equated=frozenset(pair for item in every for pair in item.equated if pair[0] in known and pair[1] in known),
+            orders=frozenset(orders),
+            rows_orders=frozenset(order for item in references if ordered for order in item.orders) - orders,
+        )
+
+    @property
+    def text(self) -> str:
+        """The same for the same needs, in every process."""
+        parts = (self.null_minded, self.equated, self.orders, self.rows_orders)
+        return repr((*(sorted(part) for part in parts), self.constants, self.held))
+
+
+def _literal(node: exp.Literal) -> list[Constant]:
+    if node.is_string:
+        return _text(node.name)
+    found = _number(node.name)
+    return [-value for value in found] if isinstance(node.parent, exp.Neg) else found  # type: ignore[operator]
+
+
+def _text(text: str) -> list[Constant]:
+    return [text] if len(text) <= LONGEST else []
+
+
+def _number(text: str) -> list[Constant]:
+    if len(text) > 40 or not _NUMBER.fullmatch(text):
+        return []
+    value: int | float = int(text) if text.isdigit() else float(text)
+    return [value] if abs(value) < 2**62 else []

@@ -1,0 +1,44 @@
+"""What is expected: the forms of the reference of `sql`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden.errors import InvalidReference
+from rewarden_verifiers.sql.databases import CarriedDatabase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredResult:
+    """A result that is known already: rows, and the names of their columns where names matter."""
+
+    rows: tuple[tuple[Any, ...], ...]
+    columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlReference:
+    """The expected answer of `sql`.
+
+    database: the id of a registered database, or a database that comes along.
+    sql: the reference's query, or several of which any may be matched.
+    result: the expected rows, instead of a query.
+    ordered: whether the order of rows counts; None: where the reference's outermost query has an ORDER BY.
+    suite: further databases with the same schema on which the answers must agree too (`databases: suite`).
+    """
+
+    database: str | CarriedDatabase
+    sql: str | tuple[str, ...] | None = None
+    result: StoredResult | None = None
+    ordered: bool | None = None
+    suite: tuple[str | CarriedDatabase, ...] = ()
+
+    @property
+    def queries(self) -> Sequence[str]:
+        """The reference's queries; none where the result is stored. Raises InvalidReference."""
+        found = (self.sql,) if isinstance(self.sql, str) else self.sql or ()
+        if bool(found) == (self.result is not None):
+            raise InvalidReference("reference: give either sql or result", path="reference")
+        return found

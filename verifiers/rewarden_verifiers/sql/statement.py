@@ -1,0 +1,221 @@
+"""A statement, read: what it is, its words, and its tree."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Literal
+
+from sqlglot import expressions as exp
+from sqlglot.dialects.dialect import Dialect
+
+from rewarden_verifiers.sql.tokens import Executable, Token, Unclosed, cut
+
+Kind = Literal["query", "write", "other"]
+
+MAX_STATEMENT = 100_000
+"""Characters of a statement that are still read."""
+MAX_WORDS = 20_000
+"""Words and signs of a statement that are still read."""
+MAX_DEPTH = 200
+"""Brackets within brackets that are still read."""
+
+QUERIES = frozenset(("select", "with", "values", "from", "table", "pivot", "unpivot", "("))
+WRITES = frozenset(("insert", "update", "delete", "merge", "replace"))
+
+_PARSED = QUERIES | WRITES
+_OPEN = frozenset("([{")
+_CLOSE = frozenset(")]}")
+_GENERIC = frozenset(("struct", "array", "map", "list"))
+# Where sqlglot tries a word as a type and then as a function, each level doubles its work; so does each JOIN that waits
+# for its ON. DATE(DATE(… 16 deep takes a second.
+_MOST_TRIES = 8
+_MOST_CHAINED = 256  # a[1][1]… and a->b->c… take it the square of their length
+
+# It writes to the log what it cannot read, and a policy must not fill that.
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """One statement, without comments. `tree` is None where sqlglot cannot read it, though the engine may; see `guard`.
+
+    tokens: its words as the engine cuts them.
+    """
+
+    text: str
+    dialect: str
+    tree: exp.Expression | None
+    tokens: Sequence[Token] = field(default=(), repr=False)
+
+    @cached_property
+    def first(self) -> str:
+        """The first word or sign, in lower case."""
+        return self.tokens[0].lower if self.tokens else ""
+
+    @cached_property
+    def kind(self) -> Kind:
+        """query: it only reads (as far as its form tells). write: INSERT, UPDATE, DELETE, MERGE, REPLACE, also within
+        a query's WITH."""
+        if self.first in WRITES:
+            return "write"
+        if self.first not in QUERIES:
+            return "other"
+        return "write" if self._writes_within else "query"
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Its words outside of quotes, in lower case."""
+        return frozenset(token.lower for token in self.tokens if token.kind == "word")
+
+    @cached_property
+    def _writes_within(self) -> bool:
+        if WRITES.isdisjoint(self.words):
+            return False  # as nearly always, without a walk through the tree
+        if self.tree is not None:
+            return self.tree.find(exp.Insert, exp.Update, exp.Delete, exp.Merge) is not None
+        return any(
+            token.kind == "word"
+            and token.lower in WRITES
+            and self.tokens[place - 1].text in ("(", ")")
+            and self.tokens[place + 1 : place + 2]
+            and self.tokens[place + 1].kind in ("word", "quoted")
+            for place, token in enumerate(self.tokens)
+        )
+
+    @cached_property
+    def ordered(self) -> bool:
+        """Whether the outermost query has an ORDER BY."""
+        return _ordered(self.tokens)
+
+
+class Unreadable(Exception):
+    """What a text is instead of one statement.
+
+    `reason`: no_answer, several_statements, statement_too_long, too_deep, bad_characters, executable_comment,
+    syntax_error.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+def read_statement(text: str, dialect: str) -> Statement:
+    """The one statement of a text, with blanks for its comments and without the semicolon behind it.
+
+    Raises Unreadable.
+    """
+    if len(text) > MAX_STATEMENT:
+        raise Unreadable("statement_too_long", f"the statement has more than {MAX_STATEMENT} characters")
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise Unreadable("bad_characters", "the statement holds NUL or half of a surrogate pair")
+    try:
+        clean, tokens = cut(text, dialect)
+    except Unclosed as error:
+        raise Unreadable("syntax_error", str(error)) from None
+    except Executable as error:
+        raise Unreadable("executable_comment", str(error)) from None
+    tokens = _one(tokens)
+    if len(tokens) > MAX_WORDS:
+        raise Unreadable("statement_too_long", f"the statement has more than {MAX_WORDS} words")
+    statement = clean[tokens[0].start : tokens[-1].end]
+    tree = _tree(statement, tokens, dialect) if tokens[0].lower in _PARSED and _quick(tokens, dialect) else None
+    return Statement(statement, dialect, tree, tokens)
+
+
+def _one(tokens: list[Token]) -> list[Token]:
+    """The words of the only statement. Raises Unreadable."""
+    start, end = 0, len(tokens)
+    while end and tokens[end - 1].text == ";" and tokens[end - 1].kind == "sign":
+        end -= 1
+    while start < end and tokens[start].text == ";" and tokens[start].kind == "sign":
+        start += 1
+    if start == end:
+        raise Unreadable("no_answer", "there is no statement")
+    tokens = tokens[start:end]
+    if any(token.text == ";" and token.kind == "sign" for token in tokens):
+        raise Unreadable("several_statements", "there is more than one statement; one is asked for")
+    return tokens
+
+
+def _quick(tokens: Sequence[Token], dialect: str) -> bool:
+    """Whether sqlglot reads it in a time that grows with its length. Raises Unreadable where it is too deep."""
+    types = _types(dialect)
+    tries: list[bool] = []
+    joins = costly = chained = 0
+    before = ""
+    for token in tokens:
+        word = token.lower
+        if (token.kind == "sign" and word in _OPEN) or (word == "<" and before in _GENERIC):
+            chained += word == "[" and before == "]"
+            tries.append(before in types)
+            costly += tries[-1]
+        elif (token.kind == "sign" and word in _CLOSE) and tries:
+            costly -= tries.pop()
+        elif word == "join":
+            joins += before not in ("cross", "natural")
+        elif word in ("on", "using"):
+            joins = 0
+        if len(tries) > MAX_DEPTH:
+            raise Unreadable("too_deep", f"the statement has more than {MAX_DEPTH} brackets within brackets")
+        chained += word == "->"
+        if costly > _MOST_TRIES or joins > _MOST_TRIES or chained > _MOST_CHAINED:
+            return False
+        before = word if token.kind in ("word", "sign") else ""
+    return True
+
+
+@lru_cache(maxsize=4)
+def dialect_named(name: str) -> Dialect:
+    """A dialect of sqlglot's, which would make it anew for each statement."""
+    return Dialect.get_or_raise(name)
+
+
+@lru_cache(maxsize=4)
+def _types(dialect: str) -> frozenset[str]:
+    """The words that sqlglot tries as types."""
+    found = dialect_named(dialect)
+    types = found.parser_class.TYPE_TOKENS | found.parser_class.NESTED_TYPE_TOKENS
+    words = {word.lower().split()[-1] for word, kind in found.tokenizer_class.KEYWORDS.items() if kind in types}
+    return frozenset(words) | {"row", "array"}
+
+
+def _tree(text: str, tokens: Sequence[Token], dialect: str) -> exp.Expression | None:
+    if tokens[0].lower == "replace":
+        text = "INSERT " + text[len("replace") :]  # which sqlglot reads as a command
+    elif dialect == "duckdb":
+        # DuckDB takes names in backticks, which sqlglot does not know of it.
+        for token in tokens:
+            if text[token.start - tokens[0].start] == "`" and '"' not in token.text:
+                start = token.start - tokens[0].start
+                end = token.end - tokens[0].start
+                text = f'{text[:start]}"{text[start + 1 : end - 1]}"{text[end:]}'
+    try:
+        trees = [tree for tree in dialect_named(dialect).parse(text) if tree is not None]
+    except Exception:  # noqa: BLE001 - on soup its parser raises TypeError, ValueError and more besides its own
+        return None
+    tree = trees[0] if len(trees) == 1 else None
+    return tree if isinstance(tree, exp.Expression) and not isinstance(tree, exp.Command) else None
+
+
+def _ordered(tokens: Sequence[Token]) -> bool:
+    """Whether ORDER BY stands in no bracket, but for those around the whole: windows, aggregates and subqueries have
+    theirs within some."""
+    depth, closed = 0, len(tokens)
+    for place, token in enumerate(tokens):
+        if token.kind == "sign" and token.text in "([{":
+            depth += 1
+        elif token.kind == "sign" and token.text in ")]}":
+            depth -= 1
+            if depth == 0:
+                closed = min(closed, place)
+        elif depth == 0 and token.kind == "word" and token.lower == "order":
+            return True
+    rest = tokens[closed + 1 : closed + 2]
+    if tokens and tokens[0].text == "(" and (not rest or rest[0].lower in ("limit", "offset", "fetch")):
+        return _ordered(tokens[1:closed])
+    return False

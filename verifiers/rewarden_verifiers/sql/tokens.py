@@ -1,0 +1,155 @@
+"""The words of a statement, cut as its engine cuts them.
+
+sqlglot cuts all dialects nearly alike. Where an engine does otherwise, a text that sqlglot takes for a comment or a
+string may run: MySQL begins no comment at `--` without a space behind it, and PostgreSQL's comments nest. What is
+refused by its words is therefore looked for here, and comments are taken out before anybody else reads the statement.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+Kind = Literal["word", "quoted", "string", "number", "variable", "sign"]
+
+
+class Unclosed(Exception):
+    """A string, a quoted name or a comment that does not end."""
+
+
+class Executable(Exception):
+    """A comment that MySQL runs: `/*! … */`."""
+
+
+class Token(NamedTuple):
+    """A word and where it stands: from `start` to before `end`. `text` is as written, and for quoted names and strings
+    what stands between the quotes; `lower` the same in lower case, which all who look at it ask for."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+    lower: str
+
+
+_WORD = r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*"
+# DuckDB takes all of Unicode's spaces for spaces.
+_WIDE = r"(?:[A-Za-z_]|[^\x00-\x7f\s])(?:[A-Za-z0-9_$]|[^\x00-\x7f\s])*"
+_NUMBER = r"0[xX][0-9A-Fa-f_]+|(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?"
+_PLAIN = r"'(?:[^']|'')*+'"
+_ESCAPED = r"'(?:[^'\\]|\\.|'')*+'"
+_NAME = r'"(?:[^"]|"")*+"'
+_TICKED = r"`(?:[^`]|``)*+`"
+_DOLLARS = r"\$(?P<tag>(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)?)\$.*?\$(?P=tag)\$"
+_LINE = r"--[^\n\r]*+"
+_BLOCK = r"/\*(?:[^*]|\*(?!/))*+\*/"
+_SIGN = r"::|->>|->|:=|."
+
+# In PostgreSQL the escapes of an E string go on in the parts that follow on further lines.
+_CONTINUED = rf"[eE]{_ESCAPED}(?:(?:\s|{_LINE})*+{_ESCAPED})*+"
+
+_PATTERNS: dict[str, dict[str, str]] = {
+    "sqlite": {
+        "space": r"[ \t\n\f\r\ufeff]++",
+        "comment": rf"--[^\n]*+|{_BLOCK}|/\*.*",
+        "string": rf"[xX]?{_PLAIN}",
+        "quoted": rf"{_NAME}|{_TICKED}|\[[^\]]*+\]",
+        "variable": r"\?[0-9]*|[:@#$][A-Za-z0-9_$\x80-\U0010ffff]+",
+        "number": _NUMBER,
+        "word": _WORD,
+    },
+    "duckdb": {
+        "space": r"\s++",
+        "comment": _LINE,
+        "nested": r"/\*",
+        "string": rf"[eE]{_ESCAPED}|[xXbB]?{_PLAIN}|{_DOLLARS}",
+        "quoted": rf"{_NAME}|{_TICKED}",
+        "variable": r"\?|\$[A-Za-z0-9_]+",
+        "number": _NUMBER,
+        "word": _WIDE,
+    },
+    "postgres": {
+        "space": r"[ \t\n\r\f\v]++",
+        "comment": _LINE,
+        "nested": r"/\*",
+        "string": rf"{_CONTINUED}|[xXbBnN]?{_PLAIN}|[uU]&{_PLAIN}|{_DOLLARS}",
+        "quoted": rf"(?:[uU]&)?{_NAME}",
+        "variable": r"\$[0-9]+",
+        "number": _NUMBER,
+        "word": _WORD,
+    },
+    "mysql": {
+        "space": r"[ \t\n\r\f\v]++",
+        "comment": rf"--(?:(?=[\x00-\x20])[^\n]*+|$)|\#[^\n]*+|{_BLOCK}",
+        "string": rf'[xXbBnN]?{_ESCAPED}|"(?:[^"\\]|\\.|"")*+"',
+        "quoted": _TICKED,
+        "variable": rf"\?|@@?(?:[A-Za-z0-9_.$\x80-\U0010ffff]+|{_TICKED}|{_ESCAPED}|\"(?:[^\"\\]|\\.|\"\")*+\")",
+        "number": rf"(?:{_NUMBER})(?![A-Za-z0-9_$\x80-\U0010ffff])",
+        "word": r"[A-Za-z0-9_$\x80-\U0010ffff]+",
+    },
+}
+_AS_THEY_ARE = frozenset(("word", "sign", "number"))
+_QUOTES = {'"': '"', "`": "`", "[": "]"}
+_NESTED = re.compile(r"/\*|\*/")
+
+
+@lru_cache(maxsize=4)
+def _pattern(dialect: str) -> re.Pattern[str]:
+    parts = [f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS[dialect].items()]
+    quotes = "'\"" if dialect == "postgres" else "'\"`"
+    return re.compile("|".join([*parts, rf"(?P<unclosed>[{quotes}]|/\*)", rf"(?P<sign>{_SIGN})"]), re.DOTALL)
+
+
+def cut(text: str, dialect: str) -> tuple[str, list[Token]]:
+    """The text with blanks for its comments, and its words. Linear in the text. Raises Unclosed, Executable."""
+    scan = _pattern(dialect).match
+    tokens: list[Token] = []
+    clean: list[str] = []
+    place, length = 0, len(text)
+    while place < length:
+        match = scan(text, place)
+        assert match is not None  # a sign is any character
+        kind, end = match.lastgroup or "sign", match.end()
+        if kind in _AS_THEY_ARE:
+            word = match.group()
+            clean.append(word)
+            tokens.append(Token(kind, word, place, end, word.lower()))  # type: ignore[arg-type]
+            place = end
+            continue
+        if kind == "tag":
+            kind = "string"
+        if kind == "unclosed":
+            raise Unclosed(f"{match.group()} is never closed")
+        if kind == "nested":
+            end = _end_of_comment(text, place)
+        if kind in ("comment", "nested"):
+            if dialect == "mysql" and re.match(r"/\*M?!", match.group()):
+                raise Executable("comments that run, /*! … */, are not permitted")
+            clean.append(re.sub(r"[^\n]", " ", text[place:end]))
+        elif kind == "space":
+            clean.append(match.group() if match.group().isascii() else " " * (end - place))
+        else:
+            clean.append(match.group())
+            tokens.append(_token(kind, match.group(), place))
+        place = end
+    return "".join(clean), tokens
+
+
+def _token(kind: str, text: str, start: int) -> Token:
+    end = start + len(text)
+    if kind == "quoted" and text[0] in _QUOTES:
+        mark = _QUOTES[text[0]]
+        kind, text = "quoted", text[1:-1].replace(mark * 2, mark)
+    elif kind == "string" and text[0] in "'\"":
+        text = text[1:-1]
+    return Token(kind, text, start, end, text.lower())  # type: ignore[arg-type]
+
+
+def _end_of_comment(text: str, start: int) -> int:
+    depth = 0
+    for mark in _NESTED.finditer(text, start):
+        depth += 1 if mark.group() == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    raise Unclosed("/* is never closed")

@@ -1,0 +1,237 @@
+"""`sql`: whether a query answers what the reference's query answers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from rewarden.errors import MissingDependency, SampleError
+from rewarden.types import Component, Outcome
+from rewarden_verifiers.contract import Watch, verifier
+from rewarden_verifiers.execution.candidate import Candidate
+from rewarden_verifiers.extraction import encodable
+from rewarden_verifiers.outcome import no_answer, scored, wrong
+from rewarden_verifiers.sql import feedback, guard
+from rewarden_verifiers.sql.comparison.comparison import Comparison, Difference, difference
+from rewarden_verifiers.sql.comparison.ordering import sorted_by
+from rewarden_verifiers.sql.databases import Database, Databases, EngineName
+from rewarden_verifiers.sql.engines import engine_named
+from rewarden_verifiers.sql.engines.engine import QueryFailed, ResultSet
+from rewarden_verifiers.sql.extract import continued, find_statement
+from rewarden_verifiers.sql.gold import CONNECTIONS, Gold, prepare
+from rewarden_verifiers.sql.metrics import metrics
+from rewarden_verifiers.sql.mutation.mutated import mutated
+from rewarden_verifiers.sql.params import SqlParams
+from rewarden_verifiers.sql.statement import Statement, Unreadable, read_statement
+from rewarden_verifiers.sql.writing import differs, written
+
+
+def warm() -> None:
+    """Load the engines that are installed, and each dialect's parser, before workers are forked."""
+    for name in get_args(EngineName):
+        with contextlib.suppress(MissingDependency):
+            read_statement("SELECT 1", engine_named(name).dialect)
+
+
+_LIMITS = ("time_limit", "memory_limit", "rows_limit", "bytes_limit")
+
+
+@verifier(
+    version="1",
+    graded=True,
+    requires=("sql",),
+    libraries=("apsw", "duckdb", "psycopg", "pymysql", "sqlglot"),
+    waits=True,
+    site=Databases,
+    prepare=prepare,
+    warm=warm,
+)
+def sql(response: str, prepared: Gold, params: SqlParams, watch: Watch) -> Outcome:
+    """The response's query gives, on a real database, the result that the reference's query gives.
+
+    One statement that only reads; anything else is refused, and so is a query of constants where the reference's is
+    none. Both run on connections of their own, under limits that stop them. Rows are compared with duplicates, in the
+    reference's order where it asks for one; partial credit by name (`score`, `metrics`).
+    """
+    try:
+        return _Judgement(prepared, params, watch).outcome(response)
+    except SampleError:
+        raise
+    except BaseException:
+        # Interrupted anywhere: no connection is in a state that anybody knows.
+        CONNECTIONS.close()
+        raise
+
+
+@dataclass
+class _Judgement:
+    """One response under judgement."""
+
+    gold: Gold
+    params: SqlParams
+    watch: Watch
+    evidence: dict[str, Any] = field(default_factory=dict)
+    extracted: str | None = None
+    timed: bool = False
+
+    def outcome(self, response: str) -> Outcome:
+        found = find_statement(continued(self.params.prefix, response), self.params.rules)
+        if not isinstance(found, Candidate):
+            return self._zero(found.reason, flags=found.flags)
+        self.evidence["rule"] = found.rule
+        self.extracted = found.code.strip()
+        database = self.gold.databases[0]
+        self.evidence["database"] = {
+            "id": database.id,
+            "engine": database.engine,
+            "version": database.version,
+        }
+        try:
+            statement = read_statement(found.code, self.gold.dialect)
+            guard.check(statement, writes=self.params.writes)
+        except (Unreadable, guard.Forbidden) as refused:
+            return self._zero(refused.reason, refused.message)
+        if not self.params.constants and not self.gold.writes and self.gold.reads_rows and guard.constant(statement):
+            return self._zero("constant_answer", "what it answers does not depend on the database's rows")
+        self.timed = self.gold.timed or guard.time_dependent(statement)
+        try:
+            return self._judged(statement, database)
+        except QueryFailed as failed:
+            # The engine's words may repeat the statement's.
+            flags = ("too_expensive",) if failed.reason in _LIMITS else ()
+            return self._zero(failed.reason, failed.message, flags=flags, statement=statement)
+
+    def _judged_write(self, statement: Statement) -> Outcome:
+        if statement.kind != "write":
+            return self._zero("not_a_write", "it only reads, where a change is asked for")
+        for database in self.gold.databases:
+            expected = self.gold.written(database, self.params.caps, self.watch)
+            got = written(database, statement, self.gold.servers, self.params.caps, self.watch)
+            how = self.params.comparison(False)
+            found = differs(expected, got, how)
+            if found is not None:
+                self.evidence["differs_in"] = {"database": database.id, "table": found.table}
+                none: dict[str, float] = dict.fromkeys(self.params.wanted, 0.0)
+                return self._differs(found.how, found.expected, found.got, none, how, reason="wrong_state")
+        return self._outcome(True, dict.fromkeys(self.params.wanted, 1.0))
+
+    def _judged(self, statement: Statement, database: Database) -> Outcome:
+        if self.gold.writes:
+            return self._judged_write(statement)
+        if statement.kind == "write":
+            return self._zero("writes", "it writes, where an answer is asked for")
+        expected = self.gold.expected(database, self.params.caps, self.watch)
+        got = self._answer(statement, database)
+        differences = self._differences(expected, got)
+        place = differences.index(None) if None in differences else 0
+        values = self._metrics(statement, place, expected[place], got)
+        self.evidence["rows"] = {"expected": len(expected[place].rows), "got": len(got.rows)}
+        if None not in differences:
+            return self._differs(differences[0], expected[0], got, values, self._how(0))
+        # An answer that is as one of several references here and as another one there is as none of them.
+        left = [place for place, found in enumerate(differences) if found is None]
+        for number, other in enumerate(self._others(statement), start=2):
+            theirs = self.gold.expected(other, self.params.caps, self.watch)
+            ours = self._answer(statement, other)
+            told = self._differences(theirs, ours)
+            place, left = left[0], [place for place in left if told[place] is None]
+            if not left:
+                self.evidence["differs_on"] = {"database": other.id, "place": number}
+                # Partial credit is what the answer earns where it earns least: a lucky match must not pay.
+                least = self._metrics(statement, place, theirs[place], ours)
+                values = {name: min(value, least[name]) for name, value in values.items()}
+                why = "differs_on_another_database"
+                return self._differs(told[place], theirs[place], ours, values, self._how(place), reason=why)
+        return self._outcome(True, values)
+
+    def _others(self, statement: Statement) -> Iterator[Database]:
+        """The databases on which the answers must agree too: the suite's, then mutated ones."""
+        yield from self.gold.databases[1:]
+        if self.params.mutations:
+            made = mutated(self.gold, statement, self.params, self.watch)
+            self.evidence["mutations"] = len(made.databases)
+            if made.why is not None:
+                self.evidence["mutations_why"] = encodable(made.why)
+            yield from made.databases
+
+    def _answer(self, statement: Statement, database: Database) -> ResultSet:
+        with CONNECTIONS.session(database, "answer", self.gold.servers, self.watch) as session:
+            return session.query(statement.text, self.params.caps, self.watch)
+
+    def _differences(self, expected: Sequence[ResultSet], got: ResultSet) -> list[Difference | None]:
+        return [difference(result, got, self._how(place)) for place, result in enumerate(expected)]
+
+    def _how(self, place: int) -> Comparison:
+        """How results are compared with those of the reference's query at a place."""
+        keys = sorted_by(self.gold.statements[place]) if self.gold.statements else ()
+        return self.params.comparison(self.gold.ordered(place, self.params), keys)
+
+    def _metrics(self, statement: Statement, place: int, expected: ResultSet, got: ResultSet) -> dict[str, float]:
+        if not self.params.wanted:
+            return {}
+        pair = metrics.Pair(
+            expected=expected,
+            got=got,
+            reference=self.gold.statements[place] if self.gold.statements else None,
+            answer=statement,
+            how=self._how(place),
+        )
+        return metrics.work_out(self.params.wanted, pair)
+
+    def _differs(
+        self,
+        how: Difference | None,
+        expected: ResultSet,
+        got: ResultSet,
+        values: dict[str, float],
+        comparison: Comparison,
+        reason: str = "wrong_result",
+    ) -> Outcome:
+        self.evidence["difference"] = how
+        shown = feedback.difference(how, expected, got, self.params.shown_rows, comparison)
+        return self._outcome(False, values, reason, shown)
+
+    def _outcome(
+        self, passed: bool, values: dict[str, float], reason: str | None = None, shown: str | None = None
+    ) -> Outcome:
+        score = values[self.params.score] if self.params.score != "execution" else float(passed)
+        if values:
+            self.evidence["metrics"] = values
+        return scored(
+            score,
+            passed=passed,
+            reason=reason,
+            components={name: Component(status="scored", score=value) for name, value in values.items()},
+            feedback=shown,
+            extracted=self.extracted,
+            evidence=self.evidence,
+            flags=("time_dependent",) if self.timed else (),
+        )
+
+    def _zero(
+        self,
+        reason: str,
+        message: str | None = None,
+        flags: Sequence[str] = (),
+        statement: Statement | None = None,
+    ) -> Outcome:
+        """No result to compare. Of a statement that was let run, and failed, the metrics of its text remain as parts
+        (Reasoning-SQL pays them for queries that do not run); the score is 0 whatever it is made of.
+        """
+        values: dict[str, float] = dict.fromkeys(self.params.wanted, 0.0)
+        if statement is not None and self.gold.statements and not self.gold.writes:
+            texts = [name for name in self.params.wanted if name in metrics.OF_TEXTS]
+            values |= metrics.of_texts(texts, self.gold.statements[0], statement)
+        if values:
+            self.evidence["metrics"] = values
+        make = no_answer if self.extracted is None else wrong
+        return make(
+            reason,
+            components={name: Component(status="scored", score=value) for name, value in values.items()},
+            feedback=None if message is None else encodable(message),
+            extracted=self.extracted,
+            evidence=self.evidence,
+            flags=flags,
+        )
