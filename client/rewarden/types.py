@@ -65,8 +65,9 @@ class Sample:
     """One rollout to be judged.
 
     `prompt_key` and `reference_key` name entries of `Batch.shared` and stand instead of a value, so that the siblings
-    of a group send long prompts and tests once; a field of a reference may be `{"$shared": key}`. `group` joins siblings; `group_size` says when a group is whole in a
-    stream. `token_count` is the response's length in the policy's own tokens.
+    of a group send long prompts and tests once; a field of a reference may be `{"$shared": key}`. `group` joins
+    siblings; `group_size` says when a group is whole in a stream. `token_count` is the response's length in the
+    policy's own tokens.
     """
 
     response: Text

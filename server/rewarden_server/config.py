@@ -100,6 +100,19 @@ class RoutingSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SqlSettings:
+    """The databases of `sql`.
+
+    catalogue: a TOML file that registers them. postgres, mysql: addresses of servers on which databases that come with
+    requests, or as scripts, may be made.
+    """
+
+    catalogue: Path | None = None
+    postgres: str | None = None
+    mysql: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
     """How much is said, and whether as JSON lines or for a person."""
 
@@ -120,6 +133,7 @@ class Config:
     jobs: JobSettings = field(default_factory=JobSettings)
     records: RecordSettings = field(default_factory=RecordSettings)
     routing: RoutingSettings = field(default_factory=RoutingSettings)
+    sql: SqlSettings = field(default_factory=SqlSettings)
     sources: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
 
@@ -138,6 +152,7 @@ SECTIONS: Mapping[str, type] = {
     "jobs": JobSettings,
     "records": RecordSettings,
     "routing": RoutingSettings,
+    "sql": SqlSettings,
 }
 
 _OF_A_SERVER: Mapping[str, Mapping[str, Any]] = {"engine": {"eager": True}}
@@ -247,7 +262,8 @@ def _convert(key: str, value: Any, kind: Any, source: str) -> Any:
         if value == "":
             return None
     # Somebody may have put a key where its hash belongs: values of [keys] are never repeated.
-    shown = "what stands there" if key.startswith("keys.") else repr(value)
+    # Nor are addresses that hold passwords.
+    shown = "what stands there" if key.startswith(("keys.", "sql.")) else repr(value)
     wrong = ConfigError(f"{source}: {key} must be {_describe(kind)}, not {shown}")
     if get_origin(kind) is Literal:
         if value not in get_args(kind):

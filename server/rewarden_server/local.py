@@ -11,17 +11,19 @@ from typing import Any
 from rewarden.routing import Routing
 from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden_server import catalogue
-from rewarden_server.config import load_config
+from rewarden_server.config import Config, load_config
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings, SandboxSettings
 from rewarden_server.routing import load_routing, routed
+from rewarden_server.sites import sites_of
 from rewarden_verifiers.registry import Registry
 
 
 class LocalTransport:
     """A `rewarden.transports.base.Transport`. The engine starts with the first call and ends with `close`.
 
-    settings, registry, sandbox: the engine's; without `sandbox`, that of the configuration, as is the routing. engine:
+    config: the configuration, whose engine, sandbox, routing and databases hold; without one, that of the environment,
+    but for the engine's settings. settings, registry, sandbox: the engine's, instead of the configuration's. engine:
     one that runs already, whose callers say who judges; it is left running. `api_key` and `timeout_s` have no meaning
     here: nobody else can call, and whoever waits can cancel.
     """
@@ -35,11 +37,13 @@ class LocalTransport:
         settings: EngineSettings | None = None,
         registry: Registry | None = None,
         sandbox: SandboxSettings | None = None,
+        config: Config | None = None,
         engine: Engine | None = None,
     ) -> None:
         self._settings = settings
         self._registry = registry
         self._sandbox = sandbox
+        self._config = config
         self._engine = engine
         self._own = engine is None
         self._routing: Routing | None = None
@@ -102,9 +106,11 @@ class LocalTransport:
     async def _started(self) -> Engine:
         async with self._starting:
             if self._engine is None:
-                config = load_config(environ=os.environ)
+                config = self._config or load_config(environ=os.environ)
                 self._routing = load_routing(config)
-                engine = Engine(self._registry, self._settings, sandbox=self._sandbox or config.sandbox)
+                settings = self._settings or (self._config.engine if self._config is not None else None)
+                sandbox = self._sandbox or config.sandbox
+                engine = Engine(self._registry, settings, sandbox=sandbox, sites=sites_of(config))
                 await engine.start()
                 self._engine = engine
             return self._engine

@@ -21,6 +21,7 @@ from rewarden_server.logs import VerdictLog, get_logger
 from rewarden_server.metrics import Metrics
 from rewarden_server.record import Recorder
 from rewarden_server.routing import load_routing, routed
+from rewarden_server.sites import sites_of
 
 T = TypeVar("T")
 
@@ -55,7 +56,13 @@ class Service:
         limits = config.limits
         records = config.records
         recorder = Recorder(records.dir, records.share) if records.dir is not None else None
-        engine = Engine(settings=config.engine, observer=metrics, recorder=recorder, sandbox=config.sandbox)
+        engine = Engine(
+            settings=config.engine,
+            observer=metrics,
+            recorder=recorder,
+            sandbox=config.sandbox,
+            sites=sites_of(config),
+        )
         return cls(
             engine=engine,
             config=config,

@@ -8,10 +8,11 @@ import os
 import re
 import socket
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from rewarden.errors import RewardenError, SampleError
 from rewarden.types import Limits
@@ -24,7 +25,10 @@ from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.host_process import HostProcess, tls_of
 from rewarden_server.host_process import clean as clean_sockets
 from rewarden_server.keys import Keys, check_name, new_key
+from rewarden_server.sites import sites_of, without_password
 from rewarden_verifiers.registry import Registry
+from rewarden_verifiers.sql.connections import open_session
+from rewarden_verifiers.sql.databases import Database, Databases, EngineName
 
 HELP = "print the settings in force, and what is missing with the command that mends it"
 
@@ -54,7 +58,9 @@ def run(args: argparse.Namespace) -> int:
         print(settings_text(config))
         told, missing = asyncio.run(sandbox_state(config.sandbox))
         print(f"\nsandbox: {told}")
-        problems = [*missing, *_settings_problems(config), *verifier_problems(Registry())]
+        told_sql, missing_sql = databases_state(config)
+        print(f"sql: {told_sql}")
+        problems = [*missing, *missing_sql, *_settings_problems(config), *verifier_problems(Registry())]
     except RewardenError as error:
         print(f"rewarden doctor: {error.message}", file=sys.stderr)
         return 2
@@ -156,9 +162,37 @@ def _shown(config: Config, key: str) -> str:
         return ", ".join(value) or "none"
     if value is None:
         return "none"
+    if section == "sql" and isinstance(value, str):
+        return without_password(value)
     if isinstance(value, Limits):
         return ", ".join(f"{name}={limit:g}" for name, limit in asdict(value).items() if limit is not None) or "none"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def databases_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
+    """Which databases `sql` has, in words, after one of each engine was opened; and what is missing, with its mend.
+
+    Raises ConfigError for a catalogue that cannot be read.
+    """
+    databases = sites_of(config)["sql"]
+    assert isinstance(databases, Databases)
+    counts = Counter(items[0].engine for items in databases.known.values())
+    told = ", ".join(f"{count} on {engine}" for engine, count in sorted(counts.items())) or "none"
+    made = ", ".join(databases.servers) or "embedded engines only"
+    lines = [f"databases registered: {told}; those that come with requests: {made}"]
+    probes = {items[0].engine: items[0] for items in databases.known.values()}
+    for engine in get_args(EngineName):
+        if engine in databases.servers:
+            probes[engine] = Database(id="doctor", engine=engine, version="1", script="CREATE TABLE t (a INTEGER)")
+    missing = []
+    for engine, database in probes.items():
+        try:
+            open_session(database, databases.servers).close()
+            lines.append(f"  {engine}: {database.id} opens")
+        except SampleError as error:
+            lines.append(f"  {engine}: {database.id} does not open")
+            missing.append((f"{engine}: {error.message}", "see sql.catalogue and docs/sql.md"))
+    return "\n".join(lines), missing
 
 
 def verifier_problems(registry: Registry) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,9 +16,11 @@ from rewarden.commands.use import read_use
 from rewarden.errors import InvalidRequest
 from rewarden.types import Use
 from rewarden.wire.json import verdict_to_json
+from rewarden_server.config import ConfigError, load_config
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.record import Record, read_records
+from rewarden_server.sites import sites_of
 
 HELP = "judge recorded samples again, and say what differs"
 
@@ -49,11 +52,16 @@ def run(args: argparse.Namespace) -> int:
     except (OSError, InvalidRequest) as error:
         print(f"rewarden explain: {error}", file=sys.stderr)
         return 2
-    return asyncio.run(_explain(records, use, show_all=args.all or args.line is not None))
+    try:
+        sites = sites_of(load_config(environ=os.environ))
+    except ConfigError as error:
+        print(f"rewarden explain: {error.message}", file=sys.stderr)
+        return 2
+    engine = Engine(settings=EngineSettings(), sites=sites)
+    return asyncio.run(_explain(engine, records, use, show_all=args.all or args.line is not None))
 
 
-async def _explain(records: Sequence[Record], use: Use | None, *, show_all: bool) -> int:
-    engine = Engine(settings=EngineSettings())
+async def _explain(engine: Engine, records: Sequence[Record], use: Use | None, *, show_all: bool) -> int:
     await engine.start()
     differing = 0
     try:

@@ -277,7 +277,7 @@ async def _run(args: argparse.Namespace, options: RescoreOptions, watcher: Watch
     settings: dict[str, Any] = {}
     if args.target == LOCAL:
         flags = {"engine.workers": ("flag --workers", args.workers)} if args.workers is not None else {}
-        settings["settings"] = load_config(args.config, environ=os.environ, flags=flags).engine
+        settings["config"] = load_config(args.config, environ=os.environ, flags=flags)
     key = args.api_key or os.environ.get("REWARDEN_API_KEY") or None
     task = asyncio.current_task()
     loop = asyncio.get_running_loop()

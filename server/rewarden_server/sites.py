@@ -1,0 +1,48 @@
+"""What the configuration provides for single verifiers: for `sql`, its databases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from rewarden.errors import InvalidRequest
+from rewarden_server.config import Config, ConfigError, SqlSettings
+from rewarden_verifiers.contract import Site
+from rewarden_verifiers.sql.catalogue import read_catalogue
+from rewarden_verifiers.sql.databases import Databases
+
+_SCHEMES = {"postgres": ("postgresql", "postgres"), "mysql": ("mysql", "mariadb")}
+
+
+def sites_of(config: Config) -> Mapping[str, Site]:
+    """By verifier. The catalogue's files are read here, once. Raises ConfigError naming the setting."""
+    return {"sql": _databases(config)}
+
+
+def _databases(config: Config) -> Databases:
+    servers = servers_of(config.sql)
+    for engine, dsn in servers.items():
+        if urlsplit(dsn).scheme not in _SCHEMES[engine]:
+            # The address holds a password: it is not repeated.
+            wanted = f"{_SCHEMES[engine][0]}://USER:PASSWORD@HOST/"
+            raise ConfigError(f"{config.source(f'sql.{engine}')}: sql.{engine} must be an address such as {wanted}")
+    if config.sql.catalogue is None:
+        return Databases(servers=servers)
+    try:
+        return read_catalogue(config.sql.catalogue, servers)
+    except (InvalidRequest, OSError) as error:
+        said = error.message if isinstance(error, InvalidRequest) else str(error)
+        raise ConfigError(f"{config.source('sql.catalogue')}: sql.catalogue: {said}") from None
+
+
+def servers_of(settings: SqlSettings) -> dict[str, str]:
+    """The servers on which databases may be made, by engine."""
+    named = {"postgres": settings.postgres, "mysql": settings.mysql}
+    return {engine: dsn for engine, dsn in named.items() if dsn is not None}
+
+
+def without_password(dsn: str) -> str:
+    """An address as it may be shown."""
+    # To the last @: one that should have been escaped, as / and # should, is a part of the password.
+    return re.sub(r"(?<=://)([^:/@]*:).*(?=@)|(?<=password=)()[^&\s]*", r"\1…", dsn)
