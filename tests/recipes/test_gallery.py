@@ -9,15 +9,18 @@ import pytest
 
 from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
-from rewarden_verifiers.registry import GALLERY
+from rewarden_verifiers.registry import GALLERY, Registry
 
 from .toys import ToyRegistry, run
 
 NAMES = sorted(path.stem for path in GALLERY.glob("*.yaml"))
+SQL = frozenset(name for name in NAMES if "sql" in name)
+"""Those that are tried on real databases: test_sql_recipes.py."""
 
 
 def shipped(name: str) -> Any:
-    return recipe_spec(load_recipe(GALLERY / f"{name}.yaml"), ToyRegistry(), name=name)
+    registry = Registry() if name in SQL else ToyRegistry()
+    return recipe_spec(load_recipe(GALLERY / f"{name}.yaml"), registry, name=name)
 
 
 def test_the_five_of_the_first_day_are_there() -> None:
@@ -122,7 +125,7 @@ async def test_code_format(response: str, plain: float, weighted: float) -> None
     assert judged.asked == (["format", "code"] if response.startswith("-") else ["format"])
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("code_")])
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("code_") and name not in SQL])
 async def test_the_verifier_of_answers_may_be_another(name: str) -> None:
     judged = await run(shipped(name), "- good", params={"verifier": "judge"}, token_count=1, finish_reason="stop")
     assert judged.outcome.passed

@@ -43,6 +43,28 @@ def refusal(form: str, reference: Any, **metadata: Any) -> str:
         ("target", {"target": ["a"]}, {}, ["a"]),
         ("table", "12.5", {}, "12.5"),
         ("table", 0.25, {}, 0.25),
+        ("sql", "SELECT 1", {"db_id": "shop"}, {"database": "shop", "sql": "SELECT 1"}),
+        ("sql", ["SELECT 1"], {"db_id": "shop"}, {"database": "shop", "sql": "SELECT 1"}),
+        ("sql", ["SELECT 1", "SELECT 2"], {"db_id": "shop"}, {"database": "shop", "sql": ["SELECT 1", "SELECT 2"]}),
+        ("sql", "SELECT 1\tshop", {}, {"database": "shop", "sql": "SELECT 1"}),
+        ("sql", "SELECT '\t'", {"db_id": "shop"}, {"database": "shop", "sql": "SELECT '\t'"}),
+        *(
+            ("sql", {"question": "?", name: "SELECT 1", "db_id": "shop"}, {}, {"database": "shop", "sql": "SELECT 1"})
+            for name in ("SQL", "query", "gt_sql", "gold_sql", "ground_truth", "sql")
+        ),
+        (
+            "sql",
+            {"query": "SELECT 1", "sql": {"select": []}, "db_id": "shop"},
+            {},
+            {"database": "shop", "sql": "SELECT 1"},
+        ),
+        ("sql", '{"db_id": "shop", "sql": "SELECT 1"}', {}, {"database": "shop", "sql": "SELECT 1"}),
+        (
+            "sql",
+            {"database": {"script": "…"}, "result": {"rows": [[1]]}, "ordered": True},
+            {},
+            {"database": {"script": "…"}, "result": {"rows": [[1]]}, "ordered": True},
+        ),
         ("prediction", '"output": [1]', {}, {"alternatives": [{"output": [1]}, [1]]}),
         ("prediction", '{"input": {"n": 3}}', {}, {"alternatives": [{"input": {"n": 3}}, {"n": 3}]}),
         (
@@ -186,6 +208,12 @@ def test_what_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         ("grid", [], "no grid"),
         ("names", [1], "no list of names"),
         ("reasoning_gym", "4", "names no data set"),
+        ("sql", "SELECT 1", "no db_id"),
+        ("sql", "SELECT '\t'", "no db_id"),
+        ("sql", {"db_id": "shop", "sql": {"select": []}}, "holds no query"),
+        ("sql", {"db_id": "shop", "query": " "}, "holds no query"),
+        ("sql", {"db_id": "shop"}, "holds no query"),
+        ("sql", 3, "holds no query"),
         ("json", "[" * 100_000, "too deep"),
     ],
 )

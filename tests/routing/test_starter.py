@@ -1,4 +1,5 @@
-"""The routes that ship, on rows as verl's, open-instruct's and Reasoning360's data have them, with a real engine."""
+"""The routes that ship, on rows as verl's, open-instruct's, Reasoning360's and others' data have them, with a real
+engine."""
 
 from __future__ import annotations
 
@@ -51,6 +52,9 @@ DAPO = {
 }
 QA = {"<answer>paris.</answer>": 1.0, "<answer>Rome</answer>": 0.0, "Paris": 0.0}
 ARC = {"<answer>[[1, 2],\n [3, 4]]</answer>": 1.0, "<answer>[[1, 2], [3, 5]]</answer>": 0.0, "[[1, 2], [3, 4]]": 0.0}
+
+CITIES = {"tables": {"city": {"columns": ["name", "people"], "rows": [["Lyon", 520000], ["Pisa", 90000]]}}}
+LARGE, SMALL = "SELECT name FROM city WHERE people >= 500000", "SELECT name FROM city WHERE people < 500000"
 
 ROWS = [
     # verl
@@ -176,6 +180,32 @@ ROWS = [
         "ood__ifbench",
         '[{"instruction_id": ["count:word_count_range"], "kwargs": [{"min_words": 2, "max_words": 4}]}]',
         {"one two three": 1.0, "one": 0.0},
+    ),
+    # text to SQL; the data has an id where a database stands here
+    Row(
+        "bird_sql_simple_agent",
+        LARGE,
+        {f"```sql\n{LARGE}\n```": 1.0, f"```sql\n{SMALL}\n```": 0.0, LARGE: 0.0},
+        {"db_id": CITIES, "difficulty": "simple"},
+    ),
+    Row(
+        "synsql",
+        {"db_id": CITIES, "sql": LARGE},
+        {
+            f"<think>x</think><answer>\n```sql\n{LARGE}\n```\n</answer>": 1.0,
+            f"<think>x</think><solution>{LARGE}</solution>": 1.0,
+            f"<answer>{SMALL}</answer>": 0.0,
+        },
+    ),
+    Row(
+        "skysql",
+        LARGE,
+        {
+            f"<think>x</think><solution>{LARGE}</solution>": 1.0,
+            f"<think>x</think><solution>{SMALL}</solution>": 0.0,
+            f"<solution>{LARGE}</solution>": -1.0,
+        },
+        {"db_id": CITIES},
     ),
 ]
 

@@ -166,6 +166,41 @@ def _table(sample: Sample) -> str | float | int:
     return reference
 
 
+_QUERIES = ("sql", "SQL", "query", "gt_sql", "gold_sql", "ground_truth")
+"""What text-to-SQL data calls the expected query. Spider's rows have a tree under `sql` and the text under `query`."""
+_GOLD_LINE = re.compile(r"(.*\S)\t([\w.-]+)\s*", re.DOTALL)
+
+
+def _sql(sample: Sample) -> dict[str, Any]:
+    """A query, or a list of queries any of which is right, with the database's id in `metadata.db_id`; an object, or
+    JSON of one, with both; or a line of Spider's and BIRD's gold files: the query, a tab, and the id.
+    """
+    found = _one(sample) if isinstance(sample.reference, list) and len(sample.reference) == 1 else sample.reference
+    if isinstance(found, str) and found.lstrip().startswith("{"):
+        found = read_json(found)
+    told = found if isinstance(found, Mapping) else {"sql": found}
+    database = told.get("database") or told.get("db_id") or (sample.metadata or {}).get("db_id")
+    rest = {key: told[key] for key in ("ordered", "suite") if key in told}
+    if isinstance(told.get("result"), Mapping):
+        expected = {"result": told["result"]}
+    else:
+        query = next((told[name] for name in _QUERIES if _is_query(told.get(name))), None)
+        if query is None:
+            raise ValueError(f"holds no query as a text: {_shown(found)}")
+        line = _GOLD_LINE.fullmatch(query) if isinstance(query, str) and not database else None
+        if line is not None:
+            query, database = line.groups()
+        expected = {"sql": query}
+    if not database:
+        raise ValueError("does not say which database is asked: there is no db_id in it, nor metadata.db_id")
+    return {"database": database, **expected, **rest}
+
+
+def _is_query(value: Any) -> bool:
+    texts = value if isinstance(value, list) else [value]
+    return bool(texts) and all(isinstance(text, str) and text.strip() for text in texts)
+
+
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:60] + "…"
@@ -180,6 +215,7 @@ FORMS: Mapping[str, Form] = {
     "target": Form(_target),
     "table": Form(_table),
     "prediction": Form(_prediction),
+    "sql": Form(_sql, ("db_id",)),
     "ifeval": Form(_instructions, ("instruction_id_list",)),
     "inputs_outputs": Form(programs.inputs_outputs, ("fn_name",)),
     "asserts": Form(programs.asserts),
