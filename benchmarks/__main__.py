@@ -15,6 +15,7 @@ NAMES = (
     "similarity",
     "molecules",
     "puzzles",
+    "sql_pairs",
     "report_page",
     "bounded",
     "growth",
