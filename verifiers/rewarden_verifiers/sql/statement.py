@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -14,6 +15,8 @@ from sqlglot.dialects.dialect import Dialect
 from rewarden_verifiers.sql.tokens import Executable, Token, Unclosed, cut
 
 Kind = Literal["query", "write", "other"]
+
+_BAD = re.compile("[\0\ud800-\udfff]")
 
 MAX_STATEMENT = 100_000
 """Characters of a statement that are still read."""
@@ -111,7 +114,7 @@ def read_statement(text: str, dialect: str) -> Statement:
     """
     if len(text) > MAX_STATEMENT:
         raise Unreadable("statement_too_long", f"the statement has more than {MAX_STATEMENT} characters")
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+    if _BAD.search(text):
         raise Unreadable("bad_characters", "the statement holds NUL or half of a surrogate pair")
     try:
         clean, tokens = cut(text, dialect)

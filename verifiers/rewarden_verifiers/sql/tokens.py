@@ -91,6 +91,7 @@ _PATTERNS: dict[str, dict[str, str]] = {
 }
 _AS_THEY_ARE = frozenset(("word", "sign", "number"))
 _QUOTES = {'"': '"', "`": "`", "[": "]"}
+_NOT_BREAK = re.compile(r"[^\n]")
 _NESTED = re.compile(r"/\*|\*/")
 
 
@@ -103,37 +104,38 @@ def _pattern(dialect: str) -> re.Pattern[str]:
 
 def cut(text: str, dialect: str) -> tuple[str, list[Token]]:
     """The text with blanks for its comments, and its words. Linear in the text. Raises Unclosed, Executable."""
-    scan = _pattern(dialect).match
+    pattern = _pattern(dialect)
     tokens: list[Token] = []
     clean: list[str] = []
-    place, length = 0, len(text)
-    while place < length:
-        match = scan(text, place)
-        assert match is not None  # a sign is any character
-        kind, end = match.lastgroup or "sign", match.end()
-        if kind in _AS_THEY_ARE:
-            word = match.group()
-            clean.append(word)
-            tokens.append(Token(kind, word, place, end, word.lower()))  # type: ignore[arg-type]
-            place = end
-            continue
-        if kind == "tag":
-            kind = "string"
-        if kind == "unclosed":
-            raise Unclosed(f"{match.group()} is never closed")
-        if kind == "nested":
-            end = _end_of_comment(text, place)
-        if kind in ("comment", "nested"):
-            if dialect == "mysql" and re.match(r"/\*M?!", match.group()):
-                raise Executable("comments that run, /*! … */, are not permitted")
-            clean.append(re.sub(r"[^\n]", " ", text[place:end]))
-        elif kind == "space":
-            clean.append(match.group() if match.group().isascii() else " " * (end - place))
-        else:
-            clean.append(match.group())
-            tokens.append(_token(kind, match.group(), place))
-        place = end
-    return "".join(clean), tokens
+    done = 0  # up to where `clean` goes: what stands as it is, is taken over in one piece
+    place: int | None = 0
+    while place is not None:
+        from_, place = place, None
+        for match in pattern.finditer(text, from_):  # without gaps: a sign is any character
+            kind = match.lastgroup
+            if kind in _AS_THEY_ARE:
+                word = match.group()
+                tokens.append(Token(kind, word, match.start(), match.end(), word.lower()))  # type: ignore[arg-type]
+                continue
+            start, end = match.span()
+            if kind == "space":
+                if match.group().isascii():
+                    continue
+            elif kind == "unclosed":
+                raise Unclosed(f"{match.group()} is never closed")
+            elif kind == "nested":
+                place = end = _end_of_comment(text, start)
+            elif kind == "comment":
+                if dialect == "mysql" and re.match(r"/\*M?!", match.group()):
+                    raise Executable("comments that run, /*! … */, are not permitted")
+            else:
+                tokens.append(_token("string" if kind == "tag" else str(kind), match.group(), start))
+                continue
+            clean += (text[done:start], _NOT_BREAK.sub(" ", text[start:end]))
+            done = end
+            if place is not None:
+                break
+    return "".join((*clean, text[done:])), tokens
 
 
 def _token(kind: str, text: str, start: int) -> Token:
