@@ -99,7 +99,7 @@ def canonical(value: Any) -> str:
 
     def default(item: Any) -> Any:
         if dataclasses.is_dataclass(item) and not isinstance(item, type):
-            return dataclasses.asdict(item)
+            return {field.name: getattr(item, field.name) for field in dataclasses.fields(item)}  # asdict copies deeply
         if isinstance(item, Mapping):
             return dict(item)
         if isinstance(item, (set, frozenset)):

@@ -22,13 +22,18 @@ _PASSING_FLAGS = frozenset({"too_expensive", "killed_worker", "time_dependent"})
 """Flags of outcomes that another moment may change: limits reached, a query that asks for the date."""
 
 
-def content_key(fingerprint: str, op: str, arguments: Mapping[str, Any]) -> bytes:
-    """The digest of a piece of work. Equal exactly when fingerprint, operation and arguments are."""
+def content_key(fingerprint: str, op: str, arguments: Mapping[str, Any], reference_key: bytes | None = None) -> bytes:
+    """The digest of a piece of work. Equal exactly when fingerprint, operation and arguments are. `reference_key`: the
+    digest of the reference, where it is known already."""
     digest = hashlib.blake2b(digest_size=20)
     digest.update(fingerprint.encode())
     digest.update(op.encode())
     for name, value in arguments.items():
         if name == "params":  # in the fingerprint
+            continue
+        if name == "reference" and reference_key is not None:
+            digest.update(b"\0reference:k")
+            digest.update(reference_key)
             continue
         if isinstance(value, str):
             data = value.encode("utf-8", "surrogatepass")

@@ -343,7 +343,7 @@ class Engine:
         key: bytes | None = None
         if use.spec.determinism != "stateful":
             with contextlib.suppress(RecursionError):  # too deep to be written: the lane refuses it
-                key = content_key(use.ref.fingerprint, plan.op, plan.arguments)
+                key = content_key(use.ref.fingerprint, plan.op, plan.arguments, plan.reference_key)
         if key is not None:
             if self._cache is not None and plan.op == "verify":
                 known = self._cache.get(key)
