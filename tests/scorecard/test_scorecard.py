@@ -26,7 +26,6 @@ LEAST = {name: 60 for name in BUILT_IN if name not in ("output", "puzzle_rules")
 MISJUDGED = {
     "sql": {  # docs/sql-peers.md explains each
         "shop-08/or-in-lucky",
-        "shop-09/ties",
         "school-10/class",
         "staff-05/not-distinct",
         "flights-05/datetime",
