@@ -263,7 +263,7 @@ class DuckdbSession:
             if isinstance(error, (duckdb.FatalException, duckdb.InternalException)):
                 self._instance.end()
             if run.ended is not None:
-                if watch.quick_s is not None and run.limit_s < caps.time_s:
+                if caps.goes_on(watch):
                     raise Expired from None
                 raise QueryFailed("time_limit", run.ended) from None
             raise QueryFailed(_reason(error), _text(error)) from None
@@ -347,7 +347,7 @@ class _Run:
         self._connection = connection
         self._caps = caps
         self._writable = writable
-        self.limit_s = caps.time_s if watch.quick_s is None else min(caps.time_s, watch.quick_s)
+        self.limit_s = caps.seconds(watch)
         self.ended: str | None = None
         self.leaves = False
 
@@ -399,10 +399,8 @@ class _Run:
                 break
             rows += [_plain_row(row, nested) for row in chunk] if nested else chunk
             size += _held(chunk)
-            if len(rows) > self._caps.rows:
-                raise QueryFailed("rows_limit", f"it gives more than {self._caps.rows} rows")
-            if size > self._caps.bytes:
-                raise QueryFailed("bytes_limit", f"its rows hold more than {self._caps.bytes} bytes")
+            if (over := self._caps.exceeded(len(rows), size)) is not None:
+                raise QueryFailed(*over)
         return ResultSet(tuple(str(item[0]) for item in description), rows, self._cost())
 
     def _cost(self) -> float | None:

@@ -37,6 +37,20 @@ class Caps:
     bytes: int = 64 * 1024**2
     memory_mb: int = 256
 
+    def seconds(self, watch: Watch) -> float:
+        """What a statement has where it runs now: less, on a fast worker, than the limit."""
+        return self.time_s if watch.quick_s is None else min(self.time_s, watch.quick_s)
+
+    def goes_on(self, watch: Watch) -> bool:
+        """Whether a statement that has used its `seconds` begins anew on a slow worker, its limit not reached."""
+        return watch.quick_s is not None and watch.quick_s < self.time_s
+
+    def exceeded(self, rows: int, size: int) -> tuple[FailureReason, str] | None:
+        """The reason and the words for a result of so many rows and bytes, where that is too much."""
+        if rows > self.rows:
+            return "rows_limit", f"it gives more than {self.rows} rows"
+        return ("bytes_limit", f"its rows hold more than {self.bytes} bytes") if size > self.bytes else None
+
 
 @dataclass(slots=True)
 class ResultSet:

@@ -19,19 +19,16 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pymysql
 
-from rewarden_verifiers.contract import Expired, Watch
+from rewarden_verifiers.contract import Watch
 from rewarden_verifiers.sql.databases import Database
 from rewarden_verifiers.sql.engines import script
 from rewarden_verifiers.sql.engines.engine import (
-    GRACE_S,
     Caps,
-    Column,
     DatabaseFailed,
     FailureReason,
     QueryFailed,
@@ -40,11 +37,8 @@ from rewarden_verifiers.sql.engines.engine import (
 )
 from rewarden_verifiers.sql.engines.mysql_scratch import Copy, MysqlScratch
 from rewarden_verifiers.sql.engines.mysql_wire import Late, Wire, number, said
+from rewarden_verifiers.sql.engines.served import Run, schema_of, uncopied, unserved
 
-_LATE_S = 0.05
-"""Seconds after which the server is not waited for any longer to end a statement by itself."""
-_CANCEL_S = 4.0
-"""Seconds that it has to be told so, before the process is killed."""
 _HARMLESS = frozenset({"USAGE", "SHOW DATABASES"})
 """Privileges on all databases that a role may have: any other reads passwords or files, or ends others' sessions."""
 
@@ -72,18 +66,11 @@ class MysqlEngine:
         try:
             if database.dsn is not None:
                 if copy:
-                    raise DatabaseFailed(
-                        "a database on a server cannot be copied; to judge statements that write, register it as a "
-                        "script (mysqldump) instead",
-                        ours=True,
-                    )
+                    raise uncopied("mysqldump")
                 address = database.dsn
                 return MysqlSession(lambda: _permitted(Wire(address)))
             if scratch is None:
-                raise DatabaseFailed(
-                    "no server is configured on which it could be made ([sql] mysql in the server's configuration)",
-                    ours=True,
-                )
+                raise unserved("mysql")
             server, maker = scratch, MysqlScratch(scratch)
             if not copy:
                 return MysqlSession(lambda: _opened(maker, server, database))
@@ -132,7 +119,7 @@ class MysqlSession:
     def query(self, statement: str, caps: Caps, watch: Watch) -> ResultSet:
         """See `Session.query`."""
         script.check(statement, "mysql")
-        run = _Run(caps, watch)
+        run = Run(caps, watch)
         with self._ended(run, statement):
             self._begin(run, "READ ONLY, WITH CONSISTENT SNAPSHOT")
             before = self._reads()
@@ -145,7 +132,7 @@ class MysqlSession:
         if self._copy is None:
             raise QueryFailed("forbidden", "only a copy may be written")
         script.check(statement, "mysql", write=True)
-        run = _Run(caps, watch)
+        run = Run(caps, watch)
         with self._ended(run, statement):
             self._begin(run, "READ WRITE")
             touched = self._wire.run(statement, run.until)
@@ -154,18 +141,7 @@ class MysqlSession:
 
     def schema(self) -> Schema:
         """See `Session.schema`. In the order of names: MySQL does not keep that in which tables were made."""
-        found: dict[str, list[Column]] = {}
-        for table, name, kind, not_null, primary, unique, other, points in self._wire.rows(_COLUMNS):
-            column = Column(
-                name=name,
-                type=kind,
-                not_null=bool(not_null),
-                primary_key=bool(primary),
-                unique=bool(unique),
-                references=None if other is None else (other, points),
-            )
-            found.setdefault(table, []).append(column)
-        return {table: tuple(columns) for table, columns in found.items()}
+        return schema_of(self._wire.rows(_COLUMNS))
 
     @property
     def held(self) -> int:
@@ -178,7 +154,7 @@ class MysqlSession:
         if self._copy is not None:
             self._copy.drop()
 
-    def _begin(self, run: _Run, mode: str) -> None:
+    def _begin(self, run: Run, mode: str) -> None:
         if self._wire.closed():
             # The server may end a connection that was idle, or have been started anew: no answer's doing.
             self._wire.close()
@@ -197,7 +173,7 @@ class MysqlSession:
     def _reads(self) -> float:
         return float(sum(int(row[1]) for row in self._wire.rows("SHOW SESSION STATUS LIKE 'Handler_read%'")))
 
-    def _fetch(self, run: _Run, statement: str) -> ResultSet:
+    def _fetch(self, run: Run, statement: str) -> ResultSet:
         rows: list[tuple[Any, ...]] = []
         columns: tuple[str, ...] = ()
         size = 0
@@ -205,14 +181,12 @@ class MysqlSession:
             columns = names
             rows += part
             size += sum(16 * len(row) + sum(len(cell) for cell in row if type(cell) in (str, bytes)) for row in part)
-            if len(rows) > run.caps.rows:
-                raise QueryFailed("rows_limit", f"it gives more than {run.caps.rows} rows")
-            if size > run.caps.bytes:
-                raise QueryFailed("bytes_limit", f"its rows hold more than {run.caps.bytes} bytes")
+            if (over := run.caps.exceeded(len(rows), size)) is not None:
+                raise QueryFailed(*over)
         return ResultSet(columns, rows)
 
     @contextlib.contextmanager
-    def _ended(self, run: _Run, statement: str) -> Iterator[None]:
+    def _ended(self, run: Run, statement: str) -> Iterator[None]:
         """Runs a statement, and leaves nothing of it in the session. Raises QueryFailed, DatabaseFailed, Expired."""
         if script.names_scratch(statement):
             raise QueryFailed("forbidden", "it names a database other than the one that is asked")
@@ -221,7 +195,7 @@ class MysqlSession:
         except UnicodeEncodeError:
             raise QueryFailed("syntax_error", "it is not Unicode") from None
         try:
-            with run.watch.limit(wall_s=run.limit_s + GRACE_S + _CANCEL_S):
+            with run.watched():
                 yield
                 self._wire.reset()
         except Late:
@@ -236,26 +210,6 @@ class MysqlSession:
             raise failed from None
 
 
-class _Run:
-    """One statement under way: its limits."""
-
-    def __init__(self, caps: Caps, watch: Watch) -> None:
-        self.caps = caps
-        self.watch = watch
-        self.limit_s = caps.time_s if watch.quick_s is None else min(caps.time_s, watch.quick_s)
-        self.begin()
-
-    def begin(self) -> None:
-        """From now on."""
-        self.until = time.monotonic() + self.limit_s + _LATE_S
-
-    def late(self) -> BaseException:
-        """What it is that the time is up."""
-        if self.watch.quick_s is not None and self.limit_s < self.caps.time_s:
-            return Expired()
-        return QueryFailed("time_limit", f"it ran for more than {self.caps.time_s:g} s")
-
-
 _LATE = (1969, 3024, 1907)
 _SYNTAX = (1064, 1149)
 _FORBIDDEN = (1044, 1045, 1142, 1143, 1227, 1370, 1792, 1290, 1235)
@@ -264,7 +218,7 @@ _OURS = (3, 1021, 1030, 1034, 1035, 1040, 1053, 1152, 1158, 1159, 1160, 1161, 12
 """Errors that no query has caused: a full disk, broken tables, a server that stops, too many connections."""
 
 
-def _failure(error: pymysql.Error, run: _Run) -> BaseException:
+def _failure(error: pymysql.Error, run: Run) -> BaseException:
     code = number(error)
     if code in _LATE:
         return run.late()

@@ -24,13 +24,11 @@ from typing import Any
 
 import psycopg
 
-from rewarden_verifiers.contract import Expired, Watch
+from rewarden_verifiers.contract import Watch
 from rewarden_verifiers.sql.databases import Database
 from rewarden_verifiers.sql.engines import script
 from rewarden_verifiers.sql.engines.engine import (
-    GRACE_S,
     Caps,
-    Column,
     DatabaseFailed,
     FailureReason,
     QueryFailed,
@@ -39,12 +37,9 @@ from rewarden_verifiers.sql.engines.engine import (
 )
 from rewarden_verifiers.sql.engines.postgres_scratch import Copy, PostgresScratch
 from rewarden_verifiers.sql.engines.postgres_wire import Gone, Late, Wire, said
+from rewarden_verifiers.sql.engines.served import Run, schema_of, uncopied, unserved
 
 _MESSAGE = 500
-_LATE_S = 0.05
-"""Seconds after which the server is not waited for any longer to end a statement by itself."""
-_CANCEL_S = 4.0
-"""Seconds that it has to be told so, before the process is killed."""
 _CLEAN_S = 2.0
 _WORK_MEM_MB = 64
 
@@ -57,7 +52,7 @@ FROM pg_roles WHERE rolname = current_user
 _COLUMNS = """
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
     coalesce(bool_or(k.contype = 'p'), false), coalesce(bool_or(k.contype = 'u' AND cardinality(k.conkey) = 1), false),
-    max(CASE WHEN k.contype = 'f' THEN k.confrelid::regclass::text END),
+    max(CASE WHEN k.contype = 'f' THEN (SELECT r.relname::text FROM pg_class r WHERE r.oid = k.confrelid) END),
     max(CASE WHEN k.contype = 'f' THEN f.attname::text END)
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = ANY (current_schemas(false))
@@ -81,17 +76,10 @@ class PostgresEngine:
         is connected to."""
         if database.dsn is not None:
             if copy:
-                raise DatabaseFailed(
-                    "a database on a server cannot be copied; to judge statements that write, register it as a script "
-                    "(pg_dump) instead",
-                    ours=True,
-                )
+                raise uncopied("pg_dump")
             return PostgresSession(_connect(database.dsn))
         if scratch is None:
-            raise DatabaseFailed(
-                "no server is configured on which it could be made ([sql] postgres in the server's configuration)",
-                ours=True,
-            )
+            raise unserved("postgres")
         try:
             maker = PostgresScratch(scratch)
             if copy:
@@ -148,7 +136,7 @@ class PostgresSession:
     def query(self, statement: str, caps: Caps, watch: Watch) -> ResultSet:
         """See `Session.query`."""
         script.check(statement, "postgres")
-        run = _Run(caps, watch)
+        run = Run(caps, watch)
         with self._ended(run, statement):
             self._begin(run, "ISOLATION LEVEL REPEATABLE READ READ ONLY", caps)
             # On a line of its own, so that a comment at its end ends there.
@@ -163,7 +151,7 @@ class PostgresSession:
         if self._copy is None:
             raise QueryFailed("forbidden", "only a copy may be written")
         script.check(statement, "postgres", write=True)
-        run = _Run(caps, watch)
+        run = Run(caps, watch)
         with self._ended(run, statement):
             self._begin(run, "READ WRITE", caps)
             touched = self._wire.one(statement, run.until)
@@ -172,18 +160,7 @@ class PostgresSession:
 
     def schema(self) -> Schema:
         """See `Session.schema`."""
-        found: dict[str, list[Column]] = {}
-        for table, name, kind, not_null, primary, unique, other, points in self._wire.rows(_COLUMNS):
-            column = Column(
-                name=name,
-                type=kind,
-                not_null=not_null,
-                primary_key=primary,
-                unique=unique,
-                references=None if other is None else (other.strip('"'), points),
-            )
-            found.setdefault(table, []).append(column)
-        return {table: tuple(columns) for table, columns in found.items()}
+        return schema_of(self._wire.rows(_COLUMNS))
 
     @property
     def held(self) -> int:
@@ -196,7 +173,7 @@ class PostgresSession:
         if self._copy is not None:
             self._copy.drop()
 
-    def _begin(self, run: _Run, mode: str, caps: Caps) -> None:
+    def _begin(self, run: Run, mode: str, caps: Caps) -> None:
         milliseconds = max(1, math.ceil(run.limit_s * 1000))
         memory = f"{min(caps.memory_mb, _WORK_MEM_MB)}MB"
         self._wire.begin(
@@ -204,12 +181,12 @@ class PostgresSession:
         )
 
     @contextlib.contextmanager
-    def _ended(self, run: _Run, statement: str) -> Iterator[None]:
+    def _ended(self, run: Run, statement: str) -> Iterator[None]:
         """Runs a statement, and leaves nothing of it in the session. Raises QueryFailed, DatabaseFailed, Expired."""
         if "\0" in statement:
             raise QueryFailed("syntax_error", "a statement has no NUL")  # behind it, the server would read nothing
         try:
-            with run.watch.limit(wall_s=run.limit_s + GRACE_S + _CANCEL_S):
+            with run.watched():
                 yield
                 self._clean(run)
         except Late:
@@ -229,7 +206,7 @@ class PostgresSession:
                     raise DatabaseFailed(f"its server failed: {said(lost)}", ours=True) from None
             raise failed from None
 
-    def _clean(self, run: _Run) -> None:
+    def _clean(self, run: Run) -> None:
         # Locks, seeds and settings survive a transaction; no statement may leave any to the next.
         until = time.monotonic() + _CLEAN_S
         try:
@@ -238,7 +215,7 @@ class PostgresSession:
         except Late:
             raise Gone("it does not end a transaction") from None  # the statement had ended in time
 
-    def _fetch(self, run: _Run) -> ResultSet:
+    def _fetch(self, run: Run) -> ResultSet:
         rows: list[tuple[Any, ...]] = []
         columns: tuple[str, ...] = ()
         size = 0
@@ -246,33 +223,14 @@ class PostgresSession:
             columns = names
             rows += part
             size += held
-            if len(rows) > run.caps.rows:
+            if (over := run.caps.exceeded(len(rows), size)) is not None:
                 self._wire.cancel()
-                raise QueryFailed("rows_limit", f"it gives more than {run.caps.rows} rows")
-            if size > run.caps.bytes:
-                self._wire.cancel()
-                raise QueryFailed("bytes_limit", f"its rows hold more than {run.caps.bytes} bytes")
+                raise QueryFailed(*over)
         return ResultSet(columns, rows)
 
-    def _cost(self, statement: str, run: _Run) -> float | None:
+    def _cost(self, statement: str, run: Run) -> float | None:
         plan = self._wire.rows(f"EXPLAIN (FORMAT JSON)\n{statement}\n", run.until)
         return float(plan[0][0][0]["Plan"]["Total Cost"])
-
-
-class _Run:
-    """One statement under way: its limits."""
-
-    def __init__(self, caps: Caps, watch: Watch) -> None:
-        self.caps = caps
-        self.watch = watch
-        self.limit_s = caps.time_s if watch.quick_s is None else min(caps.time_s, watch.quick_s)
-        self.until = time.monotonic() + self.limit_s + _LATE_S
-
-    def late(self) -> BaseException:
-        """What it is that the time is up."""
-        if self.watch.quick_s is not None and self.limit_s < self.caps.time_s:
-            return Expired()
-        return QueryFailed("time_limit", f"it ran for more than {self.caps.time_s:g} s")
 
 
 _FORBIDDEN = ("42501", "25006")
@@ -281,7 +239,7 @@ _OURS = ("08", "57P", "531", "533", "55P03", "40", "58", "XX001", "XX002", "25P"
 """SQLSTATEs, or how they begin, that no query has caused (PostgreSQL's manual, appendix A)."""
 
 
-def _failure(error: psycopg.Error, run: _Run) -> BaseException:
+def _failure(error: psycopg.Error, run: Run) -> BaseException:
     state = error.sqlstate
     if state == "57014":
         return run.late()

@@ -269,7 +269,7 @@ class SqliteSession:
             with watch.limit(cpu_s=run.limit_s + GRACE_S), _uncollected():
                 return run.undecodable(statement) if undecodable else run.result(statement)
         except apsw.Error as error:
-            if run.ended == "time_limit" and watch.quick_s is not None and run.limit_s < caps.time_s:
+            if run.ended == "time_limit" and caps.goes_on(watch):
                 raise Expired from None
             if run.ended is not None:
                 raise QueryFailed(run.ended, run.message) from None
@@ -305,7 +305,7 @@ class _Run:
     def __init__(self, connection: apsw.Connection, caps: Caps, watch: Watch) -> None:
         self._connection = connection
         self._caps = caps
-        self.limit_s = caps.time_s if watch.quick_s is None else min(caps.time_s, watch.quick_s)
+        self.limit_s = caps.seconds(watch)
         self.ended: FailureReason | None = None
         self.message = ""
         self._steps: float | None = None
@@ -353,10 +353,8 @@ class _Run:
             rows += chunk
             size += len(marshal.dumps(chunk))  # nothing counts what cells hold faster
             count = min(2 * count, _CHUNK)
-            if len(rows) > self._caps.rows:
-                self._stop("rows_limit", f"it gives more than {self._caps.rows} rows")
-            elif size > self._caps.bytes:
-                self._stop("bytes_limit", f"its rows hold more than {self._caps.bytes} bytes")
+            if (over := self._caps.exceeded(len(rows), size)) is not None:
+                self._stop(*over)
             if self.ended is not None:
                 cursor.close(True)
                 raise apsw.InterruptError(self.message)

@@ -1,0 +1,69 @@
+"""What engines behind a connection share: a statement's time, the schema from a catalogue's rows, what cannot be."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from rewarden_verifiers.contract import Expired, Watch
+from rewarden_verifiers.sql.databases import EngineName
+from rewarden_verifiers.sql.engines.engine import GRACE_S, Caps, Column, DatabaseFailed, QueryFailed, Schema
+
+_LATE_S = 0.05
+"""Seconds after which the server is not waited for any longer to end a statement by itself."""
+_CANCEL_S = 4.0
+"""Seconds that it has to be told so, before the process is killed."""
+
+
+class Run:
+    """One statement under way: its limits. until: a reading of the monotonic clock."""
+
+    def __init__(self, caps: Caps, watch: Watch) -> None:
+        self.caps = caps
+        self.limit_s = caps.seconds(watch)
+        self._watch = watch
+        self.begin()
+
+    def begin(self) -> None:
+        """Its time begins now."""
+        self.until = time.monotonic() + self.limit_s + _LATE_S
+
+    def watched(self) -> AbstractContextManager[None]:
+        """Kills the process if the server neither answers nor lets itself be told to stop."""
+        return self._watch.limit(wall_s=self.limit_s + GRACE_S + _CANCEL_S)
+
+    def late(self) -> BaseException:
+        """What it is that the time is up."""
+        if self.caps.goes_on(self._watch):
+            return Expired()
+        return QueryFailed("time_limit", f"it ran for more than {self.caps.time_s:g} s")
+
+
+def schema_of(rows: Iterable[tuple[Any, ...]]) -> Schema:
+    """Rows of (table, column, type, not null, primary key, unique, referenced table or None, its column) as one."""
+    found: dict[str, list[Column]] = {}
+    for table, name, kind, not_null, primary, unique, other, points in rows:
+        column = Column(
+            name=name,
+            type=kind,
+            not_null=bool(not_null),
+            primary_key=bool(primary),
+            unique=bool(unique),
+            references=None if other is None else (other, points),
+        )
+        found.setdefault(table, []).append(column)
+    return {table: tuple(columns) for table, columns in found.items()}
+
+
+def unserved(engine: EngineName) -> DatabaseFailed:
+    """A database has to be made, and there is no server for it."""
+    where = f"[sql] {engine} in the server's configuration"
+    return DatabaseFailed(f"no server is configured on which it could be made ({where})", ours=True)
+
+
+def uncopied(dump: str) -> DatabaseFailed:
+    """A database on a server of its own is to be written. dump: the program that makes a script of it."""
+    mend = f"to judge statements that write, register it as a script ({dump}) instead"
+    return DatabaseFailed(f"a database on a server cannot be copied; {mend}", ours=True)
