@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from rewarden.errors import InvalidReference, InvalidSample
 from rewarden_verifiers.contract import Watch
@@ -17,10 +17,13 @@ from rewarden_verifiers.sql.connections import Connections
 from rewarden_verifiers.sql.databases import CarriedDatabase, Database, Databases
 from rewarden_verifiers.sql.engines import engine_named
 from rewarden_verifiers.sql.engines.engine import Caps, QueryFailed, ResultSet
+from rewarden_verifiers.sql.kept import Kept
 from rewarden_verifiers.sql.params import SqlParams
 from rewarden_verifiers.sql.reference import SqlReference
 from rewarden_verifiers.sql.statement import Statement, Unreadable, read_statement
-from rewarden_verifiers.sql.writing import Kept, Written, differs, written
+from rewarden_verifiers.sql.writing import Written, differs, written
+
+T = TypeVar("T")
 
 CONNECTIONS = Connections()
 """This process's sessions."""
@@ -40,38 +43,15 @@ class ReferenceFailed(InvalidReference):
     reason = "reference_failed"
 
 
-class Results:
-    """Results of references, by database and statement; the least recently used go first when they hold too much."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
-        self._held = 0
-        self._kept: OrderedDict[tuple[str, str], tuple[ResultSet, int]] = OrderedDict()
-
-    def get(self, key: tuple[str, str]) -> ResultSet | None:
-        """A kept result, or None."""
-        found = self._kept.get(key)
-        if found is None:
-            return None
-        self._kept.move_to_end(key)
-        return found[0]
-
-    def put(self, key: tuple[str, str], result: ResultSet) -> None:
-        """Keep a result, unless it alone holds too much."""
-        size = 256 + sum(
-            64 * len(row) + sum(len(cell) for cell in row if isinstance(cell, (str, bytes))) for row in result.rows
-        )
-        if size > self._most // 4:
-            return
-        before = self._kept.pop(key, None)
-        self._held += size - (before[1] if before is not None else 0)
-        self._kept[key] = (result, size)
-        while self._held > self._most:
-            self._held -= self._kept.popitem(last=False)[1][1]
+def _bytes(result: ResultSet) -> int:
+    """About what a result holds."""
+    cells = sum(len(cell) for row in result.rows for cell in row if isinstance(cell, (str, bytes)))
+    return 256 + 64 * sum(map(len, result.rows)) + cells
 
 
-RESULTS = Results(128 * 1024**2)
-WRITTEN = Kept(most_rows=200_000)
+# A reference's, by database and statement.
+RESULTS: Kept[ResultSet] = Kept(128 * 1024**2, _bytes, largest=32 * 1024**2)
+WRITTEN: Kept[Written] = Kept(200_000, lambda done: done.size, largest=50_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,38 +103,36 @@ class Gold:
         return [self._result(database, statement, caps, watch) for statement in self.statements]
 
     def _result(self, database: Database, statement: Statement, caps: Caps, watch: Watch) -> ResultSet:
-        key = (database.key, statement.text)
-        found = RESULTS.get(key)
-        if found is None:
-            try:
-                with watch.preparing(), CONNECTIONS.session(database, "reference", self.servers, watch) as session:
-                    found = session.query(statement.text, caps, watch)
-            except QueryFailed as failed:
-                raise ReferenceFailed(
-                    f"reference.sql: {failed.reason}: {failed.message}", path="reference.sql"
-                ) from None
-            if not guard.time_dependent(statement):
-                RESULTS.put(key, found)
-        return found
+        def ask() -> ResultSet:
+            with CONNECTIONS.session(database, "reference", self.servers, watch) as session:
+                return session.query(statement.text, caps, watch)
+
+        return _known(RESULTS, database, statement, ask, watch)
 
     def written(self, database: Database, caps: Caps, watch: Watch) -> Sequence[Written]:
         """What each of the statements does to a database. Raises ReferenceFailed, SampleError, Expired."""
         return [self._written(database, statement, caps, watch) for statement in self.statements]
 
     def _written(self, database: Database, statement: Statement, caps: Caps, watch: Watch) -> Written:
-        key = (database.key, statement.text)
-        found = WRITTEN.get(key)
-        if found is None:
-            try:
-                with watch.preparing():
-                    found = written(database, statement, self.servers, caps, watch)
-            except QueryFailed as failed:
-                raise ReferenceFailed(
-                    f"reference.sql: {failed.reason}: {failed.message}", path="reference.sql"
-                ) from None
-            if not guard.time_dependent(statement):
-                WRITTEN.put(key, found)
-        return found
+        def ask() -> Written:
+            return written(database, statement, self.servers, caps, watch)
+
+        return _known(WRITTEN, database, statement, ask, watch)
+
+
+def _known(kept: Kept[T], database: Database, statement: Statement, ask: Callable[[], T], watch: Watch) -> T:
+    """What a reference's statement gave on a database: kept, unless it depends on when it is asked."""
+    key = (database.key, statement.text)
+    found = kept.get(key)
+    if found is None:
+        try:
+            with watch.preparing():
+                found = ask()
+        except QueryFailed as failed:
+            raise ReferenceFailed(f"reference.sql: {failed.reason}: {failed.message}", path="reference.sql") from None
+        if not guard.time_dependent(statement):
+            kept.put(key, found)
+    return found
 
 
 def _says(result: ResultSet) -> bool:

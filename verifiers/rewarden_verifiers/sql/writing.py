@@ -8,7 +8,6 @@ compared as well.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -89,26 +88,3 @@ def _difference(expected: Written, got: Written, how: Comparison) -> WriteDiffer
 
 def _returns(statement: Statement) -> bool:
     return statement.tree is not None and statement.tree.args.get("returning") is not None
-
-
-class Kept:
-    """What references did, by database and statement; the least recently used go first when they hold too many rows."""
-
-    def __init__(self, most_rows: int) -> None:
-        self._most = most_rows
-        self._held = 0
-        self._kept: OrderedDict[tuple[str, str], Written] = OrderedDict()
-
-    def get(self, key: tuple[str, str]) -> Written | None:
-        """What is kept, or None."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        return self._kept.get(key)
-
-    def put(self, key: tuple[str, str], done: Written) -> None:
-        """Keep what a reference did."""
-        if key not in self._kept and done.size <= self._most // 4:
-            self._kept[key] = done
-            self._held += done.size
-        while self._held > self._most:
-            self._held -= self._kept.popitem(last=False)[1].size

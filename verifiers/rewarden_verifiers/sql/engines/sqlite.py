@@ -12,7 +12,6 @@ import gc
 import marshal
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -33,6 +32,7 @@ from rewarden_verifiers.sql.engines.engine import (
     Schema,
 )
 from rewarden_verifiers.sql.engines.functions import SQLITE
+from rewarden_verifiers.sql.kept import Kept
 from rewarden_verifiers.sql.make import MAKE_BYTES, Insert, make_cpu_s, quoted, statements_of
 
 _STEPS = 2000
@@ -43,7 +43,6 @@ _WRITING = _READING | {apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELET
 _MESSAGE = 500
 _CHUNK = 1024
 _VIRTUAL = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage = 0"
-_IMAGES_MOST = 64 * 1024**2
 _BROKEN = (apsw.NotADBError, apsw.CorruptError, apsw.IOError, apsw.CantOpenError)
 """What a file says that is no database, or not a whole one: no statement's doing."""
 _SCHEMA = (
@@ -80,28 +79,8 @@ class SqliteEngine:
 ENGINE = SqliteEngine()
 
 
-class _Images:
-    """Databases that were made, as bytes: a script runs once a worker, and not once for each session."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
-        self._held = 0
-
-    def get(self, key: str) -> bytes | None:
-        """A kept image, or None."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        return self._kept.get(key)
-
-    def put(self, key: str, image: bytes) -> None:
-        """Keep an image; the least recently used go when they hold too much."""
-        self._kept[key] = image
-        self._held += len(image)
-        while self._held > _IMAGES_MOST:
-            self._held -= len(self._kept.popitem(last=False)[1])
-
-
-_IMAGES = _Images()
+_IMAGES: Kept[bytes] = Kept(64 * 1024**2, len)
+"""Databases that were made, as bytes: a script runs once a worker, and not once for each session."""
 
 
 def _ours(database: Database) -> bool:

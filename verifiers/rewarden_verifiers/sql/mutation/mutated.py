@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from rewarden.errors import InvalidSample
 from rewarden_verifiers.contract import Watch
@@ -25,6 +24,7 @@ from rewarden_verifiers.sql.connections import open_session
 from rewarden_verifiers.sql.databases import Database, EngineName, Table
 from rewarden_verifiers.sql.engines.engine import QueryFailed, ResultSet, Session
 from rewarden_verifiers.sql.gold import CONNECTIONS, Gold
+from rewarden_verifiers.sql.kept import Kept
 from rewarden_verifiers.sql.make import quoted
 from rewarden_verifiers.sql.mutation.blueprint import Blueprint, Impossible, Link, Part, blueprint
 from rewarden_verifiers.sql.mutation.constants import Mentions, Needs
@@ -41,8 +41,6 @@ _KEPT = 256
 _IDLE = 6
 """Databases in a row that tell nothing new, after which the search ends if there are enough."""
 _LONGEST = 2000
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +104,7 @@ def mutated(gold: Gold, answer: Statement, params: SqlParams, watch: Watch) -> M
         found = _SETS.get(key)
         if found is None:
             found = _Search(gold, source, needs, params, watch).chosen(seed)
-            _keep(_SETS, key, found)
-        _SETS.move_to_end(key)
+            _SETS.put(key, found)
     except (Impossible, Unsettled) as error:
         return Mutations((), str(error))
     fair = _fair(gold, found.databases, references, answer, params, watch)
@@ -172,7 +169,7 @@ def _source(gold: Gold, references: Sequence[Mentions], answer: Mentions, params
         tables = _SCHEMAS.get(database.key)
         if tables is None:
             tables = frozenset(name.lower() for name in session.schema())
-            _keep(_SCHEMAS, database.key, tables)
+            _SCHEMAS.put(database.key, tables)
         named = sorted(name for name in tables if name in words)
         equated = frozenset(pair for item in (*references, answer) for pair in item.equated)
         key = _digest(repr((database.key, named, sorted(equated))))
@@ -184,7 +181,7 @@ def _source(gold: Gold, references: Sequence[Mentions], answer: Mentions, params
             columns = {column.name.lower() for part in plan.parts for column in part.columns}
             known = columns | {part.name.lower() for part in plan.parts} | set(named)
             found = _Source(plan, _linked(habits, equated), frozenset(known))
-            _keep(_SAMPLES, key, found, most=32)
+            _SAMPLES.put(key, found)
     return found
 
 
@@ -267,9 +264,9 @@ def _below(habits: Sequence[Habits], one: int, other: int) -> bool:
     return False
 
 
-_SETS: OrderedDict[str, Mutations] = OrderedDict()
-_SAMPLES: OrderedDict[str, _Source] = OrderedDict()
-_SCHEMAS: OrderedDict[str, frozenset[str]] = OrderedDict()
+_SETS: Kept[Mutations] = Kept(_KEPT)
+_SAMPLES: Kept[_Source] = Kept(32)
+_SCHEMAS: Kept[frozenset[str]] = Kept(_KEPT)
 """The names of a database's tables."""
 
 
@@ -600,9 +597,3 @@ def _hashable(value: Value) -> bool:
 
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-
-
-def _keep(kept: OrderedDict[str, T], key: str, value: T, most: int = _KEPT) -> None:
-    kept[key] = value
-    while len(kept) > most:
-        kept.popitem(last=False)
