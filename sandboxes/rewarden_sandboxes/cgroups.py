@@ -21,6 +21,7 @@ _FILES_V1 = {
     "usage": ("memory", "memory.usage_in_bytes", os.O_RDONLY),
     "peak": ("memory", "memory.max_usage_in_bytes", os.O_RDWR),
     "limit": ("memory", "memory.limit_in_bytes", os.O_RDWR),
+    "stat": ("memory", "memory.stat", os.O_RDONLY),
 }
 _FILES_V2 = {
     "cpu_v2": ("", "cpu.stat", os.O_RDONLY),
@@ -28,6 +29,7 @@ _FILES_V2 = {
     "usage": ("", "memory.current", os.O_RDONLY),
     "peak": ("", "memory.peak", os.O_RDWR),
     "limit": ("", "memory.max", os.O_RDWR),
+    "stat": ("", "memory.stat", os.O_RDONLY),
 }
 _CONTROLLERS_V1 = ("cpuacct", "memory", "pids")
 

@@ -6,16 +6,24 @@ import asyncio
 import contextlib
 import itertools
 import json
+from collections import deque
 from collections.abc import AsyncGenerator
 from typing import Any
 
 import grpc
 import grpc.aio
 
-from rewarden_sandboxes.codec import event_from_message, job_to_message
+from rewarden_sandboxes.agent.frames import WINDOW
+from rewarden_sandboxes.codec import (
+    event_from_message,
+    job_to_message,
+    session_event_from_answer,
+    session_to_message,
+)
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, NoRoom
-from rewarden_sandboxes.job import Job, JobEvent
-from rewarden_sandboxes.service import MOST_BYTES
+from rewarden_sandboxes.job import Clock, Job, JobEvent, Program, Report
+from rewarden_sandboxes.service import ALIVE, MOST_BYTES
+from rewarden_sandboxes.session import Begun, SessionEvent, Taken
 from rewarden_sandboxes.tls import Tls
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
@@ -23,6 +31,8 @@ from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
 _OPTIONS = (
     ("grpc.max_receive_message_length", MOST_BYTES),
     ("grpc.max_send_message_length", MOST_BYTES),
+    *ALIVE,
+    ("grpc.http2.max_pings_without_data", 0),
     # A host that was started again is found again at once.
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
@@ -31,6 +41,9 @@ _OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),
 )
+
+_PART = 1 << 16
+"""Bytes of a session's stdin that travel in one message."""
 
 _ENVELOPE = 1024**2
 """Bytes that a message may need beyond the texts in it."""
@@ -61,11 +74,8 @@ class HostClient:
             message = job_to_message(job)
         except (ValueError, TypeError) as error:
             raise BadJob("", f"the job cannot be sent: {error}") from None
-        if message.ByteSize() > MOST_BYTES - _ENVELOPE:
-            raise BadJob("", f"the job has more than {MOST_BYTES - _ENVELOPE} bytes")
-        talk = self._talk
-        if talk is None or talk.over:
-            talk = self._talk = Talk(self._stub)
+        self._check_size(message.ByteSize())
+        talk = self._talking()
         number = next(self._numbers)
         answers = talk.expect(number)
         whole = False
@@ -85,6 +95,21 @@ class HostClient:
         finally:
             talk.forget(number, cancel=not whole)
 
+    async def session(self, program: Program, patience_s: float | None = None) -> Session:
+        """Begin a program that is fed and read while it runs. Raises as `run` does."""
+        try:
+            message = session_to_message(program, patience_s)
+        except (ValueError, TypeError) as error:
+            raise BadJob("", f"the program cannot be sent: {error}") from None
+        self._check_size(message.ByteSize())
+        session = Session(self._talking(), next(self._numbers), message)
+        try:
+            await session.begin()
+        except BaseException:
+            session.leave()
+            raise
+        return session
+
     async def status(self, probe: bool = False, timeout_s: float | None = None) -> dict[str, Any]:
         """What the host says of itself; `probe`: after running a program in a fresh room.
 
@@ -101,6 +126,16 @@ class HostClient:
             raise HostError("the host's status cannot be read: it must be an object")
         return told
 
+    def _talking(self) -> Talk:
+        if self._talk is None or self._talk.over:
+            self._talk = Talk(self._stub)
+        return self._talk
+
+    @staticmethod
+    def _check_size(size: int) -> None:
+        if size > MOST_BYTES - _ENVELOPE:
+            raise BadJob("", f"the job has more than {MOST_BYTES - _ENVELOPE} bytes")
+
     async def until_reachable(self, timeout_s: float) -> None:
         """Wait until somebody serves at the address, but no longer than so many seconds."""
         with contextlib.suppress(TimeoutError):
@@ -110,6 +145,156 @@ class HostClient:
     async def close(self) -> None:
         """Give back the connection; calls under way raise HostLost."""
         await self._channel.close()
+
+
+class Session:
+    """A program that runs at the host. Each method may be awaited by one task at a time.
+
+    The host has it killed when the connection is lost, so whoever has one closes it, or the client.
+    """
+
+    def __init__(self, talk: Talk, number: int, message: pb.Session) -> None:
+        self.report: Report | None = None
+        """How the program ended, once `receive` has said that it has."""
+        self._talk = talk
+        self._number = number
+        self._answers = talk.expect(number)
+        talk.order(pb.Order(id=number, session=message))
+        self._begun = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._ended: Report | None = None
+        self._fault: HostError | None = None
+        self._output: deque[bytes] = deque()
+        self._read = 0
+        self._room = WINDOW
+        self._clocks: deque[asyncio.Future[Clock]] = deque()
+        self._listening = asyncio.get_running_loop().create_task(self._listen())
+
+    async def begin(self) -> None:
+        """Wait until the program runs. Raises HostError where it cannot."""
+        while not self._begun.is_set() and not self._over:
+            await self._change()
+        if self._fault is not None:
+            raise self._fault
+
+    async def send(self, data: bytes) -> None:
+        """Feed its stdin; waits while the program is more than `WINDOW` bytes behind. Raises HostError when it has
+        ended.
+        """
+        view = memoryview(data)
+        while view:
+            while not self._room and not self._over:
+                await self._change()
+            if self._over:
+                raise self._fault or HostError("the program has ended")
+            part = view[: min(self._room, _PART)]
+            self._room -= len(part)
+            self._talk.order(pb.Order(id=self._number, data=bytes(part)))
+            view = view[len(part) :]
+
+    async def receive(self) -> bytes:
+        """Some bytes of its stdout as they come; none when the program has ended, and `report` says how. While nobody
+        asks for them at most `WINDOW` bytes come. Raises HostError when the session is lost.
+        """
+        while not self._output and not self._over:
+            await self._change()
+        if self._output:
+            data = self._output.popleft()
+            self._read += len(data)
+            if self._read >= WINDOW // 4 and not self._over:
+                self._talk.order(pb.Order(id=self._number, taken=self._read))
+                self._read = 0
+            return data
+        if self._fault is not None:
+            raise self._fault
+        self.report = self._ended
+        return b""
+
+    async def clock(self) -> Clock:
+        """What it has used so far. Raises HostError when the session is lost."""
+        if self._over:
+            return self._last_clock()
+        future: asyncio.Future[Clock] = asyncio.get_running_loop().create_future()
+        self._clocks.append(future)
+        if len(self._clocks) == 1:
+            self._talk.order(pb.Order(id=self._number, clock=True))
+        return await future
+
+    async def close(self) -> None:
+        """Kill all that lives in its room; returns when nothing of it runs. Twice is once."""
+        self.leave()
+        await asyncio.shield(self._listening)
+
+    def leave(self) -> None:
+        """As `close`, without waiting."""
+        if not self._over:
+            self._over_with(HostError("the session was closed"))
+            self._talk.order(pb.Order(id=self._number, cancel=True))
+
+    @property
+    def _over(self) -> bool:
+        return self._ended is not None or self._fault is not None
+
+    async def _change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+    async def _listen(self) -> None:
+        """Until the last answer."""
+        whole = False
+        try:
+            while (answer := await self._answers.get()) is not None:
+                if answer.WhichOneof("item") == "refusal":
+                    self._over_with(_named(answer.refusal))
+                elif not self._over and answer.WhichOneof("item") is not None:
+                    self._note(session_event_from_answer(answer))
+                whole = answer.last
+                if whole:
+                    break
+            self._over_with(HostLost(self._talk.why))
+        except ValueError as error:
+            self._over_with(HostError(f"the host's answer cannot be read: {error}"))
+        finally:
+            self._talk.forget(self._number, cancel=not whole)
+
+    def _note(self, event: SessionEvent) -> None:
+        match event:
+            case Begun():
+                self._begun.set()
+            case bytes():
+                self._output.append(event)
+            case Taken():
+                self._room += event.size
+            case Clock():
+                while self._clocks:
+                    future = self._clocks.popleft()
+                    if not future.done():
+                        future.set_result(event)
+            case Report():
+                self._ended = event
+                self._settle()
+        self._changed.set()
+
+    def _over_with(self, fault: HostError) -> None:
+        if not self._over:
+            self._fault = fault
+            self._settle()
+        self._changed.set()
+
+    def _settle(self) -> None:
+        """Nobody will answer any more."""
+        while self._clocks:
+            future = self._clocks.popleft()
+            if not future.done():
+                try:
+                    future.set_result(self._last_clock())
+                except HostError as error:
+                    future.set_exception(error)
+
+    def _last_clock(self) -> Clock:
+        if self._ended is None:
+            raise self._fault or HostError("the session has ended")
+        return Clock(cpu_s=self._ended.cpu_time, idle_s=self._ended.idle_time, memory=0)
 
 
 class Talk:

@@ -12,6 +12,7 @@ from typing import Any, cast
 from rewarden_sandboxes.job import (
     Case,
     CaseResult,
+    Clock,
     CompileResult,
     Job,
     JobEvent,
@@ -22,6 +23,7 @@ from rewarden_sandboxes.job import (
     Report,
     RunStatus,
 )
+from rewarden_sandboxes.session import Begun, SessionEvent, Taken
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 
 _LIMITS = ("cpu_s", "wall_s", "memory_mb", "processes", "output_bytes", "disk_mb", "open_files")
@@ -148,6 +150,55 @@ def event_from_message(message: pb.JobEvent) -> JobEvent:
         )
     raise ValueError("the host sent an event of a kind that is not known here")
 
+
+# --- sessions --------------------------------------------------------------------------------------------------
+
+
+def session_to_message(program: Program, patience_s: float | None) -> pb.Session:
+    """The message that begins a session. Raises ValueError or TypeError for what protobuf cannot hold."""
+    return pb.Session(program=_program_to_message(program), patience_s=patience_s or 0.0)
+
+
+def session_from_message(message: pb.Session) -> tuple[Program, float | None]:
+    """The program and the patience as they were sent."""
+    return _program_from_message(message.program), message.patience_s or None
+
+
+def session_event_to_answer(number: int, event: SessionEvent) -> pb.Answer:
+    """The answer that carries one event of a session; a report's is the last."""
+    match event:
+        case Begun():
+            return pb.Answer(id=number, begun=True)
+        case bytes():
+            return pb.Answer(id=number, data=event)
+        case Taken():
+            return pb.Answer(id=number, taken=event.size)
+        case Clock():
+            return pb.Answer(id=number, clock=pb.Clock(cpu_s=event.cpu_s, idle_s=event.idle_s, memory=event.memory))
+        case Report():
+            return pb.Answer(id=number, report=_report_to_message(event), last=True)
+
+
+def session_event_from_answer(answer: pb.Answer) -> SessionEvent:
+    """An event as it was sent. Raises ValueError for one of a kind that is not known."""
+    match answer.WhichOneof("item"):
+        case "begun":
+            return Begun()
+        case "data":
+            return answer.data
+        case "taken":
+            return Taken(answer.taken)
+        case "clock":
+            told = answer.clock
+            memory = told.memory if told.HasField("memory") else None
+            return Clock(cpu_s=told.cpu_s, idle_s=told.idle_s, memory=memory)
+        case "report":
+            return _report_from_message(answer.report)
+        case _:
+            raise ValueError("the host sent an event of a kind that is not known here")
+
+
+# --- reports ---------------------------------------------------------------------------------------------------
 
 _OPTIONAL = ("limit", "exit_code", "signal", "peak_memory", "message")
 

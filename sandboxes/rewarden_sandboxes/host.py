@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -15,18 +17,20 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rewarden_sandboxes import cgroups
 from rewarden_sandboxes.agent import frames
 from rewarden_sandboxes.errors import Busy, HostError, NoRoom
-from rewarden_sandboxes.job import Case, CaseResult, CompileResult, Job, JobEvent, Limits, Program, Report
+from rewarden_sandboxes.job import Case, CaseResult, Clock, CompileResult, Job, JobEvent, Limits, Program, Report
 from rewarden_sandboxes.languages import Registry, UnknownLanguage
 from rewarden_sandboxes.launchers.bwrap import BwrapLauncher
 from rewarden_sandboxes.launchers.docker import DockerLauncher
 from rewarden_sandboxes.launchers.launcher import Launcher
+from rewarden_sandboxes.lean import languages_of
 from rewarden_sandboxes.pool import Pool
 from rewarden_sandboxes.resolve import Ready, Resolver
+from rewarden_sandboxes.session import Begun, Feed, SessionEvent
 from rewarden_sandboxes.settings import HostSettings
 from rewarden_sandboxes.slot import Slot, SlotBroken, SlotLost, words_of
 from rewarden_sandboxes.tokens import Token, Tokens
@@ -45,18 +49,40 @@ _SPLIT_CASES = 4
 """Cases from which a job is shared by two slots, where a CPU is free and nothing is to be compiled twice."""
 
 
+class Kind(NamedTuple):
+    """Which slots are alike. memory_mb: what one run may have at most. fed: they are for sessions."""
+
+    image: str
+    mounts: tuple[tuple[str, str], ...] = ()
+    memory_mb: int = 0
+    fed: bool = False
+
+    def __str__(self) -> str:
+        """A name, which no other kind has, and which tells no folder of the machine."""
+        words = [self.image, *([str(self.memory_mb)] if self.memory_mb else []), *(["sessions"] if self.fed else [])]
+        if self.mounts:
+            words.append("mounts-" + hashlib.blake2b(json.dumps(self.mounts).encode(), digest_size=4).hexdigest())
+        return "/".join(words)
+
+
 class Host:
     """See the module. Made and used on one loop."""
 
     def __init__(self, settings: HostSettings) -> None:
         """Raises LanguageError for a file of languages that is wrong."""
         self.settings = settings
-        self.registry = Registry.load(Path(settings.languages) if settings.languages is not None else None)
+        extra = Path(settings.languages) if settings.languages is not None else None
+        self.registry = Registry.load(extra, languages_of(settings.lean, settings.lean_memory_mb))
         self._resolver = Resolver(self.registry, settings)
         self._tokens = Tokens(settings.tokens)
         self._launcher: Launcher | None = None
         self._problem: str | None = "the host has not started"
-        self._pools: dict[tuple[str, int], Pool] = {}
+        self._pools: dict[Kind, Pool] = {}
+        self._sessions = asyncio.Semaphore(settings.sessions)
+        self._open_sessions = 0
+        # A row may give more than a job may ask for: its slots need room for that.
+        rows = (limits.processes or 0 for row in self.registry for limits in (row.limits, row.compile_limits))
+        self._processes = max(settings.most.processes or 512, *rows)
         self._starts = asyncio.Semaphore(max(2, settings.warm))
         self._folder: Path | None = None
         self._rooms = settings.rooms != "no"
@@ -168,7 +194,7 @@ class Host:
         return report
 
     def _first_pool(self) -> Pool:
-        return self._pool(FIRST_IMAGE, self._class(self.settings.limits.memory_mb or 512))
+        return self._pool(Kind(FIRST_IMAGE, memory_mb=self._class(self.settings.limits.memory_mb or 512)))
 
     async def close(self) -> None:
         """End every slot and remove what was made. Twice is once."""
@@ -310,7 +336,7 @@ class Host:
             raise NoRoom(self._problem or "there is no sandbox here")
         if self._waiting >= self.settings.queue:
             raise Busy(f"{self._waiting} jobs wait for a slot already; send it again a little later")
-        pool = self._pool(ready.image, self._class(ready.memory_mb))
+        pool = self._pool(self._kind(ready))
         self._waiting += 1
         try:
             slot = await pool.acquire(ready.tiers, job.patience_s or self.settings.patience_s)
@@ -369,28 +395,102 @@ class Host:
             slot.lost = True
             raise SlotLost("the supervisor sent what is no report") from None
 
-    def _pool(self, image: str, memory_mb: int) -> Pool:
-        key = (image, memory_mb)
-        if key not in self._pools:
+    # --- sessions --------------------------------------------------------------------------------------------------
+
+    async def session(
+        self, program: Program, feed: Feed, patience_s: float | None = None
+    ) -> AsyncGenerator[SessionEvent, None]:
+        """What a program says while it runs and is fed. Closing the iterator early kills it.
+
+        It holds one of `settings.sessions`, and no CPU token. Raises BadJob, NoRoom, and HostError when its slot is
+        lost: it is not begun anew, for what it was told is gone.
+        """
+        ready = self._resolver.session(program)
+        patience = patience_s or self.settings.patience_s
+        await self._settled(patience)
+        if not self._rooms:
+            raise NoRoom("this host runs each program in a container to itself, and has no sessions")
+        if self._waiting >= self.settings.queue:
+            raise Busy(f"{self._waiting} wait for a slot already; ask again a little later")
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(patience):
+                await self._sessions.acquire()
+        except TimeoutError:
+            raise NoRoom(f"all {self.settings.sessions} sessions were taken for {patience:g} s") from None
+        finally:
+            self._waiting -= 1
+        self._open_sessions += 1
+        try:
+            pool = self._pool(self._kind(ready)._replace(fed=True))
+            slot = await pool.acquire(ready.tiers, patience)
+            try:
+                async with aclosing(slot.session(ready.header, ready.body, feed)) as answers:
+                    async for header, body in answers:
+                        yield self._session_event(header, body, slot, ready, feed)
+            finally:
+                pool.release(slot)
+        finally:
+            self._open_sessions -= 1
+            self._sessions.release()
+
+    def _session_event(self, header: dict[str, Any], body: bytes, slot: Slot, ready: Ready, feed: Feed) -> SessionEvent:
+        try:
+            match header["ev"]:
+                case "broken":
+                    slot.lost = True
+                    raise SlotBroken(f"a room could not be made: {header.get('message')}")
+                case "begun":
+                    return Begun()
+                case "data":
+                    return feed.came(body)
+                case "taken":
+                    return feed.took(int(header["bytes"]))
+                case "clock":
+                    return Clock(
+                        cpu_s=float(header["cpu_s"]), idle_s=float(header["idle_s"]), memory=int(header["memory"])
+                    )
+                case _:
+                    report = _report(header["report"], body, slot)
+                    self._runs[f"{ready.languages[0]} {report.status}"] += 1
+                    return report
+        except (KeyError, TypeError, ValueError, frames.FrameError):
+            slot.lost = True
+            raise SlotLost("the supervisor sent what none sends in a session") from None
+
+    # --- slots -----------------------------------------------------------------------------------------------------
+
+    def _kind(self, ready: Ready) -> Kind:
+        return Kind(ready.image, ready.mounts, self._class(ready.memory_mb))
+
+    def _pool(self, kind: Kind) -> Pool:
+        if kind not in self._pools:
             assert self._launcher is not None
             assert self._folder is not None
-            first = image == FIRST_IMAGE and not self._pools
-            self._pools[key] = Pool(
+            first = kind.image == FIRST_IMAGE and not self._pools
+            self._pools[kind] = Pool(
                 self._launcher,
                 self.settings,
-                image,
+                kind.image,
                 self._folder,
-                memory_mb=memory_mb,
+                memory_mb=kind.memory_mb,
+                processes=self._processes,
+                mounts=dict(kind.mounts),
+                most=self.settings.sessions if kind.fed else self.settings.slots,
                 warm=(self.settings.warm if self._rooms else self.settings.slots // 2) if first else 0,
-                tiers=("modes", "numpy") if image == FIRST_IMAGE else (),
+                tiers=("modes", "numpy") if kind.image == FIRST_IMAGE and not kind.mounts and not kind.fed else (),
                 rooms=self._rooms,
                 starts=self._starts,
             )
-        return self._pools[key]
+        return self._pools[kind]
 
     def _class(self, memory_mb: int) -> int:
-        """The slot size for a run: one for all where each run's limit can be set, else the next of a few."""
+        """The slot size for a run: one for all where each run's limit can be set, else the next of a few. A row may
+        give more than a job may ask for: then the next power of two.
+        """
         most = self.settings.most.memory_mb or _CLASSES_MB[-1]
+        if memory_mb > most:
+            return 1 << (memory_mb - 1).bit_length()
         if self._any_size:
             return most
         return next((size for size in _CLASSES_MB if size >= memory_mb), most)
@@ -405,7 +505,7 @@ class Host:
         found: dict[str, Any] = {}
         if probe:
             found = await self._probe()
-        pools = {f"{image}/{size}" if size else image: pool.status() for (image, size), pool in self._pools.items()}
+        pools = {str(kind): pool.status() for kind, pool in self._pools.items()}
         ready = self._known.is_set() and any(pool.ready for pool in self._pools.values())
         problem = self._reason()
         sample = next((pool.sample for pool in self._pools.values() if pool.sample is not None), None)
@@ -428,6 +528,7 @@ class Host:
             "missing": sample.missing if sample is not None else {},
             "cgroups": cgroups.version(),
             "slots": pools,
+            "sessions": {"open": self._open_sessions, "most": self.settings.sessions},
             "waiting": self._waiting,
             "waiting_cpu": self._tokens.waiting,
             "runs": dict(self._runs),

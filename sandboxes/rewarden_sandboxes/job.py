@@ -1,6 +1,7 @@
 """What the host is asked, and what it answers: frozen dataclasses, with checks at the border.
 
-A *job* is a program, compiled once, and the cases on which it runs, each in a room of its own. A *partner* is a second
+A *job* is a program, compiled once, and the cases on which it runs, each in a room of its own. A *session* is a program
+that runs once, fed and read while it does. A *partner* is a second
 program, in a second room of the same slot, joined to the first; both rooms are taken together. A *report* says how
 one room ended.
 """
@@ -128,6 +129,18 @@ class CompileResult:
 
     report: Report
     who: Literal["program", "partner"] = "program"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """What a session has used so far. cpu_s: CPU seconds of all its processes together. idle_s: seconds in which
+    nothing of it ran or was runnable. memory: bytes that it holds now and that cannot be taken back from it; what
+    processes share counts for each. None where nothing says so.
+    """
+
+    cpu_s: float
+    idle_s: float
+    memory: int | None = None
 
 
 JobEvent = CompileResult | CaseResult

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,6 +22,8 @@ BUILT_IN = Path(__file__).with_name("languages.yaml")
 
 _NAME = re.compile(r"[a-z][a-z0-9+#._-]*")
 _IMAGE = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
+_MOUNTS = PurePosixPath("/mnt")
+"""An empty folder in every image, below which rows mount."""
 _WHOLE_LIMITS = {"memory_mb", "processes", "output_bytes", "disk_mb", "open_files"}
 
 
@@ -52,7 +54,8 @@ class Language:
     in the working folder is there in each run. run: the command, to which a case's arguments are added. aliases:
     other names by which it is asked for. fences: the words after ``` that mark a block of it. python: it runs in a
     fork of a warm interpreter and knows the modes beside `script`. limits, compile_limits: what holds for a run or a
-    compilation where the job says nothing.
+    compilation where the job says nothing; they may be above what a job may ask for. mounts: folders of this machine
+    that its programs can read and not write, by their path inside, which lies below /mnt.
     """
 
     name: str
@@ -65,10 +68,13 @@ class Language:
     python: bool = False
     limits: Limits = field(default_factory=Limits)
     compile_limits: Limits = field(default_factory=Limits)
+    mounts: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as JSON can say it. Of the limits only those that are set."""
-        return {key: _plain(value) for key, value in asdict(self).items()}
+        """The row as JSON can say it: of the limits those that are set, of the mounts the paths inside alone, for what
+        folders the machine has is no caller's business.
+        """
+        return {key: _plain(value) for key, value in asdict(self).items()} | {"mounts": sorted(self.mounts)}
 
 
 def _plain(value: Any) -> Any:
@@ -89,15 +95,23 @@ class Registry:
         self.by_fence: Mapping[str, Language] = _claimed(self._languages, "fences", own_name=False)
 
     @classmethod
-    def load(cls, extra: Path | None = None) -> Registry:
-        """The built-in rows; those of `extra`, a file of the same form, are added or replace the row of their name.
+    def load(cls, extra: Path | None = None, rows: Iterable[Language] = ()) -> Registry:
+        """The built-in rows; then `rows`, then those of `extra`, a file of the same form: each is added, or replaces
+        the row of its name. Of `rows`, which nobody wrote, those words go that a row of `extra` claims.
 
         Raises LanguageError for a file that cannot be read or a row that is wrong.
         """
-        languages = _read(BUILT_IN)
-        if extra is not None:
-            languages |= _read(extra)
-        return cls(languages)
+        own = _read(extra) if extra is not None else {}
+        names = {word for row in own.values() for word in (row.name, *row.aliases)}
+        fences = {word for row in own.values() for word in row.fences}
+        found = _read(BUILT_IN)
+        for row in rows:
+            found[row.name] = replace(
+                row,
+                aliases=tuple(word for word in row.aliases if word not in names),
+                fences=tuple(word for word in row.fences if word not in fences),
+            )
+        return cls(found | own)
 
     def get(self, name: str) -> Language:
         """The language of that name or alias, whatever its case. Raises UnknownLanguage."""
@@ -187,6 +201,7 @@ def _language(name: str, row: object) -> Language:
         python=_flag(row, name, "python"),
         limits=_limits(row, name, "limits"),
         compile_limits=_limits(row, name, "compile_limits"),
+        mounts=_mounts(row, name),
     )
 
 
@@ -229,6 +244,35 @@ def _flag(row: Mapping[str, object], name: str, field: str) -> bool:
     if not isinstance(flag, bool):
         raise LanguageError(f"{name}.{field}: must be true or false")
     return flag
+
+
+def _mounts(row: Mapping[str, object], name: str) -> dict[str, str]:
+    mounts = row.get("mounts", {})
+    if not isinstance(mounts, dict):
+        raise LanguageError(f"{name}.mounts: must be a mapping of paths inside to paths of this machine")
+    for inside, outside in mounts.items():
+        for path in (inside, outside):
+            if not isinstance(path, str) or not _is_plain(path):
+                raise LanguageError(f"{name}.mounts: {path!r} is no plain absolute path")
+        if _MOUNTS not in PurePosixPath(inside).parents:
+            raise LanguageError(f"{name}.mounts: {inside!r} does not lie below {_MOUNTS}")
+    nested = nested_mount(mounts)
+    if nested is not None:
+        raise LanguageError(f"{name}.mounts: {nested[0]!r} lies in {nested[1]!r}, which is mounted too")
+    return dict(mounts)
+
+
+def nested_mount(mounts: Iterable[str]) -> tuple[str, str] | None:
+    """A path and another in which it lies, where there are such: what is mounted cannot be written to, so nothing can
+    be mounted in it.
+    """
+    paths = [PurePosixPath(inside) for inside in mounts]
+    return next(((str(path), str(other)) for path in paths for other in paths if other in path.parents), None)
+
+
+def _is_plain(path: str) -> bool:
+    plain = PurePosixPath(path)
+    return plain.is_absolute() and ".." not in plain.parts and str(plain) == path and "\0" not in path
 
 
 def _limits(row: Mapping[str, object], name: str, field: str) -> Limits:

@@ -1,4 +1,4 @@
-"""The slots of one image: started, lent, taken back, replaced."""
+"""The slots of one kind: started, lent, taken back, replaced."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import secrets
 import time
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 
 from rewarden_sandboxes.errors import HostError, NoRoom
@@ -25,7 +26,9 @@ _WARM_MB = 768
 
 
 class Pool:
-    """See the module. `memory_mb`: what one run may have at most here; `warm`: slots that are held ready always."""
+    """See the module. `memory_mb`: what one run may have at most here; `most`: slots at most; `warm`: slots that are
+    held ready always.
+    """
 
     def __init__(
         self,
@@ -35,6 +38,9 @@ class Pool:
         folder: Path,
         *,
         memory_mb: int,
+        processes: int,
+        mounts: Mapping[str, str],
+        most: int,
         warm: int,
         tiers: tuple[str, ...],
         rooms: bool,
@@ -47,6 +53,9 @@ class Pool:
         self._settings = settings
         self._folder = folder
         self._memory_mb = memory_mb
+        self._processes = processes
+        self._mounts = mounts
+        self._most = most
         self._warm = warm
         self._tiers = tiers
         self._rooms = rooms
@@ -126,7 +135,7 @@ class Pool:
         if self._closed:
             return
         wanted = max(self._warm, len(self._all) - len(self._idle) + len(self._waiting))
-        for _ in range(min(wanted, self._settings.slots) - len(self._all) - self._starting):
+        for _ in range(min(wanted, self._most) - len(self._all) - self._starting):
             self._starting += 1
             self._begin(self._start())
 
@@ -190,7 +199,8 @@ class Pool:
             folder=self._folder / str(number),
             uid=self._settings.uid + number % 10_000,
             memory_mb=self._memory_mb + _WARM_MB,
-            processes=(self._settings.most.processes or 512) * 2 + _SLOT_TASKS,
+            processes=2 * self._processes + _SLOT_TASKS,
+            mounts=self._mounts,
         )
 
     def tend(self) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from rewarden_sandboxes.agent import frames
 from rewarden_sandboxes.errors import BadJob
 from rewarden_sandboxes.job import Job, Limits, Program
-from rewarden_sandboxes.languages import Language, Registry, UnknownLanguage
+from rewarden_sandboxes.languages import Language, Registry, UnknownLanguage, nested_mount
 from rewarden_sandboxes.settings import HostSettings
 
 _LIMITS = tuple(field.name for field in fields(Limits))
@@ -18,7 +19,9 @@ _SCIENTIFIC = (b"scipy", b"pandas", b"sympy", b"networkx")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """What goes to a slot. `pace_s`: seconds in which each result must come; `memory_mb`: of the largest run."""
+    """What goes to a slot. `pace_s`: seconds in which each result must come; `memory_mb`: of the largest run;
+    `mounts`: (inside, outside), sorted.
+    """
 
     header: dict[str, Any]
     body: frames.Body
@@ -26,6 +29,7 @@ class Ready:
     tiers: frozenset[str]
     pace_s: float
     memory_mb: int
+    mounts: tuple[tuple[str, str], ...]
     languages: tuple[str, ...]
 
 
@@ -52,12 +56,12 @@ class Resolver:
         cases: list[dict[str, Any]] = []
         most_s = memory = 0.0
         for index, case in enumerate(job.cases[first:], first):
-            limits = self._limits(f"cases[{index}].limits", case.limits, job.program.limits, program.limits)
+            limits = self._limits(f"cases[{index}].limits", program.limits, case.limits, job.program.limits)
             told = _case(case.stdin, case.request, case.files, case.args, limits, body)
             seconds = limits["cpu_s"] + limits["wall_s"]
             memory = max(memory, limits["memory_mb"])
             if job.partner is not None and partner is not None:
-                others = self._limits("partner.limits", job.partner.limits, partner.limits)
+                others = self._limits("partner.limits", partner.limits, job.partner.limits)
                 told["partner"] = _case(
                     case.partner_stdin, case.partner_request, case.partner_files, case.partner_args, others, body
                 )
@@ -80,8 +84,21 @@ class Resolver:
             tiers=tiers,
             pace_s=2 * (4 * most_s + 10) + 60,
             memory_mb=int(memory),
+            mounts=_mounts(program, partner),
             languages=tuple(language.name for language in (program, partner) if language is not None),
         )
+
+    def session(self, program: Program) -> Ready:
+        """A program that is fed and read while it runs. Raises BadJob."""
+        ready = self.ready(Job(program=program))
+        if program.mode != "script":
+            raise BadJob("program.mode", "a session knows the mode 'script' only")
+        part, [case] = ready.header["program"], ready.header["cases"]
+        if part["compile"] is not None:
+            raise BadJob("program.language", f"{ready.languages[0]!r} is compiled: it has no sessions")
+        # Whoever feeds it says when it has used enough.
+        limits = {**case["limits"], "cpu_s": math.inf, "wall_s": math.inf}
+        return replace(ready, header={"op": "session", "program": part, "case": {**case, "limits": limits}})
 
     def _language(self, program: Program, where: str) -> Language:
         try:
@@ -104,20 +121,22 @@ class Resolver:
             "python": language.python,
             "run": list(language.run),
             "compile": list(language.compile) or None,
-            "compile_limits": self._limits("compile_limits", job.compile_limits, language.compile_limits),
+            "compile_limits": self._limits("compile_limits", language.compile_limits, job.compile_limits),
             "tier": _tier(program, b"") if language.python else "bare",
         }
 
-    def _limits(self, where: str, *layers: Limits) -> dict[str, float]:
-        """The first that says something wins. Raises BadJob for more than this host gives."""
+    def _limits(self, where: str, row: Limits, *asked: Limits) -> dict[str, float]:
+        """The first that says something wins: what is asked for, the row, the host's own. Raises BadJob for more than
+        this host gives; a row may give more, for whoever wrote it owns the machine.
+        """
         settled: dict[str, float] = {}
         for name in _LIMITS:
             value = next(
-                (got for layer in (*layers, self._defaults) if (got := getattr(layer, name)) is not None), None
+                (got for layer in (*asked, row, self._defaults) if (got := getattr(layer, name)) is not None), None
             )
-            most = getattr(self._settings.most, name)
+            most, given = getattr(self._settings.most, name), getattr(row, name)
             assert value is not None
-            if most is not None and value > most:
+            if most is not None and value > (most := max(most, given or 0)):
                 raise BadJob(f"{where}.{name}", f"{value:g} is more than this host gives, {most:g} (sandbox.most)")
             settled[name] = value
         return settled
@@ -142,6 +161,18 @@ def _image(program: Language, partner: Language | None) -> str:
         assert partner is not None
         raise BadJob("partner.language", f"no image has both {program.name!r} and {partner.name!r}")
     return images[0]
+
+
+def _mounts(program: Language, partner: Language | None) -> tuple[tuple[str, str], ...]:
+    """What both mount: they share a slot."""
+    mounts = dict(program.mounts)
+    for inside, outside in (partner.mounts if partner is not None else {}).items():
+        if mounts.setdefault(inside, outside) != outside:
+            raise BadJob("partner.language", f"both mount something at {inside}, and not the same")
+    nested = nested_mount(mounts)
+    if nested is not None:
+        raise BadJob("partner.language", f"one mounts something at {nested[1]}, and the other at {nested[0]} in it")
+    return tuple(sorted(mounts.items()))
 
 
 def _tier(program: Program, request: bytes) -> str:

@@ -21,9 +21,15 @@ import grpc
 import grpc.aio
 
 from rewarden_sandboxes.checks import check_job
-from rewarden_sandboxes.codec import event_to_message, job_from_message
+from rewarden_sandboxes.codec import (
+    event_to_message,
+    job_from_message,
+    session_event_to_answer,
+    session_from_message,
+)
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, NoRoom
-from rewarden_sandboxes.job import CompileResult, Job, JobEvent
+from rewarden_sandboxes.job import CompileResult, Job, JobEvent, Report
+from rewarden_sandboxes.session import Feed
 from rewarden_sandboxes.tls import Tls, is_local
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
@@ -39,6 +45,16 @@ _log = logging.getLogger(__name__)
 _LAST_WORDS_S = 2.0
 _ANSWERS = 64
 
+ALIVE = (("grpc.keepalive_time_ms", 30_000), ("grpc.keepalive_timeout_ms", 20_000))
+"""A machine that vanished says nothing. At the host, what it had running must end all the same; at its caller, whoever
+waits must be told."""
+
+Answer = Callable[[pb.Answer], Awaitable[None]]
+"""Sends one answer."""
+
+Doing = Callable[[pb.Order, Answer], Awaitable[None]]
+"""Does one order."""
+
 
 class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ignore]
     """See protos/rewarden_sandbox/v1/sandbox.proto."""
@@ -47,8 +63,11 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
         self._host = host
 
     async def Work(self, orders: AsyncIterator[pb.Order], context: grpc.aio.ServicerContext) -> None:
-        """Jobs, until the caller leaves, which kills what runs."""
+        """Jobs and sessions, until the caller leaves, which kills what runs."""
         tasks: dict[int, asyncio.Task[None]] = {}
+        feeds: dict[int, Feed] = {}
+        leaving: set[asyncio.Task[None]] = set()
+        loop = asyncio.get_running_loop()
         answers: asyncio.Queue[pb.Answer] = asyncio.Queue(_ANSWERS)
 
         async def write() -> None:
@@ -56,45 +75,70 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
             while True:
                 await context.write(await answers.get())
 
-        writer = asyncio.get_running_loop().create_task(write())
+        writer = loop.create_task(write())
         try:
             async for order in orders:
-                if order.WhichOneof("item") == "cancel":
-                    task = tasks.get(order.id)
-                    if task is not None:
-                        task.cancel()
-                elif order.id not in tasks:
-                    task = asyncio.get_running_loop().create_task(self._do(order, answers.put))
-                    tasks[order.id] = task
-                    task.add_done_callback(partial(_forget, tasks, order.id))
+                item, task = order.WhichOneof("item"), tasks.get(order.id)
+                if item in ("job", "session"):
+                    if task is None:
+                        feed = feeds[order.id] = Feed()
+                        work = partial(self._session, feed=feed) if item == "session" else self._do
+                        tasks[order.id] = loop.create_task(self._answer(work, order, answers.put))
+                        tasks[order.id].add_done_callback(partial(_forget, tasks, feeds, order.id))
+                elif task is not None:  # else it has ended, which its caller will hear
+                    last = _fed(feeds[order.id], order)
+                    if last is not None:
+                        leave = loop.create_task(_leave(task, last, answers.put))
+                        leaving.add(leave)
+                        leave.add_done_callback(leaving.discard)
         finally:
-            left = [writer, *tasks.values()]
+            left = [writer, *leaving, *tasks.values()]
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
 
-    async def _do(self, order: pb.Order, answer: Callable[[pb.Answer], Awaitable[None]]) -> None:
-        """One job, to its last answer."""
+    async def _answer(self, work: Doing, order: pb.Order, answer: Answer) -> None:
+        """See one job or session to its last answer, whatever ends it."""
+        number = order.id
         try:
-            job = job_from_message(order.job)
-            check_job(job)
-            told = False
-            # Closed here and now, whatever ends this: the rooms of a caller who left must not live until collected.
-            async with aclosing(self._host.run(job)) as events:
-                async for event in events:
-                    told = _is_last(event, job)
-                    await answer(pb.Answer(id=order.id, event=event_to_message(event), last=told))
-            if not told:
-                await answer(pb.Answer(id=order.id, last=True))
+            await work(order, answer)
         except HostError as error:
-            await answer(pb.Answer(id=order.id, refusal=_refusal(error), last=True))
+            await answer(pb.Answer(id=number, refusal=_refusal(error), last=True))
         except asyncio.CancelledError:
             raise
         except Exception:  # noqa: BLE001 - a defect of ours, which ends this job and no other
             # Its text may quote a program: the log alone has it.
             _log.exception("a job broke the host")
             broken = HostError("a defect of the sandbox host; its log has more")
-            await answer(pb.Answer(id=order.id, refusal=_refusal(broken), last=True))
+            await answer(pb.Answer(id=number, refusal=_refusal(broken), last=True))
+
+    async def _do(self, order: pb.Order, answer: Answer) -> None:
+        """One job."""
+        job = job_from_message(order.job)
+        check_job(job)
+        told = False
+        # Closed here and now, whatever ends this: the rooms of a caller who left must not live until collected.
+        async with aclosing(self._host.run(job)) as events:
+            async for event in events:
+                told = _is_last(event, job)
+                await answer(pb.Answer(id=order.id, event=event_to_message(event), last=told))
+        if not told:
+            await answer(pb.Answer(id=order.id, last=True))
+
+    async def _session(self, order: pb.Order, answer: Answer, *, feed: Feed) -> None:
+        """One session. Its last answer is its report, sent when the slot is free."""
+        program, patience_s = session_from_message(order.session)
+        check_job(Job(program=program, patience_s=patience_s))
+        ended: Report | None = None
+        async with aclosing(self._host.session(program, feed, patience_s)) as events:
+            async for event in events:
+                if isinstance(event, Report):
+                    ended = event
+                else:
+                    await answer(session_event_to_answer(order.id, event))
+        if ended is None:
+            raise HostError("the session ended without a report")
+        await answer(session_event_to_answer(order.id, ended))
 
     async def Status(self, request: pb.StatusRequest, context: grpc.aio.ServicerContext) -> pb.StatusReply:
         """How the host is."""
@@ -104,8 +148,35 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
             await _abort(context, error)
 
 
-def _forget(tasks: dict[int, asyncio.Task[None]], number: int, _: asyncio.Task[None]) -> None:
+async def _leave(task: asyncio.Task[None], last: pb.Answer, answer: Answer) -> None:
+    """End a job or session, and say so when nothing of it runs."""
+    task.cancel()
+    await asyncio.wait({task})
+    await answer(last)
+
+
+def _fed(feed: Feed, order: pb.Order) -> pb.Answer | None:
+    """Pass on what a session is fed with. The last answer, where the order ends it: it is wanted no more, or sends more
+    than it may.
+    """
+    try:
+        match order.WhichOneof("item"):
+            case "data":
+                feed.send(order.data)
+            case "taken":
+                feed.grant(order.taken)
+            case "clock":
+                feed.ask()
+            case _:
+                return pb.Answer(id=order.id, last=True)
+    except BadJob as error:
+        return pb.Answer(id=order.id, refusal=_refusal(error), last=True)
+    return None
+
+
+def _forget(tasks: dict[int, asyncio.Task[None]], feeds: dict[int, Feed], number: int, _: asyncio.Task[None]) -> None:
     tasks.pop(number, None)
+    feeds.pop(number, None)
 
 
 def _is_last(event: JobEvent, job: Job) -> bool:
@@ -143,6 +214,9 @@ def make_server(host: Host, address: str, tls: Tls | None = None) -> grpc.aio.Se
         options=[
             ("grpc.max_receive_message_length", MOST_BYTES),
             ("grpc.max_send_message_length", MOST_BYTES),
+            *ALIVE,
+            # By default a host takes two pings in ten minutes from its callers for an attack, and hangs up.
+            ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
             # Otherwise a second host at the same port would quietly take a share of the jobs.
             ("grpc.so_reuseport", 0),
         ]

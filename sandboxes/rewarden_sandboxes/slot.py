@@ -20,6 +20,7 @@ from typing import Any
 from rewarden_sandboxes.agent import boot, frames
 from rewarden_sandboxes.errors import HostError, NoRoom
 from rewarden_sandboxes.launchers.launcher import Launcher, Lease, Place
+from rewarden_sandboxes.session import Feed
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -40,6 +41,10 @@ START_S = 30.0
 """Seconds within which a slot must be ready."""
 
 _STOP_S = 5.0
+_ANSWER_S = 30.0
+"""Seconds within which a supervisor says what its session has used."""
+_SESSION_BYTES = 1 << 20
+"""Of one frame of a session: some output, or a report with the tail of stderr."""
 _INODES = 8192
 
 
@@ -52,7 +57,7 @@ class SlotBroken(SlotLost):
 
 
 class Slot:
-    """A warm slot. One job at a time; made by `start`."""
+    """A warm slot. One job or session at a time; made by `start`."""
 
     _numbers = itertools.count(1)
 
@@ -67,6 +72,8 @@ class Slot:
         self.used = time.monotonic()
         self._reader = reader
         self._writer = writer
+        self._prefix: bytes | None = None
+        self._late: asyncio.TimerHandle | None = None
 
     @classmethod
     async def start(cls, launcher: Launcher, lease: Lease, rooms: bool = True) -> Slot:
@@ -170,6 +177,63 @@ class Slot:
             if not ended and not self.lost:
                 await self._stop()
 
+    async def session(
+        self, session: dict[str, Any], body: frames.Body, feed: Feed
+    ) -> AsyncGenerator[tuple[dict[str, Any], bytes], None]:
+        """Run a program that is fed; yields the supervisor's frames as they come, without the last.
+
+        Closing the iterator early kills the program. Raises SlotLost; the slot is then no good any more.
+        """
+        ended = False
+        self.used = time.monotonic()
+        following: asyncio.Task[None] | None = None
+        try:
+            self._writer.writelines(frames.pack(session, body))
+            await self._writer.drain()
+            async with asyncio.timeout(START_S):
+                header, data = await self._receive(_SESSION_BYTES)
+            following = asyncio.get_running_loop().create_task(self._follow(feed))
+            known: tuple[str, ...] = ("begun", "broken")
+            while (event := header.get("ev")) != "end":
+                if event not in known or (event == "clock" and not self._answered()):
+                    raise SlotLost("the supervisor says what none says")
+                known = () if event in ("ended", "broken") else ("data", "taken", "clock", "ended")
+                yield header, data
+                header, data = await self._receive(_SESSION_BYTES)
+            ended = True
+        except (TimeoutError, OSError, asyncio.IncompleteReadError, frames.FrameError) as error:
+            self.lost = True
+            raise SlotLost(f"the slot is gone ({type(error).__name__})") from None
+        except SlotLost:
+            self.lost = True
+            raise
+        finally:
+            if following is not None:
+                following.cancel()  # not awaited: cancelled here again, the program would be left to the next job
+            self._answered()
+            self.runs += 1
+            self.used = time.monotonic()
+            if not ended and not self.lost:
+                await self._stop()
+
+    async def _follow(self, feed: Feed) -> None:
+        """Tell the supervisor what the caller wants, as it comes."""
+        with contextlib.suppress(OSError):  # whoever reads finds out as well
+            while True:
+                await feed.changed.wait()
+                for header, body in feed.orders():
+                    self._writer.writelines(frames.pack(header, body))
+                    if header["op"] == "clock" and self._late is None:
+                        self._late = asyncio.get_running_loop().call_later(_ANSWER_S, self._writer.transport.abort)
+                await self._writer.drain()
+
+    def _answered(self) -> bool:
+        """The supervisor said what its session has used; whether it was asked."""
+        late, self._late = self._late, None
+        if late is not None:
+            late.cancel()
+        return late is not None
+
     async def warm(self, tier: str) -> None:
         """Start the zygote of a tier. Raises SlotLost."""
         async with contextlib.aclosing(
@@ -205,11 +269,14 @@ class Slot:
         """Whether the supervisor hung up while nobody was asking it."""
         return self.lost or self._reader.at_eof()
 
-    async def _receive(self) -> tuple[dict[str, Any], bytes]:
-        prefix = await self._reader.readexactly(frames.PREFIX.size)
-        head, size = frames.PREFIX.unpack(prefix)
-        frames.check(head, size)
+    async def _receive(self, max_body: int = frames.MAX_BODY) -> tuple[dict[str, Any], bytes]:
+        """The next frame. Whoever is cancelled in the middle of one leaves it whole to the next."""
+        if self._prefix is None:
+            self._prefix = await self._reader.readexactly(frames.PREFIX.size)
+        head, size = frames.PREFIX.unpack(self._prefix)
+        frames.check(head, size, max_body)
         data = await self._reader.readexactly(head + size)
+        self._prefix = None
         try:
             header = json.loads(data[:head])
         except ValueError:

@@ -23,7 +23,8 @@ from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostError, HostLost
 from rewarden_sandboxes.settings import HostSettings
 from rewarden_sandboxes.tls import Tls
-from rewarden_server.engine.settings import SandboxSettings
+from rewarden_server.engine.settings import LeanSettings, SandboxSettings
+from rewarden_server.lean.projects import local_places
 from rewarden_server.logs import get_logger
 
 _PREFIX = "rewarden-host-"
@@ -46,8 +47,9 @@ class HostProcess:
     to: it ends when the server does, however it does, and the host with it.
     """
 
-    def __init__(self, settings: SandboxSettings) -> None:
+    def __init__(self, settings: SandboxSettings, lean: LeanSettings | None = None) -> None:
         self._settings = settings
+        self._lean = lean or LeanSettings()
         self._process: subprocess.Popen[bytes] | None = None
         self._client: HostClient | None = None
         self._keeping: asyncio.Task[None] | None = None
@@ -141,7 +143,7 @@ class HostProcess:
         address = f"unix:{folder / 'host.sock'}"
         # Not asyncio's own: cancelled while it starts a process, it would wait for ever.
         process = subprocess.Popen(
-            [*command(self._settings, address), "--tied"],
+            [*command(self._settings, self._lean, address), "--tied"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -231,11 +233,11 @@ async def _end(process: subprocess.Popen[bytes], ended: asyncio.Future[None]) ->
     process.wait()
 
 
-def command(settings: SandboxSettings, address: str) -> list[str]:
+def command(settings: SandboxSettings, lean: LeanSettings, address: str) -> list[str]:
     """The command line of a host with these settings."""
     # -P: a folder of the host's name, where the server happens to stand, is not ours.
     host = [sys.executable, "-P", "-m", "rewarden_sandboxes"]
-    return [*host, "--address", address, "--settings", json.dumps(host_settings(settings))]
+    return [*host, "--address", address, "--settings", json.dumps(host_settings(settings, lean))]
 
 
 def tls_of(settings: SandboxSettings) -> Tls | None:
@@ -248,7 +250,7 @@ def tls_of(settings: SandboxSettings) -> Tls | None:
     return Tls(cert=cert, key=key, ca=ca)
 
 
-def host_settings(settings: SandboxSettings) -> dict[str, Any]:
+def host_settings(settings: SandboxSettings, lean: LeanSettings) -> dict[str, Any]:
     """What the host is told, JSON-ready; what is not set is the host's to choose."""
     told: dict[str, Any] = {}
     for field in fields(HostSettings):
@@ -259,6 +261,11 @@ def host_settings(settings: SandboxSettings) -> dict[str, Any]:
             value = str(value.absolute())
         if value is not None:
             told[field.name] = value
+    projects = local_places(lean)
+    if projects:
+        told |= {"lean": projects, "lean_memory_mb": lean.memory_mb}
+        # Each process is a session, and one that ends still holds its own when the next begins.
+        told.setdefault("sessions", 2 * lean.processes)
     return told
 
 

@@ -103,6 +103,26 @@ def test_a_users_row_replaces_the_projects_whole(tmp_path: Path) -> None:
         registry.get("c++")
 
 
+def test_rows_that_stand_in_no_file_are_added_and_a_users_file_replaces_them(tmp_path: Path) -> None:
+    rows = [
+        Language(name=name, images=("python",), file="a", run=("a",), mounts={"/mnt/a": "/b"})
+        for name in ("first", "second")
+    ]
+    registry = Registry.load(extra(tmp_path, "second: {images: [x], file: z, run: [z]}"), rows=rows)
+    assert registry.get("first") == rows[0]
+    assert registry.get("second").file == "z"
+    assert registry.get("python").mounts == {}
+
+
+def test_a_word_that_a_users_file_claims_is_taken_from_rows_that_stand_in_none(tmp_path: Path) -> None:
+    words = ("word", "other")
+    rows = [Language(name="first", images=("python",), file="a", run=("a",), aliases=words, fences=("first", *words))]
+    registry = Registry.load(extra(tmp_path, "word: {images: [x], file: z, run: [z], fences: [other]}"), rows=rows)
+    assert registry.get("word").file == "z"
+    assert registry.get("other").name == "first"
+    assert {fence: registry.by_fence[fence].name for fence in ("first", "other")} == {"first": "first", "other": "word"}
+
+
 def test_all_of_it_can_be_said_in_json() -> None:
     said = json.loads(json.dumps(Registry.load().as_dict()))
     assert said["cpp"]["fences"] == ["cpp", "c++", "cxx", "cc"]
@@ -146,6 +166,13 @@ WRONG = [
     ("lua: {images: [x], file: a, run: [a], aliases: [py]}", r"lua\.aliases: 'py' is claimed by 'python' too"),
     ("lua: {images: [x], file: a, run: [a], aliases: [bash]}", r"lua\.aliases: 'bash' is claimed by 'bash' too"),
     ("lua: {images: [x], file: a, run: [a], fences: [c]}", r"lua\.fences: 'c' is claimed by 'c' too"),
+    ("lua: {images: [x], file: a, run: [a], mounts: [/mnt/a]}", r"lua\.mounts: must be a mapping of paths"),
+    ("lua: {images: [x], file: a, run: [a], mounts: {/mnt/a: b}}", r"lua\.mounts: 'b' is no plain absolute path"),
+    ("lua: {images: [x], file: a, run: [a], mounts: {/mnt/a: /b/../c}}", r"lua\.mounts: '/b/\.\./c' is no plain"),
+    ("lua: {images: [x], file: a, run: [a], mounts: {/mnt/../etc: /b}}", r"lua\.mounts: .* is no plain absolute"),
+    ("lua: {images: [x], file: a, run: [a], mounts: {/mnt: /b}}", r"lua\.mounts: '/mnt' does not lie below /mnt"),
+    ("lua: {images: [x], file: a, run: [a], mounts: {/etc: /b}}", r"lua\.mounts: '/etc' does not lie below /mnt"),
+    ("lua: {images: [x], file: a, run: [a], mounts: {/mnt/a: /b, /mnt/a/c: /d}}", r"'/mnt/a/c' lies in '/mnt/a'"),
     ("lua: 5", r"lua: must be a mapping"),
     ("Lua: {images: [x], file: a, run: [a]}", r"'Lua': a language's name is lower-case"),
     ("no: {images: [x], file: a, run: [a]}", r"False: a language's name is lower-case .* \(quote it\)"),

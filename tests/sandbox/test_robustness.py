@@ -311,6 +311,8 @@ async def test_where_nothing_works_it_says_so_of_each_and_runs_nothing(
         ({"rooms": "perhaps"}, ["rooms", "perhaps"]),
         ({"slotz": 3}, ["slotz", "slots"]),
         ({"slots": 0}, ["slots"]),
+        ({"lean": "/opt/lean"}, ["lean"]),
+        ({"lean": {"main": 4}}, ["lean"]),
         ({"slots": "many"}, ["slots"]),
         ({"limits": {"cpu": 1}}, ["cpu"]),
     ],

@@ -19,11 +19,12 @@ import pytest
 import pytest_asyncio
 
 from rewarden.errors import SandboxError
+from rewarden_sandboxes.__main__ import settings_of
 from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostLost
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import SandboxSettings
+from rewarden_server.engine.settings import LeanSettings, SandboxSettings
 from rewarden_server.host_process import HostProcess, host_settings
 from rewarden_verifiers.programs import Case, Job, Program
 
@@ -194,5 +195,17 @@ async def test_when_the_server_is_killed_the_host_ends_and_leaves_nothing(folder
         ({"slots": 3, "rootfs": "host"}, {"launcher": "auto", "rooms": "auto", "slots": 3, "rootfs": "host"}),
     ],
 )
-def test_the_host_is_told_what_was_set_and_chooses_the_rest(given: dict[str, Any], told: dict[str, Any]) -> None:
-    assert host_settings(SandboxSettings(**given)) == told
+def test_the_host_is_told_what_was_set_and_chooses_the_rest(
+    given: dict[str, Any], told: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELAN_HOME", str(tmp_path / "nowhere"))
+    assert host_settings(SandboxSettings(**given), LeanSettings()) == told
+
+
+def test_the_host_is_told_the_lean_projects_that_are_on_this_machine() -> None:
+    lean = LeanSettings(projects={"far": "http://lean", "mathlib": "/srv/mathlib"}, memory_mb=6000, processes=40)
+    told = host_settings(SandboxSettings(), lean)
+    assert told["sessions"] > 40
+    assert host_settings(SandboxSettings(sessions=3), lean)["sessions"] == 3
+    assert (told["lean"], told["lean_memory_mb"]) == ({"mathlib": "/srv/mathlib"}, 6000)
+    assert settings_of(told).lean == {"mathlib": "/srv/mathlib"}

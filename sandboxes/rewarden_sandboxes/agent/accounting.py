@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 _INSIDE = {
     "cpu_v1": "/sys/fs/cgroup/cpuacct/cpuacct.usage",
@@ -18,6 +18,9 @@ _INSIDE = {
     "oom_v2": "/sys/fs/cgroup/memory.events",
 }
 """What a container engine shows of the slot's own cgroup, inside."""
+
+_MUCH = 1 << 30
+"""Bytes: more than a slot's own processes hold."""
 
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -71,6 +74,9 @@ class Counters:
             return
         self._memory_base = self._number("usage")
         limit = self._memory_base + memory + beside
+        if self._memory_base > _MUCH:
+            # What earlier runs read from files that are mounted is still there: no reason to give this one more.
+            limit -= self._cached()
         # A limit that is near enough stays: each write walks the whole cgroup.
         if "limit" in self._files and not 0 <= self._memory_limit - limit < 1 << 20:
             try:
@@ -89,6 +95,13 @@ class Counters:
         if "peak" not in self._files:
             return None
         return max(0, self._number("peak") - self._memory_base)
+
+    def _cached(self) -> int:
+        """Bytes of files that the kernel keeps for the slot and takes back when it must."""
+        if "stat" not in self._files:
+            return 0
+        lines = [line.split() for line in os.pread(self._files["stat"], 16384, 0).splitlines()]
+        return sum(int(line[1]) for line in lines if line[0] in (b"inactive_file", b"active_file"))
 
     def _number(self, name: str) -> int:
         return int(os.pread(self._files[name], 32, 0))
@@ -116,6 +129,28 @@ def stat(path: str) -> list[bytes]:
 
 def look(rooms: Sequence[tuple[int, int]]) -> dict[int, Look]:
     """Look at the tasks of rooms, each given by its program and its init, or 0; the answers go by program."""
+    found = {program: Look() for program, _ in rooms}
+    for pid, program in _members(rooms):
+        _look_at(pid, found[program])
+    return found
+
+
+def held(room: tuple[int, int]) -> int:
+    """Bytes that a room's processes hold and the kernel cannot take back: what they share counts for each."""
+    total = 0
+    for pid, _ in _members([room]):
+        try:
+            with open(f"/proc/{pid}/status", "rb") as file:
+                for line in file:
+                    if line.startswith((b"RssAnon:", b"RssShmem:")):
+                        total += int(line.split()[1]) << 10
+        except (OSError, IndexError, ValueError):
+            continue
+    return total
+
+
+def _members(rooms: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Every process of these rooms, with its room's program."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -123,16 +158,14 @@ def look(rooms: Sequence[tuple[int, int]]) -> dict[int, Look]:
                 parents[int(name)] = int(stat("/proc/" + name + "/stat")[1])
             except (OSError, IndexError):
                 continue
-    found = {program: Look() for program, _ in rooms}
     # A room's orphans are its init's children.
-    roots = {root: found[program] for program, init in rooms for root in (program, init) if root}
+    roots = {root: program for program, init in rooms for root in (program, init) if root}
     for pid in parents:
         root, steps = pid, 0
         while root not in roots and root in parents and steps < 4096:
             root, steps = parents[root], steps + 1
         if root in roots:
-            _look_at(pid, roots[root])
-    return found
+            yield pid, roots[root]
 
 
 def _look_at(pid: int, into: Look) -> None:

@@ -15,6 +15,9 @@ PREFIX = struct.Struct(">IQ")
 MAX_HEADER = 16 * 1024**2
 MAX_BODY = 512 * 1024**2
 
+WINDOW = 1 << 20
+"""Bytes of a session that may be under way in each direction, before whoever reads them says that they are read."""
+
 
 class FrameError(Exception):
     """The other side sent what is no frame, or is gone."""

@@ -231,9 +231,10 @@ def _descriptors(files: Files) -> None:
 def _limits(header: dict[str, Any]) -> None:
     limits = header["limits"]
     setrlimit = resource.setrlimit
-    # The counters decide; these only bound what happens between two looks at them.
-    seconds = int(limits["cpu_s"] * 1.5) + 2
-    setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    if limits["cpu_s"] < float("inf"):  # a session has none
+        # The counters decide; these only bound what happens between two looks at them.
+        seconds = int(limits["cpu_s"] * 1.5) + 2
+        setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     disk = header["disk_bytes"]
     setrlimit(resource.RLIMIT_FSIZE, (disk, disk))
     setrlimit(resource.RLIMIT_NOFILE, (limits["open_files"],) * 2)

@@ -104,6 +104,10 @@ class Room:
         else:
             self.size += len(data)
 
+    def keep_tail(self, name: str, data: bytes, most: int) -> None:
+        """Keep the last bytes of what came."""
+        self._output[name] = [(self.text(name) + data)[-most:]]
+
     def text(self, name: str) -> bytes:
         """What was kept of stdout, stderr or reply."""
         return b"".join(self._output.get(name, ()))
@@ -210,6 +214,22 @@ class Run:
                     os.close(number)
         # Not before: what the zygote waits for a CPU is not the program's time.
         self.clock = Clock(self._counters)
+
+    def open_fed(self, part: Part, body: bytes) -> int:
+        """Begin in one room whose stdin is a pipe. Returns the pipe's other end, not blocking; the caller closes it.
+        Raises Broken.
+        """
+        far, near = os.pipe()
+        try:
+            os.set_blocking(near, False)
+            self.rooms.append(self._room(part, {"i": far}, body))
+        except BaseException:
+            os.close(near)
+            raise
+        finally:
+            os.close(far)
+        self.clock = Clock(self._counters)
+        return near
 
     def watch(self, host: socket.socket, heed: Callable[[], None], resting: Callable[[bool], None], join: str) -> None:
         """Until every room has ended, or one must. `heed`: called when the host speaks; `resting`: when idling begins
@@ -401,9 +421,9 @@ def _exiting(pid: int) -> bool:
         return True
 
 
-def read(number: int) -> bytes | None:
+def read(number: int, most: int = _PIPE) -> bytes | None:
     """What lies in a pipe: empty at its end, None when there is nothing yet."""
     try:
-        return os.read(number, _PIPE)
+        return os.read(number, most)
     except BlockingIOError:
         return None

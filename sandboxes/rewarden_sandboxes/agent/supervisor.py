@@ -1,8 +1,8 @@
 """The supervisor: reads jobs, has them run, reports. The first process of a slot, and the only one that sees requests.
 
-It has one job at a time; a job's cases run one after the other, each in fresh rooms. A room ends when its program does,
-when a limit is reached, or when the host says stop or is gone; then its init is killed and reaped, so that nothing of
-it lives, and only then its pipes are drained and the report is made.
+It has one job or session at a time; a job's cases run one after the other, each in fresh rooms. A room ends when its
+program does, when a limit is reached, or when the host says stop or is gone; then its init is killed and reaped, so
+that nothing of it lives, and only then its pipes are drained and the report is made.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from rewarden_sandboxes.agent.accounting import Counters
 from rewarden_sandboxes.agent.frames import Body, FrameError, receive, send
 from rewarden_sandboxes.agent.reports import Report, reports
 from rewarden_sandboxes.agent.run import HARD, Part, Run
+from rewarden_sandboxes.agent.session import Session
 from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
 
 
@@ -57,10 +58,12 @@ class Supervisor:
             try:
                 if header["op"] == "job":
                     self._job(header, body)
+                elif header["op"] == "session":
+                    self._session(header, body)
                 elif header["op"] == "warm":
                     self._zygotes.warm(header["tier"])
                     self._tell({"ev": "warm", "tiers": self._zygotes.tiers})
-                else:  # a stop that came too late
+                else:  # a stop, or what was meant for a session, that came too late
                     continue
             except Stopped:
                 pass
@@ -111,6 +114,21 @@ class Supervisor:
             told[part.who] = report.wire(out)
         self._tell(told, out)
 
+    def _session(self, session: dict[str, Any], body: bytes) -> None:
+        part = Part("program", session["program"], session["case"], -1, None)
+        with Run(self._zygotes, self._counters, self._env, self._inodes, [part], body) as run:
+            feed = run.open_fed(part, body)
+            try:
+                self._tell({"ev": "begun"})
+                Session(run, feed, self._tell, self._heard).serve(self._host)
+            except FrameError:
+                raise Gone from None
+            finally:
+                os.close(feed)
+            [report] = reports(run, self._counters, unharmed=True)
+        out = Body()
+        self._tell({"ev": "ended", "report": report.wire(out)}, out)
+
     def _certain(self, parts: Sequence[Part], join: str, body: bytes) -> list[Report]:
         """Run, and once more where the first run says nothing certain.
 
@@ -156,11 +174,18 @@ class Supervisor:
 
     def _heed(self) -> None:
         """The host spoke in the middle of a job: it wants it to end, or is gone."""
+        self._heard()
+        raise Gone
+
+    def _heard(self) -> tuple[dict[str, Any], bytes]:
+        """What the host says, unless it wants what is under way to end, or is gone."""
         try:
-            header, _ = receive(self._host)
+            header, body = receive(self._host)
         except FrameError:
             raise Gone from None
-        raise Stopped if header["op"] == "stop" else Gone
+        if header["op"] == "stop":
+            raise Stopped
+        return header, body
 
     def _rest(self, resting: bool) -> None:
         self._tell({"ev": "idle" if resting else "busy"})

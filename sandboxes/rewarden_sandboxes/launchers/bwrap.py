@@ -27,11 +27,17 @@ _ENVIRONMENT = {
 _WORDS = 4096
 
 _OVERLAY = """
-source=$1 none=$2 own=$3; shift 3
+source=$1 none=$2 own=$3 count=$4; shift 4
 mount -t overlay rewarden -o "ro,lowerdir=$source:$none" "$own" || mount --bind "$source" "$own" || exit 1
+while [ "$count" -gt 0 ]; do
+    mount --bind -o ro,nosuid,nodev "$1" "$2" || exit 1
+    mount -t overlay rewarden -o "ro,nosuid,nodev,lowerdir=$2:$none" "$2" 2> /dev/null || true
+    shift 2; count=$((count - 1))
+done
 exec "$@"
 """
-"""Puts the root file system where this slot alone sees it; the mount dies with the slot's processes."""
+"""Puts the root file system, and each of the lease's mounts, where this slot alone sees them, with inodes of its own
+where the kernel can: also what lies in a folder that its user may not enter. They die with the slot's processes."""
 
 
 class BwrapLauncher:
@@ -67,6 +73,7 @@ class BwrapLauncher:
 
     async def start(self, lease: Lease) -> BwrapPlace:
         """See `Launcher.start`."""
+        lease.check_mounts()
         problem = await self.problem(lease.image)
         if problem is not None:
             raise NoRoom(problem)
@@ -104,15 +111,20 @@ class BwrapLauncher:
         root = self._root(lease.image)
         source = str(root if root is not None else "/usr")
         before: list[str] = []
+        mounts = dict(lease.mounts)
         if os.geteuid() == 0:
             # Files that slots share carry locks and watches from one to the other: each slot gets inodes of its own.
             own = lease.folder / "root"
             for made in (own, lease.folder / "none"):
                 made.mkdir()
+            mounts = {inside: str(lease.folder / f"mount{n}") for n, inside in enumerate(lease.mounts)}
+            for bound in mounts.values():
+                os.mkdir(bound)
+            pairs = [path for inside, bound in mounts.items() for path in (lease.mounts[inside], bound)]
             # As root the nested mounts are refused: the slot has a user of its own.
             user = [f"--reuid={lease.uid}", f"--regid={lease.uid}", "--clear-groups"]
             before = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _OVERLAY, "sh", source]
-            before += [str(lease.folder / "none"), str(own), "setpriv", *user]
+            before += [str(lease.folder / "none"), str(own), str(len(mounts)), *pairs, "setpriv", *user]
             source = str(own)
         command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--hostname", "sandbox"]
         if root is not None:
@@ -143,6 +155,11 @@ class BwrapLauncher:
         command += ["--tmpfs", "/run", "--bind", str(lease.folder), os.path.dirname(boot.SOCKET)]
         # /dev belongs to the slot's user here: read-only, or it would be a place to leave things for the next run.
         command += ["--remount-ro", "/dev", "--remount-ro", "/run"]
+        if mounts:
+            command += ["--tmpfs", "/mnt"]
+            for inside, bound in mounts.items():
+                command += ["--ro-bind", bound, inside]
+            command += ["--remount-ro", "/mnt"]
         if root is None:
             command += ["--dir", "/var/tmp", "--dir", "/sys", "--remount-ro", "/"]
         return [*before, *command, "python3", "-c", boot.source()]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from rewarden_sandboxes.errors import NoRoom
 
 LABEL = "rewarden.sandbox"
 """On every container of ours: `doctor --clean` finds by it what a killed host left."""
@@ -13,7 +17,8 @@ LABEL = "rewarden.sandbox"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
     """What a slot is started with. name: unique on the machine. image: an image's short name. folder: on the host,
-    holds the socket. uid: its user and group. memory_mb, processes: of the whole slot, with what is warm in it.
+    holds the socket. uid: its user and group. memory_mb, processes: of the whole slot, with what is warm in it. mounts:
+    path inside, below /mnt, to a folder of this machine, read-only.
     """
 
     name: str
@@ -22,6 +27,13 @@ class Lease:
     uid: int
     memory_mb: int
     processes: int
+    mounts: Mapping[str, str] = field(default_factory=dict)
+
+    def check_mounts(self) -> None:
+        """Raises NoRoom for a folder that is not there: an engine would make an empty one in its place."""
+        for outside in self.mounts.values():
+            if not os.path.isdir(outside):
+                raise NoRoom(f"what {self.image!r} is to mount is no folder here: {outside}")
 
 
 class Place(Protocol):

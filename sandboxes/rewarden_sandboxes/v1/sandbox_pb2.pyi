@@ -6,16 +6,26 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Answer(_message.Message):
-    __slots__ = ["event", "id", "last", "refusal"]
+    __slots__ = ["begun", "clock", "data", "event", "id", "last", "refusal", "report", "taken"]
+    BEGUN_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
     EVENT_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     LAST_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    REPORT_FIELD_NUMBER: _ClassVar[int]
+    TAKEN_FIELD_NUMBER: _ClassVar[int]
+    begun: bool
+    clock: Clock
+    data: bytes
     event: JobEvent
     id: int
     last: bool
     refusal: Refusal
-    def __init__(self, id: _Optional[int] = ..., event: _Optional[_Union[JobEvent, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., last: bool = ...) -> None: ...
+    report: Report
+    taken: int
+    def __init__(self, id: _Optional[int] = ..., event: _Optional[_Union[JobEvent, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., begun: bool = ..., data: _Optional[bytes] = ..., taken: _Optional[int] = ..., clock: _Optional[_Union[Clock, _Mapping]] = ..., report: _Optional[_Union[Report, _Mapping]] = ..., last: bool = ...) -> None: ...
 
 class Case(_message.Message):
     __slots__ = ["args", "files", "limits", "partner_args", "partner_files", "partner_request", "partner_stdin", "request", "stdin"]
@@ -62,6 +72,16 @@ class CaseResult(_message.Message):
     partner: Report
     program: Report
     def __init__(self, index: _Optional[int] = ..., program: _Optional[_Union[Report, _Mapping]] = ..., partner: _Optional[_Union[Report, _Mapping]] = ...) -> None: ...
+
+class Clock(_message.Message):
+    __slots__ = ["cpu_s", "idle_s", "memory"]
+    CPU_S_FIELD_NUMBER: _ClassVar[int]
+    IDLE_S_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    cpu_s: float
+    idle_s: float
+    memory: int
+    def __init__(self, cpu_s: _Optional[float] = ..., idle_s: _Optional[float] = ..., memory: _Optional[int] = ...) -> None: ...
 
 class CompileResult(_message.Message):
     __slots__ = ["report", "who"]
@@ -116,14 +136,22 @@ class Limits(_message.Message):
     def __init__(self, cpu_s: _Optional[float] = ..., wall_s: _Optional[float] = ..., memory_mb: _Optional[int] = ..., processes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., disk_mb: _Optional[int] = ..., open_files: _Optional[int] = ...) -> None: ...
 
 class Order(_message.Message):
-    __slots__ = ["cancel", "id", "job"]
+    __slots__ = ["cancel", "clock", "data", "id", "job", "session", "taken"]
     CANCEL_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    TAKEN_FIELD_NUMBER: _ClassVar[int]
     cancel: bool
+    clock: bool
+    data: bytes
     id: int
     job: Job
-    def __init__(self, id: _Optional[int] = ..., job: _Optional[_Union[Job, _Mapping]] = ..., cancel: bool = ...) -> None: ...
+    session: Session
+    taken: int
+    def __init__(self, id: _Optional[int] = ..., job: _Optional[_Union[Job, _Mapping]] = ..., cancel: bool = ..., session: _Optional[_Union[Session, _Mapping]] = ..., data: _Optional[bytes] = ..., taken: _Optional[int] = ..., clock: bool = ...) -> None: ...
 
 class Program(_message.Message):
     __slots__ = ["args", "code", "files", "language", "limits", "mode"]
@@ -207,6 +235,14 @@ class Report(_message.Message):
     truncated: bool
     wall_time: float
     def __init__(self, status: _Optional[str] = ..., limit: _Optional[str] = ..., exit_code: _Optional[int] = ..., signal: _Optional[int] = ..., stdout: _Optional[bytes] = ..., stderr: _Optional[bytes] = ..., reply: _Optional[bytes] = ..., cpu_time: _Optional[float] = ..., wall_time: _Optional[float] = ..., idle_time: _Optional[float] = ..., peak_memory: _Optional[int] = ..., truncated: bool = ..., files: _Optional[_Mapping[str, bytes]] = ..., enforced: _Optional[_Mapping[str, str]] = ..., flags: _Optional[_Iterable[str]] = ..., message: _Optional[str] = ...) -> None: ...
+
+class Session(_message.Message):
+    __slots__ = ["patience_s", "program"]
+    PATIENCE_S_FIELD_NUMBER: _ClassVar[int]
+    PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    patience_s: float
+    program: Program
+    def __init__(self, program: _Optional[_Union[Program, _Mapping]] = ..., patience_s: _Optional[float] = ...) -> None: ...
 
 class StatusReply(_message.Message):
     __slots__ = ["status_json"]

@@ -30,9 +30,13 @@ class SandboxHostServicer(object):
     """Missing associated documentation comment in .proto file."""
 
     def Work(self, request_iterator, context):
-        """Any number of jobs over one call, which costs less than half of a call for each. A job's answers are a result for
-        each case, in order, as it ends; before them one for the compilation where there is one; the last says so. Nothing
-        is cached or coalesced. When the call ends, everything that was ordered over it is killed.
+        """Any number of jobs and sessions over one call, which costs less than half of a call for each. A job's answers are a
+        result for each case, in order, as it ends; before them one for the compilation where there is one; the last says
+        so. Nothing is cached or coalesced. When the call ends, everything that was ordered over it is killed.
+
+        A session's answers: `begun`, then what the program writes to stdout as it comes, and last the report when it has
+        ended. It is fed by further orders with its number. In each direction 1 MiB may be under way that its reader has
+        not confirmed (`taken`): whoever sends more has the session ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -39,6 +40,7 @@ class SandboxSettings:
     start_s: float = 30.0
     launcher: Literal["auto", "docker", "bwrap", "none"] = "auto"
     slots: int | None = None
+    sessions: int | None = None
     warm: int | None = None
     runtime: str | None = None
     apparmor: str | None = None
@@ -51,6 +53,30 @@ class SandboxSettings:
     patience_s: float | None = None
     limits: Limits = field(default_factory=Limits)
     most: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeanSettings:
+    """Where Lean is, and how many of it.
+
+    projects: name to the folder of a built lake project, to a toolchain's folder, or to the address of a server of
+    Kimina's protocol (http://…). Without any, each toolchain that elan has is a project, named by its version. default:
+    the project of samples that name none; the first one where nothing is set. warm: project to import lines, which are
+    loaded before the first sample comes. processes: Lean processes that are alive at once, all import headers
+    together; each may have memory_mb. snippets: after so many a process is replaced. cpu_s, wall_s: of one text, where
+    the caller says nothing. kept_mb: compiled references that are kept. kimina_key: for remote projects.
+    """
+
+    projects: Mapping[str, str] = field(default_factory=dict)
+    default: str | None = None
+    warm: Mapping[str, str] = field(default_factory=dict)
+    processes: int = field(default_factory=default_workers)
+    memory_mb: int = 8192
+    snippets: int = 1000
+    cpu_s: float = 60.0
+    wall_s: float = 30.0
+    kept_mb: int = 256
+    kimina_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

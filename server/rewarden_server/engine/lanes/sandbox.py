@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import asdict
 from typing import Any
 
 from rewarden.errors import InternalError, InvalidRequest, InvalidSample, Overloaded, SandboxError, Unavailable
 from rewarden.types import Limits, Run, RunResult
 from rewarden.wire.json import content_bytes
+from rewarden_sandboxes import client as hosts
 from rewarden_sandboxes import job as host
 from rewarden_sandboxes.checks import check_job
 from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, NoRoom
 from rewarden_sandboxes.settings import default_slots
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import SandboxSettings
+from rewarden_server.engine.settings import LeanSettings, SandboxSettings
 from rewarden_server.host_process import HostProcess, tls_of
 from rewarden_verifiers import programs
 
@@ -38,10 +39,12 @@ _STATUS_PATIENCE_S = 2.0
 class SandboxLane:
     """A `rewarden_verifiers.programs.Sandbox`. Used on one loop."""
 
-    def __init__(self, settings: SandboxSettings, observer: Observer) -> None:
+    def __init__(self, settings: SandboxSettings, observer: Observer, lean: LeanSettings | None = None) -> None:
         self.settings = settings
         self._observer = observer
-        self._process = HostProcess(settings) if settings.address is None and settings.launcher != "none" else None
+        self._process = (
+            HostProcess(settings, lean) if settings.address is None and settings.launcher != "none" else None
+        )
         self._remote: HostClient | None = None
         self._room = asyncio.Semaphore(settings.in_flight or 4 * (settings.slots or default_slots()))
         self._closed = False
@@ -75,6 +78,28 @@ class SandboxLane:
                     yield _event(event)
         except BadJob as error:
             raise InvalidSample(f"{error.path or 'the job'}: {error.message}", path=error.path) from None
+        except HostError as error:
+            raise SandboxError(error.message) from None
+
+    # --- sessions -----------------------------------------------------------------------------------------------
+
+    async def session(self, program: programs.Program) -> Session:
+        """Begin a program that is fed and read while it runs. Whoever has it closes it. It waits where the host's
+        sessions are all taken. Raises InvalidSample, SandboxError.
+        """
+        lost = 0
+        try:
+            while True:
+                client = await self._client(self.settings.start_s)
+                try:
+                    return Session(await client.session(_program(program)))
+                except HostLost:
+                    lost += 1
+                    if lost >= _TRIES or self._closed:
+                        raise
+                    await self._until_back(client, patient=True)
+        except BadJob as error:
+            raise InvalidSample(f"{error.path or 'the program'}: {error.message}", path=error.path) from None
         except HostError as error:
             raise SandboxError(error.message) from None
 
@@ -182,15 +207,19 @@ class SandboxLane:
                     lost += 1
                     if lost >= _TRIES or self._closed:
                         raise
-                    if self._process is not None:
-                        await self._process.until_left(client)
-                    elif patient:
-                        await client.until_reachable(self.settings.start_s)
+                    await self._until_back(client, patient=patient)
                 except Busy:
                     busy += 1
                     if not patient or busy >= _BUSY_TRIES:
                         raise
                     await asyncio.sleep(_BUSY_S * 2**busy)
+
+    async def _until_back(self, client: HostClient, *, patient: bool) -> None:
+        """Wait until a host that was lost may be asked again."""
+        if self._process is not None:
+            await self._process.until_left(client)
+        elif patient:
+            await client.until_reachable(self.settings.start_s)
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -211,6 +240,50 @@ class SandboxLane:
         report = event.program if isinstance(event, host.CaseResult) else event.report
         if isinstance(event, host.CaseResult) or report.status != "ok":
             self._observer.program_ended(job.program.language, report.status, report.wall_time)
+
+
+class Session:
+    """A program in a locked room, fed and read while it runs: for as long as whoever has it wants, with the memory and
+    processes of its limits. It ends with the program, with `close`, and with this server. Each method may be awaited by
+    one task at a time.
+    """
+
+    def __init__(self, session: hosts.Session) -> None:
+        self._session = session
+
+    @property
+    def report(self) -> host.Report | None:
+        """How the program ended, once `receive` has given nothing; of its stderr the tail."""
+        return self._session.report
+
+    async def send(self, data: bytes) -> None:
+        """Feed its stdin; waits while it reads nothing and 1 MiB is under way. Raises SandboxError when it ended."""
+        with _said_as_ours():
+            await self._session.send(data)
+
+    async def receive(self) -> bytes:
+        """Some bytes of its stdout as they come; none when it has ended. A program that writes more than 1 MiB that
+        nobody has received is held back. Raises SandboxError when the session was lost or closed.
+        """
+        with _said_as_ours():
+            return await self._session.receive()
+
+    async def clock(self) -> host.Clock:
+        """What it has used so far. Raises SandboxError when the session was lost or closed."""
+        with _said_as_ours():
+            return await self._session.clock()
+
+    async def close(self) -> None:
+        """Kill all that lives in its room. Twice is once."""
+        await self._session.close()
+
+
+@contextmanager
+def _said_as_ours() -> Iterator[None]:
+    try:
+        yield
+    except HostError as error:
+        raise SandboxError(error.message) from None
 
 
 # --- the verifiers' types and the host's -------------------------------------------------------------------------
