@@ -3,6 +3,7 @@
 #   make demo    rescore the demo rollouts in process; prints verdicts and a summary
 #   make check   no root, under 90 s: every pure test and every case
 #   make test    everything that this machine can run (SYSTEM=1, or root in CI: installs Debian packages that tests use)
+#   make lean    a Lean for the tests, where gcc is (make test does so)
 #   make images  what sandboxes run in: images where a container engine answers, and a root file system
 #   make lint    ruff and mypy --strict
 #   make bench   ratios against named baselines        make soak   long and rough
@@ -21,7 +22,7 @@ TOGETHER := -n $(JOBS) --dist worksteal
 # What trainers' own packages are tested with weighs gigabytes: only where the machine may be filled (CI, SYSTEM=1).
 TRAINERS := $(if $(filter 1,$(SYSTEM)),$(VENV)/.trainers)
 
-.PHONY: demo check test images soak bench lint protos docs setup system clean
+.PHONY: demo check test images soak bench lint protos docs setup system lean clean
 
 setup: $(STAMP)
 
@@ -42,6 +43,9 @@ system: setup
 	@bash scripts/system-packages.sh
 	@bash scripts/sandbox-images.sh $(abspath $(PYTHON))
 
+lean: setup
+	@bash scripts/lean-toolchain.sh $(PYTHON) $(abspath $(VENV))/lean-toolchain
+
 images: setup
 	$(PYTHON) -m rewarden_sandboxes.building all
 
@@ -53,7 +57,7 @@ demo: setup
 check: setup
 	$(PYTEST) $(TOGETHER) -m "not ($(APART)) and not slow"
 
-test: setup system $(TRAINERS)
+test: setup system lean $(TRAINERS)
 	@status=0; \
 	$(PYTEST) $(TOGETHER) -m "not ($(APART))" || status=1; \
 	$(PYTEST) -m "$(APART)" || status=1; \

@@ -1,4 +1,4 @@
-"""What tests that run programs need to know: which verifiers do, and whether this machine has a sandbox."""
+"""What tests that run programs need to know: which verifiers do, and whether this machine has a sandbox, and a Lean."""
 
 from __future__ import annotations
 
@@ -9,11 +9,29 @@ from functools import lru_cache
 from rewarden_sandboxes.launchers.bwrap import BwrapLauncher
 from rewarden_sandboxes.launchers.docker import DockerLauncher
 from rewarden_sandboxes.settings import HostSettings
+from tests.lean.toolchain import TOOLCHAIN, needs_lean, toolchain
 
 LAUNCHERS = ("docker", "bwrap")
 
 SANDBOXED = {"code", "code_all", "code_fraction", "code_format", "puzzle"}
 """Verifiers and recipes whose cases run programs."""
+
+LEAN = {
+    "lean",
+    "lean_proof",
+    "lean_statement",
+    "kimina_prover",
+    "deepseek_prover_v2",
+    "goedel_prover_v2",
+    "leanabell_prover_v2",
+    "proof_flow",
+    "gar_solver",
+    "gar_composer",
+}
+"""Verifiers and recipes whose cases run Lean."""
+
+LEAN_PROJECTS = f"tests={TOOLCHAIN}"
+"""What a server is told by REWARDEN_LEAN_PROJECTS for these cases."""
 
 
 async def problem_of(name: str) -> str | None:
@@ -35,3 +53,13 @@ def no_sandbox() -> str | None:
     with ThreadPoolExecutor(1) as thread:  # there may be a loop in this one
         problems = [thread.submit(asyncio.run, problem_of(name)).result() for name in LAUNCHERS]
     return None if None in problems else "; ".join(filter(None, problems))
+
+
+def no_lean() -> str | None:
+    """Why nothing can be proved on this machine, or None. Blocks."""
+    return needs_lean.kwargs["reason"] if toolchain() is None else no_sandbox()
+
+
+def lacking(kind: str) -> str | None:
+    """Why this machine cannot judge `texts`, `programs` or `proofs`, or None. Blocks."""
+    return None if kind == "texts" else no_sandbox() if kind == "programs" else no_lean()

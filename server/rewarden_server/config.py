@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ import tomllib
 
 from rewarden.errors import RewardenError
 from rewarden.types import Limits
-from rewarden_server.engine.settings import EngineSettings, SandboxSettings
+from rewarden_server.engine.settings import EngineSettings, LeanSettings, SandboxSettings
 
 DEFAULT_FILE = Path("rewarden.toml")
 FILE_VARIABLE = "REWARDEN_CONFIG"
@@ -134,6 +135,7 @@ class Config:
     records: RecordSettings = field(default_factory=RecordSettings)
     routing: RoutingSettings = field(default_factory=RoutingSettings)
     sql: SqlSettings = field(default_factory=SqlSettings)
+    lean: LeanSettings = field(default_factory=LeanSettings)
     sources: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
 
@@ -153,6 +155,7 @@ SECTIONS: Mapping[str, type] = {
     "records": RecordSettings,
     "routing": RoutingSettings,
     "sql": SqlSettings,
+    "lean": LeanSettings,
 }
 
 _OF_A_SERVER: Mapping[str, Mapping[str, Any]] = {"engine": {"eager": True}}
@@ -162,6 +165,17 @@ _MAY_BE_ZERO = frozenset(
     {"server.port", "server.grpc_port", "server.drain_s", "engine.slow_workers", "engine.cache_entries"}
     | {"engine.cache_bytes", "records.share"}
 )
+_SECRET = ("keys.", "sql.", "lean.projects", "lean.kimina_key")
+"""Keys, or their beginnings, whose values are never repeated: somebody may have put a key where its hash belongs, and
+addresses hold passwords."""
+
+_TABLES: Mapping[str, tuple[str, str]] = {
+    "keys.named": ("name", "sha256"),
+    "lean.projects": ("name", "folder or address"),
+    "lean.warm": ("project", "import lines"),
+}
+"""Settings that map names to texts: what the names and the texts are."""
+
 _MOST: Mapping[str, int] = {"server.port": 65_535, "server.grpc_port": 65_535, "limits.max_depth": 500}
 """Depth ends below Python's recursion limit: what is decoded is walked by recursive code."""
 
@@ -261,16 +275,16 @@ def _convert(key: str, value: Any, kind: Any, source: str) -> Any:
         kind = next(part for part in get_args(kind) if part is not type(None))
         if value == "":
             return None
-    # Somebody may have put a key where its hash belongs: values of [keys] are never repeated.
-    # Nor are addresses that hold passwords.
-    shown = "what stands there" if key.startswith(("keys.", "sql.")) else repr(value)
-    wrong = ConfigError(f"{source}: {key} must be {_describe(kind)}, not {shown}")
+    shown = "what stands there" if key.startswith(_SECRET) else repr(value)
+    wrong = ConfigError(f"{source}: {key} must be {_describe(key, kind)}, not {shown}")
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
             raise wrong
         return value
-    if get_origin(kind) is not None:  # keys.named, the only mapping
-        return _named(value, wrong)
+    if key in _TABLES:
+        table = _table(value, wrong)
+        # A leading ~ alone: what else stands there may be an address, or Lean.
+        return {name: os.path.expanduser(text) for name, text in table.items()} if key == "lean.projects" else table
     if kind is Limits:
         return _limits(key, value, source, wrong)
     if kind is Path:
@@ -306,9 +320,13 @@ def _number(key: str, value: Any, kind: type, source: str, wrong: ConfigError) -
     return number
 
 
-def _named(value: Any, wrong: ConfigError) -> Mapping[str, str]:
+def _table(value: Any, wrong: ConfigError) -> Mapping[str, str]:
+    """A table of texts by name; in the environment `name=text,name=text`."""
     if isinstance(value, str):
-        value = dict(part.strip().partition("=")[::2] for part in value.split(",") if part.strip())
+        parts = [part.strip() for part in value.split(",") if part.strip()]
+        if not all("=" in part for part in parts):
+            raise wrong
+        value = dict(part.partition("=")[::2] for part in parts)
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
         raise wrong
     return value
@@ -328,11 +346,12 @@ def _limits(key: str, value: Any, source: str, wrong: ConfigError) -> Limits:
     return Limits(**{name: _number(f"{key}.{name}", item, kinds[name], source, wrong) for name, item in value.items()})
 
 
-def _describe(kind: Any) -> str:
+def _describe(key: str, kind: Any) -> str:
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(get_args(kind))
-    if get_origin(kind) is not None:
-        return 'a table of name = "sha256" (in the environment: name=sha256,name=sha256)'
+    if key in _TABLES:
+        name, text = _TABLES[key]
+        return f'a table of {name} = "{text}" (in the environment: {name}={text},{name}={text})'
     if kind is Limits:
         return "a table of limits (in the environment: cpu_s=10,memory_mb=512)"
     names = {int: "a whole number", float: "a number", bool: "true or false", Path: "a path", str: "a text"}

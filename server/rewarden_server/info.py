@@ -10,13 +10,15 @@ from rewarden_server.service import Service
 
 
 async def info(service: Service) -> dict[str, Any]:
-    """JSON-ready. `limits` are what a client must keep to; `sandbox` says which of a program's are enforced."""
+    """JSON-ready. `limits` are what a client must keep to; `sandbox` says which of a program's are enforced; `lean`
+    which projects there are, and what is wrong with them."""
     limits = {name: value for name, value in dataclasses.asdict(service.limits).items() if name != "blob_dir"}
     return {
         "name": "rewarden",
         "version": version("rewarden-server"),
         "engine": service.engine.info(),
         "sandbox": await service.engine.sandbox.status(),
+        "lean": await service.engine.lean.status(),
         "limits": limits,
         "keys": bool(service.keys.names),
     }

@@ -22,10 +22,10 @@ from rewarden_verifiers.registry import Registry
 class LocalTransport:
     """A `rewarden.transports.base.Transport`. The engine starts with the first call and ends with `close`.
 
-    config: the configuration, whose engine, sandbox, routing and databases hold; without one, that of the environment,
-    but for the engine's settings. settings, registry, sandbox: the engine's, instead of the configuration's. engine:
-    one that runs already, whose callers say who judges; it is left running. `api_key` and `timeout_s` have no meaning
-    here: nobody else can call, and whoever waits can cancel.
+    config: the configuration, whose engine, sandbox, routing, databases and Lean projects hold; without one, that of
+    the environment, but for the engine's settings. settings, registry, sandbox: the engine's, instead of the
+    configuration's. engine: one that runs already, whose callers say who judges; it is left running. `api_key` and
+    `timeout_s` have no meaning here: nobody else can call, and whoever waits can cancel.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class LocalTransport:
     async def info(self) -> dict[str, Any]:
         """See `Transport`."""
         engine = await self._started()
-        return {**engine.info(), "sandbox": await engine.sandbox.status()}
+        return {**engine.info(), "sandbox": await engine.sandbox.status(), "lean": await engine.lean.status()}
 
     async def close(self) -> None:
         """See `Transport`: what runs is cancelled."""
@@ -110,7 +110,7 @@ class LocalTransport:
                 self._routing = load_routing(config)
                 settings = self._settings or (self._config.engine if self._config is not None else None)
                 sandbox = self._sandbox or config.sandbox
-                engine = Engine(self._registry, settings, sandbox=sandbox, sites=sites_of(config))
+                engine = Engine(self._registry, settings, sandbox=sandbox, lean=config.lean, sites=sites_of(config))
                 await engine.start()
                 self._engine = engine
             return self._engine

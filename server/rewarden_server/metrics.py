@@ -100,6 +100,7 @@ class Metrics(Observer, Collector):
         self._programs: dict[tuple[str, str], int] = defaultdict(int)
         self._program_s: dict[str, Histogram] = defaultdict(lambda: Histogram(PROGRAM_BUCKETS))
         self._sandbox: Mapping[str, Any] = {}
+        self._lean = {"busy": 0, "idle": 0}
         self._requests: dict[tuple[str, str, str, str], int] = defaultdict(int)
         self._started = time.time()
         self._registry = CollectorRegistry(auto_describe=False)
@@ -148,6 +149,11 @@ class Metrics(Observer, Collector):
     def depth(self, lane: str, items: int) -> None:
         """Note how many items wait in a lane."""
         self._depths[lane] = items
+
+    def lean(self, alive: int, idle: int, waiting: int) -> None:
+        """Note the Lean processes, and the texts that wait for one."""
+        self._lean = {"busy": alive - idle, "idle": idle}
+        self._depths["lean"] = waiting
 
     # --- what the surfaces tell ---
 
@@ -207,6 +213,10 @@ class Metrics(Observer, Collector):
         yield GaugeMetricFamily(
             "rewarden_sandbox_ready", "Whether programs can run.", float(self._sandbox.get("state") == "ready")
         )
+        processes = GaugeMetricFamily("rewarden_lean_processes", "Warm Lean processes, by state.", labels=("state",))
+        for state, count in self._lean.items():
+            processes.add_metric((state,), count)
+        yield processes
         waiting = self._sandbox.get("waiting_here", 0) + self._sandbox.get("host", {}).get("waiting", 0)
         yield GaugeMetricFamily("rewarden_sandbox_waiting", "Jobs that wait, here and in the host.", waiting)
         yield GaugeMetricFamily("rewarden_started_seconds", "When the server started (Unix time).", self._started)

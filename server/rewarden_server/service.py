@@ -61,6 +61,7 @@ class Service:
             observer=metrics,
             recorder=recorder,
             sandbox=config.sandbox,
+            lean=config.lean,
             sites=sites_of(config),
         )
         return cls(

@@ -1,4 +1,4 @@
-"""What the configuration provides for single verifiers: for `sql`, its databases."""
+"""What the configuration provides for single verifiers: for `sql` its databases, for `lean` its projects."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from rewarden.errors import InvalidRequest
+from rewarden_sandboxes.lean import NAME
 from rewarden_server.config import Config, ConfigError, SqlSettings
+from rewarden_server.lean.projects import Projects, is_remote
 from rewarden_verifiers.contract import Site
+from rewarden_verifiers.lean.site import LeanSite
 from rewarden_verifiers.sql.catalogue import read_catalogue
 from rewarden_verifiers.sql.databases import Databases
 
@@ -16,8 +19,33 @@ _SCHEMES = {"postgres": ("postgresql", "postgres"), "mysql": ("mysql", "mariadb"
 
 
 def sites_of(config: Config) -> Mapping[str, Site]:
-    """By verifier. The catalogue's files are read here, once. Raises ConfigError naming the setting."""
-    return {"sql": _databases(config)}
+    """By verifier. The catalogue's files are read here, once; what Lean projects are is found when it is asked for.
+    Raises ConfigError naming the setting.
+    """
+    return {"sql": _databases(config), "lean": _lean(config)}
+
+
+def _lean(config: Config) -> LeanSite:
+    settings = config.lean
+    for name, place in settings.projects.items():
+        if not NAME.fullmatch(name):
+            raise ConfigError(
+                f"{config.source('lean.projects')}: lean.projects: {name!r} should be lower-case letters, digits, and "
+                ". _ - within, and not begin with worker- or check-"
+            )
+        if not place or ("://" in place and not is_remote(place)):
+            raise ConfigError(
+                f"{config.source('lean.projects')}: lean.projects.{name}: must be a folder, or an address such as "
+                "http://HOST"
+            )
+    for key, names in (("default", [settings.default] if settings.default else []), ("warm", list(settings.warm))):
+        for name in names:
+            # Without any project configured they are elan's toolchains, which come and go.
+            if settings.projects and name not in settings.projects:
+                known = ", ".join(settings.projects)
+                raise ConfigError(f"{config.source(f'lean.{key}')}: lean.{key}: no project {name!r}; known: {known}")
+    projects = Projects(settings)
+    return LeanSite(projects=projects, default=projects.default)
 
 
 def _databases(config: Config) -> Databases:

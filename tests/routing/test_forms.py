@@ -65,6 +65,35 @@ def refusal(form: str, reference: Any, **metadata: Any) -> str:
             {},
             {"database": {"script": "…"}, "result": {"rows": [[1]]}, "ordered": True},
         ),
+        ("lean", "theorem t : p := by", {}, {"statement": "theorem t : p := by"}),
+        ("lean", ["theorem t : p := by"], {}, {"statement": "theorem t : p := by"}),
+        *(
+            ("lean", {"informal": "?", name: "theorem t : p", "name": "t"}, {}, {"statement": "theorem t : p"})
+            for name in ("formal_statement", "lean4_statement", "lean4_formalization", "autoformalization", "statement")
+        ),
+        *(
+            (
+                "lean",
+                {"statement": "Show that p.", "formal_statement": "theorem t : p", header: "import Mathlib"},
+                {},
+                {"statement": "theorem t : p", "header": "import Mathlib"},
+            )
+            for header in ("header", "lean4_src_header")
+        ),
+        ("lean", '{"formal_statement": "theorem t : p", "header": ""}', {}, {"statement": "theorem t : p"}),
+        (
+            "lean",
+            {"statement": "theorem t : p", "theorems": ["t"], "lemmas": ["l"], "definitions": ["d"]},
+            {},
+            {"statement": "theorem t : p", "theorems": ["t"], "lemmas": ["l"], "definitions": ["d"]},
+        ),
+        (
+            "lean",
+            "Should be solved in Lean 4.",
+            {"formal_statement": "theorem t : p", "header": "import Mathlib"},
+            {"statement": "theorem t : p", "header": "import Mathlib"},
+        ),
+        ("lean", "theorem t : p", {"header": "open Nat"}, {"statement": "theorem t : p", "header": "open Nat"}),
         ("prediction", '"output": [1]', {}, {"alternatives": [{"output": [1]}, [1]]}),
         ("prediction", '{"input": {"n": 3}}', {}, {"alternatives": [{"input": {"n": 3}}, {"n": 3}]}),
         (
@@ -214,6 +243,9 @@ def test_what_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         ("sql", {"db_id": "shop", "query": " "}, "holds no query"),
         ("sql", {"db_id": "shop"}, "holds no query"),
         ("sql", 3, "holds no query"),
+        ("lean", {"formal_statement": " ", "name": "t"}, "holds no statement"),
+        ("lean", ["theorem a : p", "theorem b : p"], "holds no statement"),
+        ("lean", 3, "holds no statement"),
         ("json", "[" * 100_000, "too deep"),
     ],
 )

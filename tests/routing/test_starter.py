@@ -15,7 +15,7 @@ from rewarden import Client
 from rewarden.routing import Routing, read_routing
 from rewarden.routing.forms import FORMS
 from rewarden.types import BadSample, Sample
-from tests.programs import SANDBOXED, no_sandbox
+from tests.programs import LEAN, LEAN_PROJECTS, SANDBOXED, lacking
 
 ROUTING = read_routing("starter")
 
@@ -54,6 +54,9 @@ QA = {"<answer>paris.</answer>": 1.0, "<answer>Rome</answer>": 0.0, "Paris": 0.0
 ARC = {"<answer>[[1, 2],\n [3, 4]]</answer>": 1.0, "<answer>[[1, 2], [3, 5]]</answer>": 0.0, "[[1, 2], [3, 4]]": 0.0}
 
 CITIES = {"tables": {"city": {"columns": ["name", "people"], "rows": [["Lyon", 520000], ["Pisa", 90000]]}}}
+TACTICS = "<think>\n```tactics\nintro hp _\n```\nand then\n```tactics\nexact hp\n```\n</think>"
+FIRST = "```lean4\ntheorem k (p q : Prop) : p → q → p := fun hp _ => hp\n```"
+SECOND = "```lean4\ntheorem k (p q : Prop) : p → q → p := fun _ hq => hq\n```"
 LARGE, SMALL = "SELECT name FROM city WHERE people >= 500000", "SELECT name FROM city WHERE people < 500000"
 
 ROWS = [
@@ -207,6 +210,13 @@ ROWS = [
         },
         {"db_id": CITIES},
     ),
+    # theorems in Lean
+    Row(
+        "AI-MO/minif2f_test",
+        "Should be solved in Lean 4.",
+        {f"{TACTICS}\n\n{FIRST}": 1.0, f"{TACTICS}\n\n{SECOND}": 0.0, FIRST: 0.0},
+        {"formal_statement": "prelude\n\ntheorem k (p q : Prop) : p → q → p := fun hp _ => hp"},
+    ),
 ]
 
 WITHOUT = [
@@ -237,18 +247,22 @@ def expected(rows: list[Row]) -> list[Any]:
     return [(row.source, text, pytest.approx(score)) for row in rows for text, score in row.earns.items()]
 
 
-def runs_programs(row: Row) -> bool:
+def kind_of(row: Row) -> str:
+    """What judging it runs."""
     route = ROUTING.find(Sample(response="", data_source=row.source))
     assert route is not None, row.source
-    return route.use.name in SANDBOXED - {"puzzle"}
+    name = route.use.name
+    return "proofs" if name in LEAN else "programs" if name in SANDBOXED - {"puzzle"} else "texts"
 
 
 @pytest.mark.needs_server
-@pytest.mark.parametrize("programs", [False, True], ids=["texts", "programs"])
-def test_rows_of_every_source_are_judged_rightly(programs: bool) -> None:
-    if programs and (problem := no_sandbox()) is not None:
+@pytest.mark.parametrize("kind", ["texts", "programs", "proofs"])
+def test_rows_of_every_source_are_judged_rightly(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if (problem := lacking(kind)) is not None:
         pytest.skip(problem)
-    rows = [row for row in ROWS if runs_programs(row) == programs]
+    if kind == "proofs":
+        monkeypatch.setenv("REWARDEN_LEAN_PROJECTS", LEAN_PROJECTS)
+    rows = [row for row in ROWS if kind_of(row) == kind]
     assert judged(rows) == expected(rows)
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.engine.settings import EngineSettings, LeanSettings
 from rewarden_server.scorecard.cards import load_rows, score
 from rewarden_server.scorecard.kinds import kind_of
 from rewarden_server.scorecard.render import misses, page, plain
 from rewarden_verifiers.group.statistics import wilson
 from rewarden_verifiers.registry import BUILT_IN
-from tests.programs import SANDBOXED, no_sandbox
+from tests.lean.toolchain import TOOLCHAIN
+from tests.programs import LEAN, SANDBOXED, lacking
 from tests.scorecard import manifest
 
 PAGE = Path(__file__).parents[2] / "docs/scorecard.md"
@@ -51,9 +52,11 @@ def test_every_verifier_has_its_labelled_rows(name: str) -> None:
 @pytest.mark.needs_server
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 async def test_the_labelled_rows_are_judged_right(path: Path) -> None:
-    if path.stem in SANDBOXED and (problem := no_sandbox()) is not None:
+    kind = "proofs" if path.stem in LEAN else "programs" if path.stem in SANDBOXED else "texts"
+    if (problem := lacking(kind)) is not None:
         pytest.skip(problem)
-    engine = Engine(settings=EngineSettings(workers=2))
+    lean = LeanSettings(projects={"tests": str(TOOLCHAIN)}) if kind == "proofs" else None
+    engine = Engine(settings=EngineSettings(workers=2), lean=lean)
     await engine.start()
     try:
         card = await score(engine, path.stem, load_rows(path))

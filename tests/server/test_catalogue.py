@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from tests.server.conftest import Running
+from tests.server.conftest import Running, Start
 
 
 async def test_every_verifier_is_listed_and_a_broken_one_with_its_problem(server: Running) -> None:
@@ -103,3 +103,12 @@ async def test_info_tells_versions_and_limits(server: Running) -> None:
     assert info["limits"]["max_samples"] >= 100_000
     assert info["engine"]["ready"] is True
     assert info["keys"] is False
+
+
+async def test_info_tells_the_lean_projects_and_what_is_wrong_with_one(start: Start) -> None:
+    server = await start({"lean.projects": "far=http://me:secret@lean,near=nowhere"})
+    answer = await server.http.get("/v1/info")
+    projects = answer.json()["lean"]["projects"]
+    assert projects["far"]["kind"] == "remote"
+    assert "nowhere is no folder" in projects["near"]["problem"]
+    assert "secret" not in answer.text

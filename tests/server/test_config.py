@@ -9,6 +9,7 @@ import pytest
 
 from rewarden_server.config import ConfigError, load_config, variable_of
 from rewarden_server.keys import hash_key
+from rewarden_server.sites import sites_of
 
 
 def write(text: str) -> Path:
@@ -92,6 +93,45 @@ def test_a_misspelt_variable_is_refused_with_the_right_one() -> None:
 )
 def test_variables_of_kubernetes_and_of_the_client_are_let_alone(name: str, value: str) -> None:
     assert load_config(environ={name: value}).server.port == 8080
+
+
+def test_the_lean_projects_are_read_from_tables_and_from_text() -> None:
+    file = write(
+        "[lean]\ndefault = 'a'\n[lean.projects]\na = '~/a'\nb = 'http://b'\n[lean.warm]\na = 'import Mathlib\\n'\n"
+    )
+    lean = load_config(file, environ={}).lean
+    assert lean.projects == {"a": str(Path("~/a").expanduser()), "b": "http://b"}
+    assert (lean.default, lean.warm) == ("a", {"a": "import Mathlib\\n"})
+    given = {"REWARDEN_LEAN_PROJECTS": "4.9.0=~/a, b=/b", "REWARDEN_LEAN_WARM": "b=import Mathlib"}
+    lean = load_config(environ=given).lean
+    assert lean.projects == {"4.9.0": str(Path("~/a").expanduser()), "b": "/b"}
+    assert lean.warm == {"b": "import Mathlib"}
+
+
+def test_tables_may_be_empty() -> None:
+    config = load_config(write("[lean.projects]\n[lean.warm]\n[keys.named]\n"), environ={})
+    assert (config.lean.projects, config.lean.warm, config.keys.named) == ({}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[lean]\nprojects = 'http://me:secret@lean'", "lean.projects must be a table of name"),
+        (
+            "[lean.projects]\na = ['http://me:secret@lean']",
+            'lean.projects must be a table of name = "folder or address"',
+        ),
+        ("[lean.warm]\na = 1", 'lean.warm must be a table of project = "import lines"'),
+        ("[keys]\nnamed = ['secret']", 'keys.named must be a table of name = "sha256"'),
+        ("[lean]\nkimina_key = ['secret']", "lean.kimina_key must be a text"),
+        ("[lean]\nmemory_mb = 0", "lean.memory_mb must be above 0"),
+    ],
+)
+def test_a_wrong_table_is_refused_with_what_it_should_be_and_without_its_secrets(text: str, says: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        sites_of(load_config(write(text), environ={}))
+    assert says in raised.value.message
+    assert "secret" not in raised.value.message
 
 
 def test_a_key_where_its_hash_belongs_is_not_repeated() -> None:

@@ -70,6 +70,46 @@ def test_a_new_key_is_printed_once_with_the_hash_that_knows_it(capsys: pytest.Ca
     assert run("--new-key", "no/name") == 2
 
 
+def test_no_lean_is_no_problem_and_how_to_have_one_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELAN_HOME", "elan")
+    run("--set", "sandbox.launcher=none")
+    out = capsys.readouterr().out
+    assert "lean: none (no lean.projects, no toolchain in elan; to have one: curl" in out
+    assert "missing: lean" not in out
+
+
+def test_a_lean_project_that_cannot_be_used_is_missing_with_its_mend(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELAN_HOME", "elan")
+    put_lean(Path("elan/toolchains/leanprover--lean4---v4.9.0"))
+    for name, toolchain in (("unbuilt", "leanprover/lean4:v4.9.0"), ("other", "leanprover/lean4:v4.10.0")):
+        Path(name).mkdir()
+        Path(name, "lean-toolchain").write_text(toolchain)
+    Path("rewarden.toml").write_text(
+        "[lean]\nkimina_key = 'secret'\n[lean.projects]\nbare = 'elan/toolchains/leanprover--lean4---v4.9.0'\n"
+        "unbuilt = 'unbuilt'\nother = 'other'\nfar = 'http://me:secret@lean:8000'\n"
+    )
+    assert run("--set", "sandbox.launcher=none") == 1
+    out = capsys.readouterr().out
+    assert "lean: 4 projects, by default bare" in out
+    assert "  bare: Lean 4.9.0, no leanchecker, not tried: there is no sandbox" in out
+    assert "  far: a server at http://lean:8000" in out
+    assert f"missing: lean.projects.unbuilt: {Path('unbuilt').absolute()} is not built\n   mend: cd " in out
+    assert "&& lake exe cache get && lake build" in out
+    assert "mend: elan toolchain install leanprover/lean4:v4.10.0" in out
+    assert "secret" not in out
+
+
+def put_lean(toolchain: Path) -> None:
+    """A toolchain that says its version."""
+    (toolchain / "bin").mkdir(parents=True)
+    (toolchain / "bin" / "lean").write_text("#!/bin/sh\necho 'Lean (version 4.9.0, commit 8f9843a4a5fe, Release)'\n")
+    (toolchain / "bin" / "lean").chmod(0o755)
+
+
 def test_settings_that_cannot_be_read_are_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--set", "engine.workerz=1") == 2
     assert run("--set", "engine.workers") == 2

@@ -11,6 +11,7 @@ import pytest
 from rewarden_server.cli import doctor
 from rewarden_server.config import Config, ConfigError, load_config
 from rewarden_server.sites import sites_of, without_password
+from rewarden_verifiers.lean.site import LeanSite
 from rewarden_verifiers.sql.databases import Databases
 
 
@@ -46,6 +47,31 @@ def test_an_address_that_is_none_is_refused_without_repeating_it() -> None:
     with pytest.raises(ConfigError, match=r"sql\.postgres must be an address") as raised:
         sites_of(configured("postgres = 'mysql://me:secret@db/'"))
     assert "secret" not in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[lean.projects]\nMine = '/a'", "lean.projects: 'Mine' should be"),
+        ("[lean.projects]\na = 'ftp://me:secret@lean'", "lean.projects.a: must be a folder, or an address"),
+        ("[lean.projects]\na = ''", "lean.projects.a: must be a folder, or an address"),
+        ("[lean]\ndefault = 'b'\n[lean.projects]\na = '/a'", "lean.default: no project 'b'; known: a"),
+        ("[lean.projects]\na = '/a'\n[lean.warm]\nb = 'import B'", "lean.warm: no project 'b'; known: a"),
+    ],
+)
+def test_lean_settings_without_sense_stop_the_start_and_are_named(text: str, says: str) -> None:
+    Path("rewarden.toml").write_text(text)
+    with pytest.raises(ConfigError) as raised:
+        sites_of(load_config(environ={}))
+    assert f"file rewarden.toml: {says}" in raised.value.message
+    assert "secret" not in raised.value.message
+
+
+def test_a_lean_project_that_is_not_there_stops_nothing() -> None:
+    Path("rewarden.toml").write_text("[lean.projects]\na = 'nowhere'\nb = 'http://lean'")
+    site = sites_of(load_config(environ={}))["lean"]
+    assert isinstance(site, LeanSite)
+    assert (list(site.projects), site.default) == (["b"], "a")
 
 
 @pytest.mark.parametrize(

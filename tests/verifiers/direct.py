@@ -36,7 +36,8 @@ class DirectContext:
         self.verified += 1
         target = sample or self._sample
         assert target is not None
-        return await outcome_of(self._planner, use, replace(target, **fields), self)
+        context = self if sample is None else DirectContext(self._planner, sample)  # a recipe asks about its own sample
+        return await outcome_of(self._planner, use, replace(target, **fields), context)
 
     async def verify_group(self, use: Use, members: Sequence[Member]) -> Sequence[Outcome]:
         if not self._planner.bind(use).spec.group:
@@ -101,7 +102,7 @@ async def group_outcomes(
             Member(index=index, response=apply_view(sample.response, bound.view).text, sample=sample)
             for index, sample in enumerate(samples)
         ]
-        given = {"samples": members, "ctx": context or DirectContext(planner), "params": bound.params}
+        given = {"samples": members, "ctx": context or DirectContext(planner), "params": bound.params, "progress": None}
         found: Sequence[Outcome] = await call_orchestrator(bound.spec, {name: given[name] for name in bound.spec.reads})
         return found
     except SampleError as error:

@@ -21,7 +21,7 @@ from rewarden.wire.json import outcome_to_json, sample_from_json
 from rewarden_server.engine.plan import Planner
 from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.registry import BUILT_IN, Registry
-from tests.programs import SANDBOXED
+from tests.programs import LEAN, SANDBOXED
 from tests.verifiers.counting import HOSTILE
 from tests.verifiers.direct import outcome_of
 
@@ -34,7 +34,7 @@ because `puzzle` is to decide it, in a sandbox."""
 ROUNDS, EACH = 100, 100
 REGISTRY = Registry()
 PLANNER = Planner(REGISTRY)
-NAMES = [name for name in BUILT_IN if name not in SANDBOXED - {"puzzle"} and not REGISTRY.get(name).group]
+NAMES = [name for name in BUILT_IN if name not in (SANDBOXED | LEAN) - {"puzzle"} and not REGISTRY.get(name).group]
 
 _PIECE = re.compile(r"\s+|\w+|[^\w\s]+")
 

@@ -36,6 +36,7 @@ from typing import Any, Literal, Protocol, get_type_hints
 from rewarden.errors import PluginError, SampleError
 from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.programs import Sandbox
+from rewarden_verifiers.provers import Prover
 from rewarden_verifiers.view import DEFAULT_VIEW, Part, View
 
 Determinism = Literal["exact", "tolerance", "sampled", "stateful"]
@@ -148,6 +149,10 @@ class Context(Protocol):
     @property
     def sandbox(self) -> Sandbox:
         """Where programs run: in locked rooms, by a host in another process. See `rewarden_verifiers.programs`."""
+
+    @property
+    def prover(self) -> Prover:
+        """Proof assistants: warm processes and compilations, in locked rooms. See `rewarden_verifiers.provers`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

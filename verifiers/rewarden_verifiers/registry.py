@@ -37,6 +37,7 @@ BUILT_IN: Mapping[str, str] = {
     "code": "rewarden_verifiers.execution.code:code",
     "output": "rewarden_verifiers.execution.output:output",
     "sql": "rewarden_verifiers.sql.verifier:sql",
+    "lean": "rewarden_verifiers.lean.verifier:lean",
     "box": "rewarden_verifiers.vision.box:box",
     "point": "rewarden_verifiers.vision.point:point",
     "temporal": "rewarden_verifiers.vision.temporal:temporal",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewarden.columns import only
-from rewarden.routing import programs, puzzles
+from rewarden.routing import programs, proofs, puzzles
 from rewarden.routing.packed import MAX_BYTES, check_size, read_json
 from rewarden.types import Sample
 
@@ -216,6 +216,7 @@ FORMS: Mapping[str, Form] = {
     "table": Form(_table),
     "prediction": Form(_prediction),
     "sql": Form(_sql, ("db_id",)),
+    "lean": Form(proofs.lean, proofs.BESIDE),
     "ifeval": Form(_instructions, ("instruction_id_list",)),
     "inputs_outputs": Form(programs.inputs_outputs, ("fn_name",)),
     "asserts": Form(programs.asserts),

@@ -19,12 +19,14 @@ from rewarden.types import Limits
 from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostError
 from rewarden_sandboxes.probing import clean as clean_sandboxes
+from rewarden_server.cli.lean_state import lean_state
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import Config, known_keys, variable_of
 from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.host_process import HostProcess, tls_of
 from rewarden_server.host_process import clean as clean_sockets
 from rewarden_server.keys import Keys, check_name, new_key
+from rewarden_server.lean.projects import shown_place
 from rewarden_server.sites import sites_of, without_password
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.sql.connections import open_session
@@ -60,7 +62,9 @@ def run(args: argparse.Namespace) -> int:
         print(f"\nsandbox: {told}")
         told_sql, missing_sql = databases_state(config)
         print(f"sql: {told_sql}")
-        problems = [*missing, *missing_sql, *_settings_problems(config), *verifier_problems(Registry())]
+        told_lean, missing_lean = asyncio.run(lean_state(config))
+        print(f"lean: {told_lean}")
+        problems = [*missing, *missing_sql, *missing_lean, *_settings_problems(config), *verifier_problems(Registry())]
     except RewardenError as error:
         print(f"rewarden doctor: {error.message}", file=sys.stderr)
         return 2
@@ -162,6 +166,10 @@ def _shown(config: Config, key: str) -> str:
         return ", ".join(value) or "none"
     if value is None:
         return "none"
+    if key == "lean.kimina_key":
+        return "set"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={shown_place(text)}" for name, text in value.items()) or "none"
     if section == "sql" and isinstance(value, str):
         return without_password(value)
     if isinstance(value, Limits):

@@ -53,11 +53,12 @@ def run(args: argparse.Namespace) -> int:
         print(f"rewarden explain: {error}", file=sys.stderr)
         return 2
     try:
-        sites = sites_of(load_config(environ=os.environ))
+        config = load_config(environ=os.environ)
+        sites = sites_of(config)
     except ConfigError as error:
         print(f"rewarden explain: {error.message}", file=sys.stderr)
         return 2
-    engine = Engine(settings=EngineSettings(), sites=sites)
+    engine = Engine(settings=EngineSettings(), sandbox=config.sandbox, lean=config.lean, sites=sites)
     return asyncio.run(_explain(engine, records, use, show_all=args.all or args.line is not None))
 
 

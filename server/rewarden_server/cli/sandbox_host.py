@@ -34,16 +34,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Become the host, which ends with SIGTERM or SIGINT; or build: 0 where all is there. 2: a setting is wrong."""
     try:
-        sandbox = read_settings(args).sandbox
+        config = read_settings(args)
     except ConfigError as error:
         raise InvalidRequest(error.message) from None
+    sandbox = config.sandbox
     if args.action == "build":
         words = [args.what, *(["--force"] if args.force else [])]
         return building.main([*words, *(["--prefix", sandbox.image_prefix] if sandbox.image_prefix else [])])
     address = args.listen or sandbox.address
     if address is None:
         raise InvalidRequest("say where the host listens: --listen unix:PATH, or sandbox.address in the configuration")
-    host = command(sandbox, address)
+    host = command(sandbox, config.lean, address)
     try:
         tls = tls_of(sandbox)
     except HostError as error:

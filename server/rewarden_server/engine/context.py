@@ -17,6 +17,7 @@ from rewarden_verifiers.contract import AsyncEquivalence, Member
 if TYPE_CHECKING:
     from rewarden_server.engine.scope import Scope
     from rewarden_verifiers.programs import Sandbox
+    from rewarden_verifiers.provers import Prover
 
 _DEPTH = 16
 
@@ -33,6 +34,11 @@ class EngineContext:
     def sandbox(self) -> Sandbox:
         """See `Context.sandbox`. A job ends with the task that asked for it: at the deadline, or if the caller left."""
         return self._scope.engine.sandbox
+
+    @property
+    def prover(self) -> Prover:
+        """See `Context.prover`."""
+        return self._scope.engine.lean
 
     async def verify(self, use: Use, *, sample: Sample | None = None, **fields: Any) -> Outcome:
         """See `Context.verify`."""

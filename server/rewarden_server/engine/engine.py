@@ -15,11 +15,12 @@ from rewarden.errors import Overloaded, RequestError, SampleError, Unavailable
 from rewarden.types import BadSample, Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden_server.engine.cache import Cache, cacheable, content_key
 from rewarden_server.engine.lanes.cpu import CpuLane
+from rewarden_server.engine.lanes.lean import LeanLane
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.plan import Plan, Planner
 from rewarden_server.engine.scope import Scope, Sink, check_expected
-from rewarden_server.engine.settings import EngineSettings, SandboxSettings
+from rewarden_server.engine.settings import EngineSettings, LeanSettings, SandboxSettings
 from rewarden_server.engine.stream import Stream
 from rewarden_server.engine.work import BoundUse, Result, Waiter, Work
 from rewarden_server.record import Recorder
@@ -53,6 +54,7 @@ class Engine:
         warm: Sequence[str] = WARM,
         recorder: Recorder | None = None,
         sandbox: SandboxSettings | None = None,
+        lean: LeanSettings | None = None,
         sites: Mapping[str, Site] | None = None,
     ) -> None:
         self.registry = registry or Registry()
@@ -64,7 +66,8 @@ class Engine:
         self._warm = [name for name in warm if name in self.registry]
         self._cpu = CpuLane(self.settings, self.observer, self._done, self._warm)
         self._queries = CpuLane(self.settings.for_queries(), self.observer, self._done, WARM_QUERIES, "queries")
-        self.sandbox = SandboxLane(sandbox or SandboxSettings(), self.observer)
+        self.sandbox = SandboxLane(sandbox or SandboxSettings(), self.observer, lean)
+        self.lean = LeanLane(lean or LeanSettings(), self.sandbox, self.observer)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="rewarden-inline")
         self._cache = (
             Cache(self.settings.cache_entries, self.settings.cache_bytes, self.settings.cache_dir)
@@ -94,6 +97,7 @@ class Engine:
         """
         if self.settings.eager:
             self.sandbox.start()
+            self.lean.start()
             # On a thread: what the verifiers import must not keep the loop from answering probes.
             await asyncio.gather(self._cpu.start(), asyncio.to_thread(self._load, self._warm))
         self._started = True
@@ -109,6 +113,7 @@ class Engine:
             except TimeoutError:
                 for scope in list(self._scopes):
                     scope.stop(Unavailable("the server stopped before this ended", retry_after_s=1.0))
+        await self.lean.close()  # its processes live in the sandbox
         await asyncio.gather(self._cpu.close(), self._queries.close(), self.sandbox.close())
         self._thread.shutdown(wait=True)
         if self._cache is not None:
@@ -245,17 +250,17 @@ class Engine:
             return await self.sandbox.run_program(run)
 
     @contextlib.contextmanager
-    def running(self, source: str, size: int) -> Iterator[None]:
-        """Counts one program of so many bytes in and out; the engine waits for it when it drains.
+    def running(self, source: str, size: int, programs: int = 1) -> Iterator[None]:
+        """Counts programs of so many bytes together in and out; the engine waits for them when it drains.
 
         Raises Overloaded or Unavailable.
         """
         try:
-            self._check_room(1, size)
+            self._check_room(programs, size)
         except RequestError as error:
             self.observer.refused(source, error.code)
             raise
-        self._samples += 1
+        self._samples += programs
         self._bytes += size
         self._runs += 1
         self._idle.clear()
@@ -266,7 +271,7 @@ class Engine:
             raise
         finally:
             self._runs -= 1
-            self.release(1, size)
+            self.release(programs, size)
             self._rest()
 
     # --- admission ----------------------------------------------------------------------------------------------

@@ -28,3 +28,6 @@ class Observer:
 
     def depth(self, lane: str, items: int) -> None:
         """How many items wait in a lane."""
+
+    def lean(self, alive: int, idle: int, waiting: int) -> None:
+        """How many Lean processes live, how many of them have nothing to do, and how many texts wait for one."""

@@ -1,0 +1,82 @@
+"""The doctor's word on Lean: each project, and whether a text is really elaborated in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rewarden.errors import SampleError, SandboxError
+from rewarden_sandboxes.lake import INSTALL, LeanError, elan_home
+from rewarden_sandboxes.lean import LeanProject, compile_language
+from rewarden_server.config import Config
+from rewarden_server.engine.lanes.sandbox import SandboxLane
+from rewarden_server.engine.observer import Observer
+from rewarden_server.lean.projects import Projects, shown_place
+from rewarden_verifiers.programs import Case, CaseResult, Job, Program
+
+_MODULES = 20
+
+
+async def lean_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
+    """Which Lean projects there are, in words, after a file that imports each was compiled in the sandbox; and what is
+    missing, with what mends it."""
+    projects = Projects(config.lean)
+    if not projects.names():
+        return f"none (no lean.projects, no toolchain in {elan_home()}; to have one: {INSTALL})", []
+    lines = [f"{len(projects.names())} projects, by default {projects.default}"]
+    missing: list[tuple[str, str]] = []
+    usable: dict[str, LeanProject] = {}
+    for name in projects.names():
+        address = projects.address(name)
+        if address is not None:
+            lines.append(f"  {name}: a server at {shown_place(address)}")
+            continue
+        try:
+            usable[name] = projects.resolved(name)
+        except LeanError as error:
+            missing.append((f"lean.projects.{name}: {error.message}", error.mend))
+    found = await _elaborated(config, usable)
+    for name, project in usable.items():
+        checker = "leanchecker" if project.checker else "no leanchecker"
+        problem = found.get(name)
+        lines.append(f"  {name}: Lean {project.version}, {checker}, {problem[0] if problem else 'elaborates'}")
+        if problem is not None and problem[1]:
+            missing.append((f"lean.projects.{name}: {problem[0]}", problem[1]))
+    return "\n".join(lines), missing
+
+
+async def _elaborated(config: Config, projects: Mapping[str, LeanProject]) -> dict[str, tuple[str, str]]:
+    """Of each project in which nothing was elaborated: why, and what mends it, empty where that is told elsewhere."""
+    if config.sandbox.address is None and config.sandbox.launcher == "none":
+        return dict.fromkeys(projects, ("not tried: there is no sandbox", ""))
+    found: dict[str, tuple[str, str]] = {}
+    lane = SandboxLane(config.sandbox, Observer(), config.lean)
+    try:
+        for name, project in projects.items():
+            try:
+                problem = await _compile(lane, project)
+            except (SampleError, SandboxError) as error:
+                found[name] = (f"not tried: {error.message}", "see the sandbox above")
+            else:
+                if problem is not None:
+                    found[name] = (problem, "rebuild the project, or raise lean.memory_mb; docs/lean.md has more")
+    finally:
+        await lane.close()
+    return found
+
+
+async def _compile(lane: SandboxLane, project: LeanProject) -> str | None:
+    """Compile a file that imports the project's own modules. What went wrong, in the compiler's words."""
+    own = Path(project.mounts[project.path[0]]) if project.path else None
+    modules = sorted(file.stem for file in own.glob("*.olean"))[:_MODULES] if own is not None else []
+    text = "\n".join(["prelude", *(f"import {module}" for module in modules), "#check Prop", ""])
+    program = Program(language=compile_language(project.name), code=text)
+    job = Job(program=program, cases=[Case()], collect=("Main.olean",))
+    async for event in lane.run(job):
+        if isinstance(event, CaseResult):
+            report = event.program
+            if report.status == "ok" and report.files.get("Main.olean"):
+                return None
+            said = (report.stdout + report.stderr).decode("utf-8", "replace").strip()
+            return f"{report.status}: {report.message or said or 'it said nothing'}"[:500]
+    return "the sandbox said nothing"

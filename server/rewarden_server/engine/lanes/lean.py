@@ -1,0 +1,395 @@
+"""The lean lane: texts to warm Lean processes, compilations to rooms of their own.
+
+What is to be believed of a text is another's business: whatever a process says after it ran a submission may be the
+submission's word. This lane keeps one text from harming the next: a process is not used again after a text that may
+have run code, after any limit or death, nor for ever; and a text that brings down a process which others had used is
+tried once more in one of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rewarden.errors import InvalidSample, SampleError, SandboxError
+from rewarden.types import Limits
+from rewarden_sandboxes.lean import compile_language, worker_language
+from rewarden_server.engine.lanes.sandbox import SandboxLane
+from rewarden_server.engine.observer import Observer
+from rewarden_server.engine.settings import LeanSettings
+from rewarden_server.lean import printed
+from rewarden_server.lean.goals import Places, places
+from rewarden_server.lean.kept import Kept
+from rewarden_server.lean.pool import Held, Key, Pool
+from rewarden_server.lean.process import Bounds, Ended, Process
+from rewarden_server.lean.projects import Projects
+from rewarden_server.lean.protocol import Diagnostic
+from rewarden_server.lean.remote import Kimina
+from rewarden_server.lean.sheet import INFOTREE, Sheet
+from rewarden_server.logs import get_logger
+from rewarden_verifiers import programs
+from rewarden_verifiers.lean.source import Header, runs_code, split_header
+from rewarden_verifiers.provers import Checked, CheckStatus, Compiled, Message, Project, Snippet
+
+_log = get_logger("lean")
+
+_OUTPUT_BYTES = 8 * 1024**2
+"""Of one text's messages, where the caller says nothing."""
+
+_LOADING = Bounds(cpu_s=600.0, wall_s=300.0, output_bytes=_OUTPUT_BYTES)
+"""What the loading of a header may take. It is no text's time, and a cold disk may be slow."""
+
+_WORN = 0.75
+"""A process that holds this share of its memory limit when its text has ended makes place for a fresh one."""
+
+_LARGE = 1 << 14
+"""Characters from which a text is read on a thread: its words are looked at one by one."""
+
+_REFUSED_HEADERS = 256
+_KNOWN_AXIOMS = 100_000
+_ASKED_AT_ONCE = 25
+"""Constants whose axioms one text asks for: of each, Lean walks through all that it rests on, in Mathlib for up to a
+second, and a text has its limit."""
+
+_COMPILED: Mapping[str, CheckStatus] = {
+    "ok": "ok",
+    "time_limit": "time_limit",
+    "memory_limit": "memory_limit",
+    "output_limit": "output_limit",
+}
+
+
+class _NoHeader(Exception):
+    """The imports cannot be loaded; that is the text's doing, and Lean has said why."""
+
+    def __init__(self, messages: tuple[Message, ...]) -> None:
+        super().__init__()
+        self.messages = messages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """What a snippet's text says of itself before any process sees it. header: its import lines, canonical."""
+
+    header: str
+    places: Places
+    runs_code: bool
+
+    @classmethod
+    def of(cls, snippet: Snippet) -> _Words:
+        header = split_header(snippet.text)
+        sheet = Sheet(snippet.text, header, INFOTREE if snippet.infotree else "")
+        asked = places(sheet, header.body, sorries=snippet.sorries, tactics=snippet.tactics)
+        return cls(header=header.text, places=asked, runs_code=runs_code(snippet.text))
+
+
+class LeanLane:
+    """A `rewarden_verifiers.provers.Prover`. Used on one loop."""
+
+    def __init__(self, settings: LeanSettings, sandbox: SandboxLane, observer: Observer) -> None:
+        self.settings = settings
+        self._sandbox = sandbox
+        self._observer = observer
+        self.projects = Projects(settings)
+        self._remotes: dict[str, Kimina] = {}
+        self._pool = Pool(settings.processes, self._start, self._tell)
+        self._kept = Kept(settings.kept_mb * 1024**2)
+        self._refused: OrderedDict[Key, tuple[Message, ...]] = OrderedDict()
+        self._axioms: OrderedDict[tuple[str, str, str], tuple[str, ...] | None] = OrderedDict()
+        self._warm: set[Key] = set()
+        self._warming: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    def start(self) -> None:
+        """Begin to load the headers of `settings.warm`; returns at once. What cannot be loaded is logged."""
+        for project, imports in self.settings.warm.items():
+            key = Key(project=project, header=split_header(imports).text)
+            self._warm.add(key)
+            self._heat(key)
+
+    async def close(self) -> None:
+        """End all processes. Who waits for one gets SandboxError. Closing twice is closing once."""
+        self._closed = True
+        for task in list(self._warming):
+            task.cancel()
+        await asyncio.gather(*self._warming, return_exceptions=True)
+        await self._pool.close()
+        for remote in self._remotes.values():
+            await remote.close()
+
+    async def status(self) -> dict[str, Any]:
+        """JSON-ready: the projects, each with its problem where it has one, and the processes. Never raises."""
+        headers = [{"project": key.project, "header": key.header} for key in self._pool.idle]
+        return {
+            "projects": await asyncio.to_thread(self.projects.told),
+            "processes": {
+                "most": self._pool.most,
+                "alive": self._pool.alive,
+                "idle": len(headers),
+                "waiting": self._pool.waiting,
+            },
+            "headers": headers,
+        }
+
+    # --- projects -----------------------------------------------------------------------------------------------
+
+    def project(self, name: str | None) -> Project:
+        """See `Prover.project`."""
+        return self.projects.find(name)
+
+    def _local(self, name: str) -> Project:
+        project = self.project(name)
+        if project.kind != "local":
+            raise InvalidSample(
+                f"params.project: the project {project.name!r} is a remote server, which only checks",
+                path="params.project",
+            )
+        return project
+
+    # --- the fast tier ------------------------------------------------------------------------------------------
+
+    async def check(self, snippet: Snippet) -> Checked:
+        """See `Prover.check`."""
+        project = self.project(snippet.project)
+        if project.kind == "remote":
+            checked = await self._remote(project).check(snippet)
+        else:
+            checked = await self._check(project, snippet)
+        self._observer.program_ended(worker_language(project.name), checked.status, checked.wall_s)
+        return checked
+
+    async def _check(self, project: Project, snippet: Snippet) -> Checked:
+        if len(snippet.text) < _LARGE:
+            words = _Words.of(snippet)
+        else:
+            words = await asyncio.to_thread(_Words.of, snippet)
+        key = Key(project=project.name, header=words.header)
+        try:
+            if key in self._refused:
+                raise _NoHeader(self._refused[key])
+            for last in (False, True):
+                checked = await self._tried(key, snippet, words, last=last)
+                if checked is not None:
+                    return checked
+            raise SandboxError("a text was tried twice and nothing was told of it")
+        except _NoHeader as refusal:
+            return Checked(status="ok", messages=refusal.messages)
+
+    async def _tried(self, key: Key, snippet: Snippet, words: _Words, *, last: bool) -> Checked | None:
+        """What became of it in one process; None where it may have been the process's fault, unless it was the last."""
+        sheet = words.places.sheet
+        try:
+            async with self._pool.process(key, alone=snippet.alone or last) as held:
+                process, used = held.process, held.process.texts > 0
+                try:
+                    goals = await process.elaborate(sheet.sent, self._bounds(snippet.limits), words.places.asks())
+                except Ended as end:
+                    held.spent = True
+                    if used and not last and end.status in ("crashed", "memory_limit"):
+                        return None
+                    return _checked(sheet, snippet, held, end)
+                except SandboxError:  # the host went away, and all processes that idled with it
+                    if held.new or last:
+                        raise
+                    held.spent = True
+                    return None
+                held.spent = snippet.alone or words.runs_code or self._worn(process)
+                sorries, tactics = words.places.read(goals)
+                return replace(_checked(sheet, snippet, held, None), sorries=sorries, tactics=tactics)
+        finally:
+            self._replace(key)
+
+    def _worn(self, process: Process) -> bool:
+        held = process.memory or 0
+        return process.texts >= self.settings.snippets or held > _WORN * self.settings.memory_mb * 1024**2
+
+    def _bounds(self, limits: Limits) -> Bounds:
+        return Bounds(
+            cpu_s=limits.cpu_s if limits.cpu_s is not None else self.settings.cpu_s,
+            wall_s=limits.wall_s if limits.wall_s is not None else self.settings.wall_s,
+            output_bytes=limits.output_bytes if limits.output_bytes is not None else _OUTPUT_BYTES,
+        )
+
+    def _remote(self, project: Project) -> Kimina:
+        found = self._remotes.get(project.name)
+        if found is None:
+            address = self.projects.address(project.name) or project.identity
+            found = self._remotes[project.name] = Kimina(address, self.settings.kimina_key)
+        return found
+
+    # --- processes ----------------------------------------------------------------------------------------------
+
+    async def _start(self, key: Key) -> Process:
+        """A process that has loaded a header. Raises _NoHeader, SandboxError."""
+        program = programs.Program(language=worker_language(key.project), code="")
+        process = Process(await self._sandbox.session(program))
+        whole = False
+        try:
+            await process.open(key.header, _LOADING)
+            if process.fatal:
+                sheet = Sheet(key.header, Header((), 0))
+                messages = _sorted(diagnostic.placed(sheet) for diagnostic in process.diagnostics)
+                self._refused[key] = messages
+                while len(self._refused) > _REFUSED_HEADERS:
+                    self._refused.popitem(last=False)
+                raise _NoHeader(messages)
+            whole = True
+        except Ended as end:
+            raise SandboxError(f"the imports of a text of project {key.project!r} were not loaded: {end}") from None
+        finally:
+            if not whole:
+                await process.close()
+        return process
+
+    def _replace(self, key: Key) -> None:
+        """A header of the configuration stays loaded, whatever texts did to its process."""
+        if key in self._warm and key not in self._pool.idle and not self._pool.waiting:
+            self._heat(key)
+
+    def _heat(self, key: Key) -> None:
+        if not self._closed:
+            task = asyncio.ensure_future(self._heated(key))
+            self._warming.add(task)
+            task.add_done_callback(self._warming.discard)
+
+    async def _heated(self, key: Key) -> None:
+        try:
+            self._local(key.project)
+            async with self._pool.process(key):
+                pass
+        except SampleError as error:
+            _log.warning("header_not_loaded", project=key.project, header=key.header, problem=error.message)
+        except _NoHeader as refusal:
+            problem = "; ".join(message.text for message in refusal.messages)
+            _log.warning("header_not_loaded", project=key.project, header=key.header, problem=problem)
+
+    def _tell(self) -> None:
+        self._observer.lean(self._pool.alive, len(self._pool.idle), self._pool.waiting)
+
+    # --- axioms -------------------------------------------------------------------------------------------------
+
+    async def axioms(self, project: str, header: str, names: Sequence[str]) -> Mapping[str, tuple[str, ...] | None]:
+        """See `Prover.axioms`."""
+        found = self._local(project)
+        key = Key(project=found.name, header=split_header(header).text, trusted=True)
+        told: dict[str, tuple[str, ...] | None] = {}
+        missing: dict[str, str] = {}
+        for name in dict.fromkeys(names):
+            kept = (found.identity, key.header, name)
+            source = printed.as_source(name)
+            if kept in self._axioms:
+                self._axioms.move_to_end(kept)
+                told[name] = self._axioms[kept]
+            elif source is None:
+                told[name] = None
+            else:
+                missing[name] = source
+        for begin in range(0, len(missing), _ASKED_AT_ONCE):
+            part = dict(list(missing.items())[begin : begin + _ASKED_AT_ONCE])
+            for name, axioms in (await self._asked(key, part)).items():
+                told[name] = self._axioms[found.identity, key.header, name] = axioms
+        while len(self._axioms) > _KNOWN_AXIOMS:
+            self._axioms.popitem(last=False)
+        return told
+
+    async def _asked(self, key: Key, names: Mapping[str, str]) -> dict[str, tuple[str, ...] | None]:
+        """The axioms of constants, by name; names: their sources."""
+        # `_root_`: a short name that the imports gave to another constant would be answered for too.
+        text = key.header + "".join(f"#print axioms _root_.{source}\n" for source in names.values())
+        header = split_header(text)
+        sheet = Sheet(text, header)
+        bounds = self._bounds(Limits())
+        try:
+            async with self._pool.process(key) as held:
+                await held.process.elaborate(sheet.sent, bounds)
+                held.spent = self._worn(held.process)
+                messages = [diagnostic.placed(sheet) for diagnostic in held.process.diagnostics]
+        except Ended as end:
+            raise SandboxError(f"Lean did not say on which axioms constants depend: {end}") from None
+        except _NoHeader:
+            return dict.fromkeys(names)
+        first = len(header.imports) + 1
+        by_line = {message.start.line - first: message.text for message in messages if message.severity == "info"}
+        return {name: printed.axioms(by_line.get(line, "")) for line, name in enumerate(names)}
+
+    # --- the strict tier's compilations -------------------------------------------------------------------------
+
+    async def compile(self, project: str, text: str, limits: Limits, *, keep: bool = False) -> Compiled:
+        """See `Prover.compile`."""
+        found = self._local(project)
+        bounds = self._bounds(limits)
+        limits = replace(limits, cpu_s=bounds.cpu_s, wall_s=bounds.wall_s)
+        if not keep:
+            return await self._compiled(found, text, limits)
+        words = (found.identity, repr(limits), text)
+        key = hashlib.blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=32).digest()
+        return await self._kept.get(key, lambda: self._compiled(found, text, limits))
+
+    async def _compiled(self, project: Project, text: str, limits: Limits) -> Compiled:
+        job = programs.Job(
+            program=programs.Program(language=compile_language(project.name), code=text, limits=limits),
+            cases=(programs.Case(),),
+            collect=(_MODULE,),
+        )
+        report: programs.Report | None = None
+        async with aclosing(self._sandbox.run(job)) as events:
+            async for event in events:
+                report = event.program if isinstance(event, programs.CaseResult) else event.report
+        if report is None or report.status == "internal_error":
+            why = report.message if report is not None else None
+            raise SandboxError(f"a text could not be compiled: {why or 'the host told nothing of it'}")
+        status = _COMPILED.get(report.status)
+        if status is None:  # Lean leaves with 1 when it has written errors
+            status = "ok" if report.exit_code == 1 and report.signal is None else "crashed"
+        return Compiled(
+            status=status,
+            limit=report.limit,
+            messages=tuple(printed.messages(report.stdout)),
+            module=report.files.get(_MODULE) if status == "ok" else None,
+            cpu_s=report.cpu_time,
+            wall_s=report.wall_time,
+        )
+
+
+_MODULE = "Main.olean"
+
+
+def _checked(sheet: Sheet, snippet: Snippet, held: Held, end: Ended | None) -> Checked:
+    """What a process said of a text, and how it ended where it did."""
+    said, known = _parted(sheet, held.process.diagnostics) if snippet.infotree else (held.process.diagnostics, None)
+    spent, load = held.process.spent, held.process.loading
+    return Checked(
+        status=end.status if end is not None else "ok",
+        limit=end.limit if end is not None else None,
+        messages=_sorted(diagnostic.placed(sheet) for diagnostic in said),
+        infotree=known,
+        cpu_s=spent.cpu_s + (load.cpu_s if held.new else 0.0),
+        wall_s=spent.wall_s + (load.wall_s if held.new else 0.0),
+        warm=not held.new,
+        truncated=end is not None and end.status == "output_limit",
+    )
+
+
+def _sorted(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """In the text's order: Lean elaborates proofs side by side, and tells of each when it is done."""
+    return tuple(sorted(messages, key=lambda each: (each.start.line, each.start.column, each.severity, each.text)))
+
+
+_TREE = "[Elab.info]"
+
+
+def _parted(sheet: Sheet, diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], str]:
+    """What is said for people, and what is known of each command, in the text's order."""
+    said = [each for each in diagnostics if not each.message.startswith(_TREE)]
+    known = []
+    for each in diagnostics:
+        if each.message.startswith(_TREE):
+            with contextlib.suppress(ValueError):  # of our own line
+                known.append(sheet.known(each.message.removeprefix(_TREE).strip()))
+    return said, "\n".join(text for _, text in sorted(known))

@@ -1,0 +1,150 @@
+"""The configuration's Lean projects, as they are asked for: nothing is looked at before, and a broken one harms no
+other."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from rewarden.errors import InvalidSample, SandboxError
+from rewarden_sandboxes.lake import INSTALL, LeanError, elan_home, elan_toolchains
+from rewarden_sandboxes.lean import NAME, LeanProject, resolve
+from rewarden_server.engine.settings import LeanSettings
+from rewarden_verifiers.provers import Project
+
+_REMOTE = ("http://", "https://")
+
+
+class Projects(Mapping[str, Project]):
+    """Those that can be used, by name. Pickled as a dictionary.
+
+    A project is resolved when it is first asked for and kept: one that was mended is found again, one that was rebuilt
+    is not seen before the next start, as the processes that loaded it.
+    """
+
+    def __init__(self, settings: LeanSettings) -> None:
+        self._places = places_of(settings)
+        self._default = settings.default
+        self._found: dict[str, LeanProject] = {}
+
+    @property
+    def default(self) -> str | None:
+        """The project of samples that name none; None where there is no project at all."""
+        return self._default or next(iter(self._places), None)
+
+    def names(self) -> tuple[str, ...]:
+        """All, broken ones too."""
+        return tuple(self._places)
+
+    def address(self, name: str) -> str | None:
+        """The server of a remote project, as it was configured; None for a local one. Raises KeyError."""
+        place = self._places[name]
+        return place if is_remote(place) else None
+
+    def find(self, name: str | None) -> Project:
+        """The project of that name; None: the default.
+
+        Raises InvalidSample where there is none of that name, and SandboxError for one that cannot be used, with what
+        mends it.
+        """
+        wanted = self._known(name)
+        place = self._places[wanted]
+        if is_remote(place):
+            return Project(name=wanted, kind="remote", identity=without_credentials(place))
+        try:
+            local = self.resolved(wanted)
+        except LeanError as error:
+            raise SandboxError(f"the Lean project {wanted!r} cannot be used: {error}") from None
+        return Project(
+            name=wanted,
+            kind="local",
+            identity=local.identity,
+            version=local.version,
+            path=local.path,
+            replays=local.checker,
+        )
+
+    def resolved(self, name: str) -> LeanProject:
+        """A local project. Raises LeanError, and KeyError for a name that is none's."""
+        if name not in self._found:
+            self._found[name] = resolve(name, Path(self._places[name]))
+        return self._found[name]
+
+    def told(self) -> dict[str, dict[str, Any]]:
+        """All, by name, JSON-ready: for `/v1/info`. Of those that cannot be used the problem, with what mends it."""
+        rows: dict[str, dict[str, Any]] = {}
+        for name in self._places:
+            try:
+                project = self.find(name)
+            except SandboxError as error:
+                rows[name] = {"problem": error.message}
+            else:
+                rows[name] = {"kind": project.kind, "version": project.version, "replays": project.replays}
+        return rows
+
+    def _known(self, name: str | None) -> str:
+        wanted = name or self.default
+        if wanted is None:
+            raise InvalidSample(
+                f"there is no Lean here: no lean.projects, and no toolchain in {elan_home()}: {INSTALL}",
+                path="params.project",
+            )
+        if wanted not in self._places:
+            near = difflib.get_close_matches(wanted, self._places, n=3)
+            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(self._places)}"
+            raise InvalidSample(f"no project {wanted!r} is configured (lean.projects); {hint}", path="params.project")
+        return wanted
+
+    def __getitem__(self, name: str) -> Project:
+        try:
+            return self.find(name)
+        except (InvalidSample, SandboxError):
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        for name in self._places:
+            with contextlib.suppress(SandboxError):
+                self.find(name)
+                yield name
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __reduce__(self) -> tuple[type[dict[str, Project]], tuple[dict[str, Project]]]:
+        return dict, (dict(self),)
+
+
+def places_of(settings: LeanSettings) -> dict[str, str]:
+    """Every project's folder or address, by name: as configured, else elan's toolchains, newest first."""
+    if settings.projects:
+        return dict(settings.projects)
+    return {name: str(folder) for name, folder in elan_toolchains().items() if NAME.fullmatch(name)}
+
+
+def local_places(settings: LeanSettings) -> dict[str, str]:
+    """The folders alone, the default project's first: what a sandbox host is told."""
+    places = {name: os.path.abspath(place) for name, place in places_of(settings).items() if not is_remote(place)}
+    first = {settings.default: places[settings.default]} if settings.default in places else {}
+    return first | places
+
+
+def is_remote(place: str) -> bool:
+    """Whether a project's place is the address of a server."""
+    return place.startswith(_REMOTE)
+
+
+def shown_place(place: str) -> str:
+    """A project's place as it may be shown."""
+    return without_credentials(place) if is_remote(place) else place
+
+
+def without_credentials(address: str) -> str:
+    """An address as it may be shown and told apart: no name, no password, no query."""
+    parts = urlsplit(address)
+    return urlunsplit((parts.scheme, re.sub(r".*@", "", parts.netloc), parts.path, "", ""))

@@ -1,0 +1,143 @@
+"""Has compiled modules inspected: in a room of their own, by a program that elaborates nothing.
+
+The room's program is the package `inspection` beside this file. It reads bytes that a process wrote which ran the
+submission's code, so it believes nothing in them; and should it ever be overcome by them, it is in a locked room.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from rewarden.errors import SandboxError
+from rewarden.types import Limits
+from rewarden_verifiers.lean.inspection.main import LOADED, LOADING
+from rewarden_verifiers.programs import Case, CaseResult, Job, Program, Report, Sandbox
+
+_MAIN = "from inspection.main import main\n\nmain()\n"
+_LIMITS = Limits(cpu_s=120.0, wall_s=60.0, output_bytes=4 * 1024**2)
+_TOO_MUCH = frozenset({"time_limit", "memory_limit", "output_limit"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proved:
+    """What was found of one theorem, or of a definition that must stay as it is.
+
+    reason: why it does not stand, None where nothing was found against it; feedback: the same in words. axioms: those
+    of the submission's own that its proof rests on. imported: constants of imported modules that it uses. uses: the
+    declared lemmas that its proof takes up; steps: those of them that it only states as a step of its own. holes:
+    definitions that the reference leaves open and the submission has filled.
+    """
+
+    name: str
+    reason: str | None = None
+    feedback: str | None = None
+    axioms: tuple[str, ...] = ()
+    imported: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    holes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What the inspection found.
+
+    malformed, reference_malformed: why a file is none that Lean would have written. overrides: attributes by which
+    compiled code differs from its definition. fault: how the inspection itself ended, where it did not come to its
+    end. replay: `accepted`, `rejected`, `unavailable`, or `off`; replay_by: `kernel` or `leanchecker`.
+    """
+
+    theorems: tuple[Proved, ...] = ()
+    definitions: tuple[Proved, ...] = ()
+    overrides: tuple[str, ...] = ()
+    malformed: str | None = None
+    reference_malformed: str | None = None
+    fault: str | None = None
+    replay: str = "off"
+    replay_by: str = ""
+    replay_message: str = ""
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+
+
+@cache
+def _program() -> Mapping[str, bytes]:
+    """The inspection's modules, as files of the room."""
+    folder = files("rewarden_verifiers.lean.inspection")
+    found = {item.name: item.read_bytes() for item in folder.iterdir() if item.name.endswith(".py")}
+    return {f"inspection/{name}": data for name, data in sorted(found.items())}
+
+
+async def inspect(
+    sandbox: Sandbox, project: str, reference: bytes | None, submission: bytes, question: Mapping[str, Any]
+) -> Findings:
+    """Compare, collect axioms, replay. Raises SandboxError where it could not be done."""
+    given = {**_program(), "submission.olean": submission, "question.json": json.dumps(question).encode()}
+    if reference is not None:
+        given["reference.olean"] = reference
+    program = Program(language=f"lean-check-{project}", code=_MAIN, files=given, limits=_LIMITS)
+    report = None
+    async for event in sandbox.run(Job(program=program, cases=[Case()])):
+        if isinstance(event, CaseResult):
+            report = event.program
+    if report is None or report.status == "internal_error":
+        raise SandboxError(
+            f"the inspection of a compiled file did not run: {report.message if report else 'no report'}"
+        )
+    if _loading(report.stderr) and (report.limit == "wall_s" or report.signal is not None):
+        raise SandboxError(
+            f"the imports of a compiled file were not loaded: {report.limit or f'signal {report.signal}'}"
+        )
+    if report.status in _TOO_MUCH or report.signal is not None:
+        # By its size or depth the compiled file is more than can be looked at.
+        fault = report.status if report.status in _TOO_MUCH else "crashed"
+        return Findings(fault=fault, cpu_s=report.cpu_time, wall_s=report.wall_time)
+    if report.status != "ok":
+        words = report.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise SandboxError(f"the inspection of a compiled file broke: {words[:500]}")
+    try:
+        said = json.loads(report.stdout)
+    except ValueError:
+        raise SandboxError("the inspection of a compiled file said nothing that can be read") from None
+    return _findings(said, report)
+
+
+def _loading(stderr: bytes) -> bool:
+    """Whether the inspection ended while it loaded what reference and submission both import."""
+    stages = [line for line in stderr.decode("utf-8", "replace").splitlines() if line in (LOADING, LOADED)]
+    return stages[-1:] == [LOADING]
+
+
+def _findings(said: Mapping[str, Any], report: Report) -> Findings:
+    replay = said["replay"]
+    malformed = said["malformed"]
+    if said["imports_differ"]:
+        malformed = "it imports other modules than the file that was compiled"
+    return Findings(
+        theorems=tuple(_proved(found) for found in said["theorems"]),
+        definitions=tuple(_proved(found) for found in said["definitions"]),
+        overrides=tuple(said["overrides"]),
+        malformed=malformed,
+        reference_malformed=said["reference_malformed"],
+        fault="too_large" if said["too_large"] is not None else None,
+        replay=replay["status"],
+        replay_by=replay["by"],
+        replay_message=replay["message"],
+        cpu_s=report.cpu_time,
+        wall_s=report.wall_time,
+    )
+
+
+def _proved(found: Mapping[str, Any]) -> Proved:
+    names = ("axioms", "imported", "uses", "steps", "holes")
+    return Proved(
+        name=found["name"],
+        reason=found["reason"],
+        feedback=found["feedback"],
+        **{name: tuple(found.get(name, ())) for name in names},
+    )

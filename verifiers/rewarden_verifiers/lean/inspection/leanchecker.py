@@ -1,0 +1,45 @@
+"""The toolchain's own `leanchecker`: for Lean versions whose kernel cannot be called from here.
+
+It gives a module's declarations to the kernel too, on top of the module's imports, but maps the file's bytes as Lean's
+objects: so it is asked about bytes only that `olean.read` has found to be what Lean would have written. Constants that
+are unsafe or partial it passes over; no safe one may use them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+_MODULE = "Submission"
+_SAID = 2000
+
+
+def check(data: bytes, *, toolchain: Path, path: Sequence[str]) -> tuple[bool | None, str]:
+    """Whether it accepts the module, with its words where not. None: it said neither.
+
+    toolchain: its folder, with `bin/leanchecker`. path: as LEAN_PATH.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        # Nothing else of the submission may lie where modules are looked for.
+        (Path(folder) / f"{_MODULE}.olean").write_bytes(data)
+        ended = subprocess.run(
+            [toolchain / "bin" / "leanchecker", _MODULE],
+            cwd=folder,
+            env={
+                "LEAN_PATH": os.pathsep.join((folder, *path)),
+                "LEAN_SYSROOT": str(toolchain),
+                "PATH": str(toolchain / "bin"),
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+    words = ended.stderr.decode("utf-8", "replace").strip()[-_SAID:]
+    if ended.returncode == 0:
+        return True, ""
+    if ended.returncode > 0 and f"found a problem in {_MODULE}" in words:
+        return False, words
+    return None, f"leanchecker ended with {ended.returncode}: {words}"

@@ -1,0 +1,395 @@
+"""Whether two modules declare the same: statements and definitions compared as terms.
+
+A term's form is a number, from a table that both modules share: equal numbers, equal terms, but for what means nothing:
+names and kinds of binders, annotations, names of universe parameters (their places count), and the names that the
+elaborator makes up, in whose place stands what they stand for. A constant is told by its name and by whether the module
+declares it or an imported one does; those that a module declares are then compared in their turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from . import names
+from .axioms import SORRY, children, mentioned, reached, roots
+from .olean import Malformed
+from .terms import Constant, Module, Name
+
+Reason = Literal["theorem_missing", "kind_changed", "statement_changed", "shadowed_name", "definition_changed"]
+
+
+class TooLarge(Malformed):
+    """To compare the modules would take more steps than their size can account for: terms are shared between constants
+    in a way that no elaborator shares them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Why a constant is not the reference's. name: the constant that differs, by the reference's name for it (or, of a
+    shadowed name, the submission's). reference, submission: the places where they part, as indices of expressions;
+    None where it is not a matter of terms. message: what differs, in words."""
+
+    reason: Reason
+    name: Name
+    message: str
+    reference: int | None = None
+    submission: int | None = None
+
+
+Table = dict[tuple[Any, ...], int]
+
+
+class Forms:
+    """The forms of one module's terms. steps: how many terms may be looked at; beyond, TooLarge is raised."""
+
+    def __init__(self, module: Module, table: Table, steps: int) -> None:
+        self.module = module
+        self.owned = names.owned(module)
+        self._bare = {name: key for key, name in self.owned.items()}
+        self._table = table
+        self._steps = steps
+        self._terms: dict[tuple[Name, ...], dict[int, int]] = {}
+        self._seen: dict[tuple[Name, ...], set[int]] = {}
+        self._levels: dict[tuple[Name, ...], dict[int, int]] = {}
+        self._keys: dict[Name, tuple[Any, ...]] = {}
+
+    def _number(self, form: tuple[Any, ...]) -> int:
+        return self._table.setdefault(form, len(self._table))
+
+    def _below(self, start: Iterable[int], seen: set[int]) -> Iterator[int]:
+        for at in reached(self.module, start, seen):
+            self._spend(1)
+            yield at
+
+    def _spend(self, steps: int) -> None:
+        self._steps -= steps
+        if self._steps < 0:
+            raise TooLarge("terms shared between too many constants")
+
+    def key(self, name: Name) -> tuple[Any, ...]:
+        """What tells a constant."""
+        if name not in self.module.constants:
+            return ("imported", name)
+        return self._keys[name] if self.hidden(name) else ("own", self._bare[name])
+
+    def hidden(self, name: Name) -> bool:
+        """Whether the constant has a made-up name, and something to be put in its place."""
+        constant = self.module.constants.get(name)
+        return constant is not None and constant.kind in ("definition", "theorem") and names.made_up(name)
+
+    def _content(self, constant: Constant) -> list[int]:
+        """The terms that stand for a hidden constant: proofs of one statement are all one."""
+        return [constant.type] if constant.kind == "theorem" else list(roots(constant))
+
+    def _resolve(self, start: Iterable[int]) -> None:
+        """Give the hidden constants at and below `start` their keys, those that others are made of first."""
+        todo = self._unresolved(start)
+        opened: set[Name] = set()
+        while todo:
+            name = todo[-1]
+            if name in self._keys:
+                todo.pop()
+                continue
+            constant = self.module.constants[name]
+            if name not in opened:
+                opened.add(name)
+                below = self._unresolved(self._content(constant))
+                for other in below:
+                    if other in opened:  # made of itself: only its name tells it
+                        self._keys[other] = ("own", self._bare[other])
+                todo += [other for other in below if other not in opened]
+            else:
+                params = constant.level_params
+                forms = [self._term(at, params) for at in self._content(constant)]
+                self._keys[name] = ("hidden", constant.kind, constant.safety, len(params), *forms)
+
+    def _unresolved(self, start: Iterable[int]) -> list[Name]:
+        found = dict.fromkeys(mentioned(self.module, at) for at in self._below(start, set()))
+        return [name for name in found if name and name not in self._keys and self.hidden(name)]
+
+    def term(self, at: int, params: tuple[Name, ...]) -> int:
+        """The form of a term of a constant with these universe parameters."""
+        memo = self._terms.get(params)
+        if memo is None or at not in memo:
+            self._resolve([at])
+        return self._term(at, params)
+
+    def _term(self, start: int, params: tuple[Name, ...]) -> int:
+        memo = self._terms.setdefault(params, {})
+        if start in memo:
+            return memo[start]
+        for at in sorted(self._below([start], self._seen.setdefault(params, set()))):
+            expr = self.module.exprs[at]
+            kind = expr[0]
+            if kind == "mdata":
+                memo[at] = memo[expr[1]]
+                continue
+            form: tuple[Any, ...]
+            below = [memo[child] for child in children(expr)]
+            if kind == "const":
+                self._spend(len(expr[2]))
+                form = (kind, self.key(expr[1]), tuple(self._level(level, params) for level in expr[2]))
+            elif kind == "sort":
+                form = (kind, self._level(expr[1], params))
+            elif kind == "proj":
+                form = (kind, self.key(expr[1]), expr[2], *below)
+            elif kind in ("bvar", "nat", "str"):
+                form = expr
+            else:
+                form = (kind, *below)
+            memo[at] = self._number(form)
+        return memo[start]
+
+    def _level(self, start: int, params: tuple[Name, ...]) -> int:
+        memo = self._levels.setdefault(params, {})
+        todo = [start]
+        while todo:
+            at = todo[-1]
+            level = self.module.levels[at]
+            missing = [] if level[0] == "param" else [below for below in level[1:] if below not in memo]
+            if missing:
+                todo += missing
+                continue
+            todo.pop()
+            if at not in memo:
+                self._spend(1)
+                if level[0] == "param":
+                    place = params.index(level[1]) if level[1] in params else level[1]
+                    memo[at] = self._number(("param", place))
+                else:
+                    memo[at] = self._number(("level", level[0], *(memo[below] for below in level[1:])))
+        return memo[start]
+
+    def constant(self, name: Name, *, value: bool = True) -> tuple[Any, ...]:
+        """The form of a constant with all that its declaration says. value: with the value of a definition."""
+        c = self.module.constants[name]
+        self._spend(len(c.all) + len(c.ctors) + len(c.rules))
+        keep = value and c.kind in ("definition", "opaque")
+        return (
+            c.kind,
+            c.safety,
+            len(c.level_params),
+            self.term(c.type, c.level_params),
+            self.term(c.value, c.level_params) if keep and c.value is not None else None,
+            c.quot,
+            (c.num_params, c.num_indices, c.num_nested, c.is_rec, c.is_reflexive),
+            (c.cidx, c.num_fields, c.num_motives, c.num_minors, c.k),
+            tuple(self.told(other) for other in (c.induct, *c.ctors)),
+            tuple(self.told(other) for other in c.all) if c.kind in ("inductive", "recursor") else (),
+            tuple(
+                (self.told(rule.constructor), rule.fields, self.term(rule.value, c.level_params)) for rule in c.rules
+            ),
+        )
+
+    def in_order(self, theorem: Constant) -> Constant:
+        """A theorem, its universe parameters in the order in which its statement comes upon them: a theorem is one of
+        all universes, so that no other order makes it another."""
+        found: dict[Name, None] = {}
+        seen: set[int] = set()
+        for at in self._below([theorem.type], set()):
+            expr = self.module.exprs[at]
+            todo = list(expr[2]) if expr[0] == "const" else [expr[1]] if expr[0] == "sort" else []
+            self._spend(len(todo))
+            while todo:
+                level = todo.pop()
+                if level in seen:
+                    continue
+                seen.add(level)
+                if self.module.levels[level][0] == "param":
+                    found.setdefault(self.module.levels[level][1])
+                else:
+                    todo += self.module.levels[level][1:]
+        if not found.keys() <= set(theorem.level_params):
+            return theorem
+        return replace(theorem, level_params=tuple(dict.fromkeys((*found, *theorem.level_params))))
+
+    def told(self, name: Name) -> tuple[Any, ...]:
+        """What tells a constant by its name alone, made up or not."""
+        return ("own", self._bare[name]) if name in self.module.constants else ("imported", name)
+
+    def declared(self, constant: Constant, *, value: bool = True) -> set[Name]:
+        """The module's own constants that this one is made of, those behind made-up names included."""
+        found: set[Name] = set()
+        passed: set[Name] = set()
+        seen: set[int] = set()
+        todo = [constant]
+        while todo:
+            at = todo.pop()
+            start = list(roots(at))
+            if at is constant and not (value and at.kind != "theorem"):
+                start = [at.type]
+            elif at is not constant:
+                start = self._content(at)
+            others = {mentioned(self.module, expr) for expr in self._below(start, seen)}
+            if at is constant:
+                self._spend(len(at.all) + len(at.ctors) + len(at.rules))
+                others |= {at.induct, *at.ctors, *(rule.constructor for rule in at.rules)}
+                others |= set(at.all) if at.kind in ("inductive", "recursor") else set()
+            for other in others:
+                if not other or other not in self.module.constants or other in passed:
+                    continue
+                passed.add(other)
+                if self.hidden(other):
+                    todo.append(self.module.constants[other])
+                else:
+                    found.add(other)
+        return found
+
+
+class Comparison:
+    """A submission's module against its reference's. Raises TooLarge from any of its methods.
+
+    steps: how many terms may be looked at on each side; by default what honest files need several times over.
+    """
+
+    def __init__(self, reference: Module, submission: Module, *, steps: int | None = None) -> None:
+        table: Table = {}
+        if steps is None:
+            steps = 20 * (len(reference.exprs) + len(submission.exprs)) + 300_000
+        self.reference = Forms(reference, table, steps)
+        self.submission = Forms(submission, table, steps)
+        self._same: dict[Name, Difference | None] = {}
+
+    def theorem(self, name: Name) -> Difference | None:
+        """Whether the submission proves what the reference states under that name; None: it does."""
+        ours = self.reference.module.constants[name]
+        found = self._counterpart(name)
+        if found is None:
+            return Difference(reason="theorem_missing", name=name, message="the submission declares nothing so named")
+        theirs = self.submission.module.constants[found]
+        wanted = "definition" if ours.kind == "definition" else "theorem"
+        if wanted == "theorem":
+            ours, theirs = self.reference.in_order(ours), self.submission.in_order(theirs)
+        if theirs.kind != wanted or (theirs.safety != "safe" and ours.safety == "safe"):
+            said = theirs.kind if theirs.safety == "safe" else f"{theirs.safety} {theirs.kind}"
+            return Difference(reason="kind_changed", name=name, message=f"a {wanted} is asked for, it is a(n) {said}")
+        if len(ours.level_params) != len(theirs.level_params):
+            return Difference(
+                reason="statement_changed",
+                name=name,
+                message=f"{len(theirs.level_params)} universe parameters, not {len(ours.level_params)}",
+            )
+        if self.reference.term(ours.type, ours.level_params) != self.submission.term(theirs.type, theirs.level_params):
+            return self._parted(name, ours, theirs)
+        return self._definitions(self.reference.declared(ours, value=False))
+
+    def definition(self, name: Name) -> Difference | None:
+        """Whether the submission declares the constant, and all that it is made of, as the reference does."""
+        return self._definitions({name})
+
+    def holes(self, name: Name) -> tuple[Name, ...]:
+        """Definitions that the statement reaches whose value the reference leaves open (`sorry`): of those only the
+        types are compared."""
+        constants = self.reference.module.constants
+        todo = [name]
+        seen: set[Name] = set()
+        while todo:
+            at = todo.pop()
+            if at not in seen:
+                seen.add(at)
+                todo += self.reference.declared(constants[at], value=at != name and not self._open(constants[at]))
+        return tuple(at for at in constants if at in seen and at != name and self._open(constants[at]))
+
+    def _counterpart(self, name: Name) -> Name | None:
+        return self.submission.owned.get(names.bare(name), name if name in self.submission.module.constants else None)
+
+    def _open(self, constant: Constant) -> bool:
+        module = self.reference.module
+        return (
+            constant.kind in ("definition", "opaque")
+            and constant.value is not None
+            and any(mentioned(module, at) == SORRY for at in reached(module, [constant.value], set()))
+        )
+
+    def _definitions(self, todo: set[Name]) -> Difference | None:
+        """The first difference among these constants of the reference and all that they are made of."""
+        waiting = sorted(todo, key=str)
+        seen = set(waiting)
+        while waiting:
+            name = waiting.pop()
+            if name not in self._same:
+                self._same[name] = self._declared_same(name)
+            difference = self._same[name]
+            if difference is not None:
+                return difference
+            ours = self.reference.module.constants[name]
+            for other in self.reference.declared(ours, value=not self._open(ours)):
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+        return None
+
+    def _declared_same(self, name: Name) -> Difference | None:
+        found = self._counterpart(name)
+        if found is None:
+            return Difference(reason="definition_changed", name=name, message="the submission does not declare it")
+        ours, theirs = self.reference.module.constants[name], self.submission.module.constants[found]
+        value = not self._open(ours)
+        if self.reference.constant(name, value=value) == self.submission.constant(found, value=value):
+            return None
+        if ours.kind != theirs.kind or ours.safety != theirs.safety:
+            message = f"{ours.safety} {ours.kind} in the reference, {theirs.safety} {theirs.kind} in the submission"
+            return Difference(reason="definition_changed", name=name, message=message)
+        for mine, other, what in ((ours.type, theirs.type, "type"), (ours.value, theirs.value, "value")):
+            if mine is None or other is None:
+                continue
+            if self.reference.term(mine, ours.level_params) != self.submission.term(other, theirs.level_params):
+                return Difference(
+                    reason="definition_changed",
+                    name=name,
+                    message=f"its {what} differs",
+                    reference=mine,
+                    submission=other,
+                )
+        return Difference(reason="definition_changed", name=name, message="its declaration differs")
+
+    def _parted(self, name: Name, ours: Constant, theirs: Constant) -> Difference:
+        """Where two statements part: at a constant that the submission brings with it, or otherwise."""
+        a, b = self._first_difference(ours, theirs)
+        for other in self._at(b):
+            at_reference = self.reference.owned.get(names.bare(other))
+            if other in self.submission.module.constants and at_reference is None and not names.made_up(other):
+                return Difference(
+                    reason="shadowed_name",
+                    name=other,
+                    message=f"the statement speaks of {names.text(other)}, which the submission itself declares",
+                    reference=a,
+                    submission=b,
+                )
+        for at in reached(self.reference.module, [a], set()):
+            mine = mentioned(self.reference.module, at)
+            if mine is None or mine not in self.reference.module.constants or self.reference.hidden(mine):
+                continue
+            if self._counterpart(mine) is None:
+                return Difference(reason="definition_changed", name=mine, message="the submission does not declare it")
+        return Difference(
+            reason="statement_changed", name=name, message="the statements differ", reference=a, submission=b
+        )
+
+    def _at(self, start: int) -> Iterator[Name]:
+        module = self.submission.module
+        for at in reached(module, [start], set()):
+            found = mentioned(module, at)
+            if found:
+                yield found
+
+    def _first_difference(self, ours: Constant, theirs: Constant) -> tuple[int, int]:
+        """The smallest terms that lie at one place in both types and differ."""
+        left, right = self.reference, self.submission
+        a, b = ours.type, theirs.type
+        while True:
+            while left.module.exprs[a][0] == "mdata":
+                a = left.module.exprs[a][1]
+            while right.module.exprs[b][0] == "mdata":
+                b = right.module.exprs[b][1]
+            one, other = left.module.exprs[a], right.module.exprs[b]
+            if one[0] != other[0]:
+                return a, b
+            for x, y in zip(children(one), children(other), strict=True):
+                if left.term(x, ours.level_params) != right.term(y, theirs.level_params):
+                    a, b = x, y
+                    break
+            else:
+                return a, b

@@ -1,0 +1,166 @@
+"""The reference of `lean`: the statement that is to be proved, as Lean source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rewarden.errors import InvalidReference
+from rewarden_verifiers.lean.source import Header, code, plain, split_header
+
+_FORBID: Mapping[str, str] = {"extra": "forbid"}  # a misspelt key must not be silently ignored
+
+MAX_CHARACTERS = 1_000_000
+"""Of a reference; more is no statement."""
+
+_NAME = re.compile(r"(?:«[^»\n\\]+»|[^\W\d][\w'!?₀-₉ₐ-ₜᵢ-ᵪ]*)(?:\.(?:«[^»\n\\]+»|[^\W\d][\w'!?₀-₉ₐ-ₜᵢ-ᵪ]*))*")
+
+_OPEN_END = re.compile(r"(?::=\s*(?:by\s*)?(?:sorry\s*)?|\bby\s+(?:sorry\s*)?)\Z")
+
+_EQUATIONS = re.compile(r"^\s*\|.*=>", re.MULTILINE)
+"""A theorem by cases has no `:=`."""
+
+DECLARING = frozenset({"theorem", "lemma", "def", "abbrev", "structure", "inductive", "class", "instance", "opaque"})
+"""Keywords behind which the name of what is declared stands."""
+
+PROVED = frozenset({"theorem", "lemma"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeanReference:
+    """What is to be proved.
+
+    statement: Lean source: imports, `open` lines and definitions as needed, and the theorem or theorems, whose proofs
+        may be `sorry`, or missing at the end (`theorem t : p :=`, `… := by`, `theorem t : p`).
+    header: what stands before it, imports above all, where the statement itself has none.
+    theorems: full names of those that must be proved; default: those of the statement whose proof is open, and where
+        none is open, all.
+    definitions: full names of definitions that must be the statement's own, beside all that the theorems speak of,
+        which always must.
+    lemmas: full names of declared lemmas (subgoals); which of them the proof uses is told in `components.subgoals`.
+    """
+
+    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
+
+    statement: str
+    header: str = ""
+    theorems: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
+    lemmas: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for field in ("theorems", "definitions", "lemmas"):
+            for name in getattr(self, field):
+                if _NAME.fullmatch(name) is None:
+                    raise ValueError(f"{field}: {name!r} is no name that can be asked for")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A reference, read. text: the whole file, its last proof `sorry` where it was missing. preamble: what stands
+    before the first theorem that is asked for, without the imports. core: that theorem without its proof, with its
+    comment and attributes, to which a proof may be written; empty where more than one theorem is asked for."""
+
+    text: str
+    header: Header
+    preamble: str
+    core: str
+    asked: LeanReference
+    declared: frozenset[str]
+
+    @property
+    def body(self) -> str:
+        """The file without its imports."""
+        return self.text[self.header.body :]
+
+
+def read_reference(reference: str | LeanReference, default_header: str) -> Statement:
+    """Raises InvalidReference for one that states nothing."""
+    asked = LeanReference(statement=reference) if isinstance(reference, str) else reference
+    if len(asked.statement) + len(asked.header) > MAX_CHARACTERS:
+        raise InvalidReference(f"reference.statement: more than {MAX_CHARACTERS} characters")
+    text = plain(asked.statement).rstrip()
+    if not text:
+        raise InvalidReference("reference.statement is empty: give the theorem's Lean source")
+    if not split_header(text).imports:
+        before = plain(asked.header).strip() or default_header.strip()
+        text = f"{before}\n\n{text.lstrip()}" if before else text.lstrip()
+    header = split_header(text)
+    found = list(declarations(text))
+    theorems = [(start, name) for start, word, name in found if word in PROVED]
+    if not theorems:
+        raise InvalidReference("reference.statement declares no theorem: `theorem NAME … : … := by sorry`")
+    wanted = {name.rpartition(".")[2] for name in asked.theorems}
+    first = next((start for start, name in theorems if name.rpartition(".")[2] in wanted), None)
+    if first is None:
+        first = theorems[-1][0] if not wanted else theorems[0][0]
+    begin = _begin(text, first)
+    last = text[theorems[-1][0] :]
+    if _OPEN_END.search(last):
+        closed = text[: theorems[-1][0]] + _OPEN_END.sub("", last).rstrip()
+        text = f"{closed} := sorry\n"
+        core = closed[begin:] if first == theorems[-1][0] else ""
+    elif not _without_proof(last) and not _EQUATIONS.search(last):
+        text, core = f"{text} := sorry\n", text[begin:] if first == theorems[-1][0] else ""
+    else:
+        bare = _without_proof(last)
+        core = text[begin:first] + bare if bare and first == theorems[-1][0] else ""
+    return Statement(
+        text=text,
+        header=header,
+        preamble=text[header.body : begin].strip("\n"),
+        core=core,
+        asked=asked,
+        declared=frozenset(name for start, _, name in found if start < first),
+    )
+
+
+_BELONGS = re.compile(r"(?:/--(?:(?!-/)[\s\S])*-/|@\[[^\]]*\])\s*\Z")
+"""A comment or attributes that belong to what comes next: a response that is the whole theorem brings its own."""
+
+
+def _begin(text: str, start: int) -> int:
+    """Where a theorem begins whose keyword stands at `start`."""
+    while (found := _BELONGS.search(text, 0, start)) is not None:
+        start = found.start()
+    return start
+
+
+def declarations(text: str) -> list[tuple[int, str, str]]:
+    """What a source declares: where the keyword stands, the keyword, the name as written; in order.
+
+    A theorem with attributes or modifiers before it begins with these.
+    """
+    found: list[tuple[int, str, str]] = []
+    words = list(code(text))
+    before = 0  # The declaration before ends behind there.
+    for index, token in enumerate(words[:-1]):
+        if token.text in DECLARING and words[index + 1].kind == "word":
+            begin = index
+            while begin > before and not words[begin].first and words[begin - 1].kind == "word":
+                begin -= 1
+            before = index
+            start = words[begin].start if words[begin].first else token.start
+            found.append((start, token.text, words[index + 1].text))
+    return found
+
+
+def _without_proof(theorem: str) -> str:
+    """A theorem up to the `:=` of its proof: the first one that stands outside brackets."""
+    depth = 0
+    words = list(code(theorem))
+    for index, token in enumerate(words):
+        if token.text in tuple("([{⟨"):
+            depth += 1
+        elif token.text in tuple(")]}⟩"):
+            depth -= 1
+        elif token.text == ":" and not depth and words[index + 1 : index + 2] and _adjacent(words[index + 1], token):
+            return theorem[: token.start].rstrip()
+    return ""
+
+
+def _adjacent(after: object, before: object) -> bool:
+    start, end = getattr(after, "start", -1), getattr(before, "end", -2)
+    return start == end and getattr(after, "text", "") == "="
