@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from rewarden_server.compat import gym, open_instruct, openrlhf, reward_model, sandbox_fusion, slime
+from rewarden_server.compat import gym, kimina, open_instruct, openrlhf, reward_model, sandbox_fusion, slime
 from rewarden_server.service import Service
 
-PEERS = (gym, open_instruct, openrlhf, reward_model, sandbox_fusion, slime)
+PEERS = (gym, kimina, open_instruct, openrlhf, reward_model, sandbox_fusion, slime)
 
 
 def routes(service: Service) -> list[Route]:

@@ -29,13 +29,16 @@ from rewarden.errors import InvalidParams, InvalidRequest, RequestError, Unavail
 from rewarden.types import BadSample, Batch, Sample, Use, Verdict
 from rewarden.wire.json import loads, sample_from_json, use_from_json
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
-from rewarden_server.http.replies import JSON
+from rewarden_server.http.replies import JSON, json_reply
 from rewarden_server.logs import get_logger
 from rewarden_server.service import Service, run_beside
 
 _log = get_logger("compat")
 
 Answer = Callable[[Request], Awaitable[Response]]
+
+REQUIRED = "Field required"
+"""FastAPI's words for a field that is not there."""
 
 _OF_ADDRESSES = (UnknownVerifier.reason, InvalidParams.reason)
 """Why nothing that an address asks for can have a score."""
@@ -56,9 +59,9 @@ class Asked:
     unscored: float | None = None
 
 
-def paths(peer: str, ending: str, answer: Answer, method: str = "POST") -> list[Route]:
-    """The routes of a peer's path: with and without the name of who judges in it."""
-    plain, named = f"/compat/{peer}{ending}", f"/compat/{peer}/{{use}}{ending}"
+def paths(peer: str, ending: str, answer: Answer, method: str = "POST", chosen: str = "use") -> list[Route]:
+    """The routes of a peer's path: with and without the name of who judges in it, or of what else is `chosen` there."""
+    plain, named = f"/compat/{peer}{ending}", f"/compat/{peer}/{{{chosen}}}{ending}"
 
     # Each has an endpoint of its own, because the edge tells routes by it.
     async def as_plain(request: Request) -> Response:
@@ -170,6 +173,12 @@ def number_of(verdict: Verdict, asked: Asked) -> float:
         reason=verdict.reason,
         fault=verdict.fault,
     )
+
+
+def unprocessable(message: str, *place: str | int) -> Response:
+    """A 422 as FastAPI writes it. place: where in the body the fault is."""
+    kind = "missing" if message == REQUIRED else "value_error"
+    return json_reply({"detail": [{"type": kind, "loc": ["body", *place], "msg": message}]}, 422)
 
 
 def _number(text: str) -> float:

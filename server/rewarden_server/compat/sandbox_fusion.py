@@ -29,6 +29,7 @@ from starlette.routing import Route
 from rewarden.errors import DeadlineExceeded, InvalidRequest, InvalidSample, Overloaded, SandboxError, Unavailable
 from rewarden.types import Limits
 from rewarden.wire.json import loads
+from rewarden_server.compat.asking import REQUIRED, unprocessable
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
 from rewarden_server.http.replies import JSON, json_reply
 from rewarden_server.logs import get_logger
@@ -124,7 +125,7 @@ def _asked(body: Any) -> _Asked:
         raise InvalidRequest("the body must be a JSON object")
     for name in ("code", "language"):
         if name not in body:
-            raise InvalidRequest("Field required", path=name)
+            raise InvalidRequest(REQUIRED, path=name)
         if type(body[name]) is not str:
             raise InvalidRequest("must be text", path=name)
     compile_s, run_s = (_seconds(body, name) for name in ("compile_timeout", "run_timeout"))
@@ -271,11 +272,9 @@ def _return_code(report: Report) -> int:
 
 
 def _refusal(message: str, path: str) -> Response:
-    """A 422 as FastAPI writes it."""
+    """A 422 that names the request's field."""
     field = next((name for prefix, name in _FIELDS.items() if path.startswith(prefix)), path)
-    kind = "missing" if message == "Field required" else "value_error"
-    entry = {"type": kind, "loc": ["body", field] if field else ["body"], "msg": message}
-    return json_reply({"detail": [entry]}, 422)
+    return unprocessable(message, *([field] if field else []))
 
 
 def _size(found: Mapping[str, Any]) -> int:
