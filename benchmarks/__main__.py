@@ -23,6 +23,7 @@ NAMES = (
     "transport",
     "large",
     "sandbox",
+    "lean",
 )
 
 
