@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from benchmarks.lean_load import HANGING, HEADER, HUNGRY, computed, proof, searched, small, statement, stepped
+from benchmarks.lean_load import HEADER, computed, proof, searched, small, statement, stepped
 from benchmarks.report import Report
 from benchmarks.sandbox_cost import descendants
 from rewarden.types import Batch, Limits, Sample, Use, Verdict
@@ -30,6 +30,7 @@ from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings, LeanSettings, SandboxSettings
 from rewarden_verifiers.lean.inspecting import inspect
 from rewarden_verifiers.provers import Checked, Compiled, Snippet
+from tests.lean.endless import HANGING, HUNGRY
 from tests.lean.toolchain import Library, build, toolchain
 from tests.programs import no_lean, problem_of
 

@@ -19,6 +19,7 @@ from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import LeanSettings, SandboxSettings
 from rewarden_verifiers.provers import Checked, Position, Snippet
+from tests.lean.endless import HANGING, HUNGRY
 from tests.lean.toolchain import Library, needs_lean
 from tests.programs import LAUNCHERS, problem_of
 
@@ -26,26 +27,6 @@ pytestmark = [needs_lean, pytest.mark.needs_server]
 
 HEAD = "prelude\nimport Base\n"
 HONEST = f"{HEAD}theorem honest : True := True.intro\n"
-
-# Each step asks for two of the next, without end.
-HANGS = f"""{HEAD}class C (n : Nat) : Type where
-  x : Nat
-instance a (n : Nat) [C (Nat.succ n)] : C n := C.mk 1
-instance b (n : Nat) [C (Nat.succ n)] [C n] : C n := C.mk 1
-set_option maxRecDepth 1000000
-set_option maxHeartbeats 0
-set_option synthInstance.maxHeartbeats 0
-set_option synthInstance.maxSize 100000000
-def z [C 0] : Nat := 1
-def y : Nat := z
-"""
-
-# A term that doubles with each of many steps.
-HUNGRY = f"""{HEAD}set_option maxRecDepth 1000000
-set_option maxHeartbeats 0
-theorem x : Eq (Nat.rec (motive := fun _ => Nat) Nat.zero (fun _ m => Nat.rec (motive := fun _ => Nat)
-  (Nat.succ Nat.zero) (fun _ k => Nat.succ (Nat.succ k)) (Nat.succ m)) 40) Nat.zero := Eq.refl Nat.zero
-"""
 
 
 @pytest_asyncio.fixture
@@ -125,8 +106,8 @@ async def test_texts_one_after_another(lane: LeanLane) -> None:
     assert flood.messages
 
     hanging, hungry, honest = await asyncio.gather(
-        check(lane, HANGS, limits=Limits(cpu_s=0.5)),
-        check(lane, HUNGRY, limits=Limits(cpu_s=60.0)),
+        check(lane, HEAD + HANGING, limits=Limits(cpu_s=0.5)),
+        check(lane, HEAD + HUNGRY, limits=Limits(cpu_s=60.0)),
         check(lane, HONEST),
     )
     assert (hanging.status, hanging.limit) == ("time_limit", "cpu_s")
