@@ -93,7 +93,7 @@ def refusals(text: str, *, sorry: bool = False, meta: bool = False) -> Iterator[
         if found is not None:
             yield _refusal(text, header.body + token.start, token, *found)
     if not meta:
-        for token in attributes(text[header.body :]):
+        for token in attributes(body):
             if _META_ATTRIBUTES.fullmatch(token.text):
                 why = "it makes Lean run code of the submission's own while it elaborates"
                 yield _refusal(text, header.body + token.start, token, "elaboration_code", why)

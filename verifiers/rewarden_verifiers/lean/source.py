@@ -7,7 +7,7 @@ sorting, and nothing is believed because of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -244,9 +244,8 @@ PLAIN_ATTRIBUTES = frozenset(
 """Attributes that run nothing of the text's own."""
 
 
-def attributes(text: str) -> Iterator[Token]:
-    """The names of the attributes that a text sets, in `@[…]` and behind `attribute [`."""
-    found = list(suspects(text))
+def attributes(found: Sequence[Token]) -> Iterator[Token]:
+    """The names of the attributes that code sets, in `@[…]` and behind `attribute [`. found: its tokens."""
     at = 0
     while at < len(found):
         opens = found[at].text == "[" and at > 0 and found[at - 1].text in ("@", "attribute")
@@ -270,8 +269,9 @@ def runs_code(text: str) -> bool:
 
     A word that hides from this one changes no verdict: what a warm process says is only a screen.
     """
-    for token in suspects(text):
+    found = list(suspects(text))
+    for token in found:
         last = token.text.translate(PLAIN).rpartition(".")[2]
         if token.text in RUNNING or last in RUNNING or last.removeprefix("#") in RUNNING:
             return True
-    return any(token.text not in PLAIN_ATTRIBUTES for token in attributes(text))
+    return any(token.text not in PLAIN_ATTRIBUTES for token in attributes(found))
