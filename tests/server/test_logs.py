@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,13 +18,22 @@ from tests.server.conftest import Running
 SECRET = "the model wrote this"
 
 
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """Logs go where they went: what a later test prints on standard output must not have a library's line in it."""
+    config, handlers, level = structlog.get_config(), logging.getLogger().handlers[:], logging.getLogger().level
+    yield
+    structlog.configure(**config)
+    logging.getLogger().handlers[:] = handlers
+    logging.getLogger().setLevel(level)
+
+
 @pytest.fixture
-def written() -> Iterator[io.StringIO]:
+def written() -> io.StringIO:
     """What is logged, in JSON, at level info."""
     stream = io.StringIO()
     set_up_logs(LogSettings(level="info", json=True), stream)
-    yield stream
-    structlog.reset_defaults()
+    return stream
 
 
 def lines(stream: io.StringIO) -> list[dict[str, Any]]:
@@ -93,7 +103,6 @@ def test_logs_for_a_person_are_no_json() -> None:
     set_up_logs(LogSettings(level="warning"), stream)
     structlog.get_logger().info("left out")
     structlog.get_logger().warning("told", number=1)
-    structlog.reset_defaults()
     assert "left out" not in stream.getvalue()
     assert "told" in stream.getvalue()
     assert not stream.getvalue().startswith("{")
