@@ -61,5 +61,5 @@ def no_lean() -> str | None:
 
 
 def lacking(kind: str) -> str | None:
-    """Why this machine cannot judge `texts`, `programs` or `proofs`, or None. Blocks."""
-    return None if kind == "texts" else no_sandbox() if kind == "programs" else no_lean()
+    """Why this machine cannot judge `texts`, `opinions`, `programs` or `proofs`, or None. Blocks."""
+    return None if kind in ("texts", "opinions") else no_sandbox() if kind == "programs" else no_lean()

@@ -181,6 +181,12 @@ class ProviderError(SampleError):
     retryable = True
 
 
+class BudgetExhausted(SampleError):
+    """The budget of the judges that were to be asked is spent; `details["judge"]` names the last of them."""
+
+    reason = "budget_exhausted"
+
+
 class DeadlineReached(SampleError):
     """The request's deadline passed before this sample was reached."""
 

@@ -91,6 +91,10 @@ def _fingerprint(engine: Engine, spec: VerifierSpec) -> str | None:
 
 def _cases(spec: VerifierSpec) -> list[Mapping[str, Any]]:
     return [
-        {key: value for key, value in dataclasses.asdict(case).items() if key != "verifier"}
+        {
+            key: value
+            for key, value in dataclasses.asdict(case).items()
+            if key != "verifier" and not (key == "script" and not value)
+        }
         for case in load_cases(spec)
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import math
 import os
 import re
@@ -20,7 +21,7 @@ import tomllib
 
 from rewarden.errors import RewardenError
 from rewarden.types import Limits
-from rewarden_server.engine.settings import EngineSettings, LeanSettings, SandboxSettings
+from rewarden_server.engine.settings import EngineSettings, JudgeEndpoint, JudgeSettings, LeanSettings, SandboxSettings
 
 DEFAULT_FILE = Path("rewarden.toml")
 FILE_VARIABLE = "REWARDEN_CONFIG"
@@ -136,6 +137,7 @@ class Config:
     routing: RoutingSettings = field(default_factory=RoutingSettings)
     sql: SqlSettings = field(default_factory=SqlSettings)
     lean: LeanSettings = field(default_factory=LeanSettings)
+    judges: JudgeSettings = field(default_factory=JudgeSettings)
     sources: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
 
@@ -156,6 +158,7 @@ SECTIONS: Mapping[str, type] = {
     "routing": RoutingSettings,
     "sql": SqlSettings,
     "lean": LeanSettings,
+    "judges": JudgeSettings,
 }
 
 _OF_A_SERVER: Mapping[str, Mapping[str, Any]] = {"engine": {"eager": True}}
@@ -164,8 +167,10 @@ _OF_A_SERVER: Mapping[str, Mapping[str, Any]] = {"engine": {"eager": True}}
 _MAY_BE_ZERO = frozenset(
     {"server.port", "server.grpc_port", "server.drain_s", "engine.slow_workers", "engine.cache_entries"}
     | {"engine.cache_bytes", "records.share"}
+    | {"judges.cache_mb", "judges.named.retries", "judges.named.temperature"}
+    | {f"judges.named.{name}" for name in ("input_usd", "output_usd", "budget_usd", "budget_tokens", "budget_calls")}
 )
-_SECRET = ("keys.", "sql.", "lean.projects", "lean.kimina_key")
+_SECRET = ("keys.", "sql.", "lean.projects", "lean.kimina_key", "judges.named")
 """Keys, or their beginnings, whose values are never repeated: somebody may have put a key where its hash belongs, and
 addresses hold passwords."""
 
@@ -176,8 +181,14 @@ _TABLES: Mapping[str, tuple[str, str]] = {
 }
 """Settings that map names to texts: what the names and the texts are."""
 
-_MOST: Mapping[str, int] = {"server.port": 65_535, "server.grpc_port": 65_535, "limits.max_depth": 500}
-"""Depth ends below Python's recursion limit: what is decoded is walked by recursive code."""
+_MOST: Mapping[str, int] = {
+    "server.port": 65_535,
+    "server.grpc_port": 65_535,
+    "limits.max_depth": 500,
+    "judges.named.concurrency": 1000,
+}
+"""Depth ends below Python's recursion limit: what is decoded is walked by recursive code. A judge's client has so many
+connections."""
 
 
 def known_keys() -> list[str]:
@@ -287,6 +298,8 @@ def _convert(key: str, value: Any, kind: Any, source: str) -> Any:
         return {name: os.path.expanduser(text) for name, text in table.items()} if key == "lean.projects" else table
     if kind is Limits:
         return _limits(key, value, source, wrong)
+    if key == "judges.named":
+        return _judges(value, source, wrong)
     if kind is Path:
         if not isinstance(value, str):
             raise wrong
@@ -346,7 +359,65 @@ def _limits(key: str, value: Any, source: str, wrong: ConfigError) -> Limits:
     return Limits(**{name: _number(f"{key}.{name}", item, kinds[name], source, wrong) for name, item in value.items()})
 
 
+def _judges(value: Any, source: str, wrong: ConfigError) -> Mapping[str, JudgeEndpoint]:
+    """Judges by name: tables `[judges.named.NAME]`, or in the environment one JSON object."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise wrong from None
+    if not isinstance(value, dict):
+        raise wrong
+    hints = get_type_hints(JudgeEndpoint)
+    made: dict[str, JudgeEndpoint] = {}
+    for name, table in value.items():
+        where = f"judges.named.{name}"
+        if not isinstance(table, dict):
+            raise ConfigError(f"{source}: {where} must be a table")
+        if "model" not in table:
+            raise ConfigError(f"{source}: {where}: model is missing: the model's name, as its server calls it")
+        for key in table:
+            if key not in hints:
+                raise ConfigError(f"{source}: there is no setting {where}.{key}{_near(key, hints)}")
+        fields = {
+            key: _of_judge(f"{where}.{key}", f"judges.named.{key}", item, hints[key], source)
+            for key, item in table.items()
+        }
+        made[name] = judge = JudgeEndpoint(**fields)
+        if judge.budget_usd is not None and judge.input_usd is None and judge.output_usd is None:
+            raise ConfigError(f"{source}: {where}.budget_usd needs input_usd and output_usd")
+        if judge.api_key is not None and judge.api_key_env is not None:
+            raise ConfigError(f"{source}: {where}: api_key and api_key_env are both set; one is enough")
+    for name, judge in made.items():
+        for other in judge.fallback:
+            if other not in made or other == name:
+                known = ", ".join(one for one in made if one != name) or "none"
+                raise ConfigError(
+                    f"{source}: judges.named.{name}.fallback: {other!r} is no other judge; there are: {known}"
+                )
+    return made
+
+
+def _of_judge(shown: str, key: str, value: Any, kind: Any, source: str) -> Any:
+    """One setting of a judge. `shown` names it; `key` is what bounds are known by."""
+    if key in ("judges.named.headers", "judges.named.extra"):
+        texts = key.endswith("headers")
+        if not isinstance(value, dict) or (texts and not all(isinstance(item, str) for item in value.values())):
+            raise ConfigError(f"{source}: {shown} must be a table{' of texts' if texts else ''}")
+        return value
+    if key == "judges.named.fallback":
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise ConfigError(f"{source}: {shown} must be a list of judges' names")
+        return tuple(value)
+    try:
+        return _convert(key, value, kind, source)
+    except ConfigError as error:
+        raise ConfigError(error.message.replace(key, shown, 1)) from None
+
+
 def _describe(key: str, kind: Any) -> str:
+    if key == "judges.named":
+        return "tables [judges.named.NAME] (in the environment: one JSON object of such tables)"
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(get_args(kind))
     if key in _TABLES:

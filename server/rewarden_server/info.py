@@ -11,7 +11,7 @@ from rewarden_server.service import Service
 
 async def info(service: Service) -> dict[str, Any]:
     """JSON-ready. `limits` are what a client must keep to; `sandbox` says which of a program's are enforced; `lean`
-    which projects there are, and what is wrong with them."""
+    which projects there are, and what is wrong with them; `judges` what each of them took, and what is left to it."""
     limits = {name: value for name, value in dataclasses.asdict(service.limits).items() if name != "blob_dir"}
     return {
         "name": "rewarden",
@@ -19,6 +19,7 @@ async def info(service: Service) -> dict[str, Any]:
         "engine": service.engine.info(),
         "sandbox": await service.engine.sandbox.status(),
         "lean": await service.engine.lean.status(),
+        "judges": service.engine.judges.status(),
         "limits": limits,
         "keys": bool(service.keys.names),
     }

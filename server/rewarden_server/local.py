@@ -95,7 +95,12 @@ class LocalTransport:
     async def info(self) -> dict[str, Any]:
         """See `Transport`."""
         engine = await self._started()
-        return {**engine.info(), "sandbox": await engine.sandbox.status(), "lean": await engine.lean.status()}
+        return {
+            **engine.info(),
+            "sandbox": await engine.sandbox.status(),
+            "lean": await engine.lean.status(),
+            "judges": engine.judges.status(),
+        }
 
     async def close(self) -> None:
         """See `Transport`: what runs is cancelled."""
@@ -110,7 +115,14 @@ class LocalTransport:
                 self._routing = load_routing(config)
                 settings = self._settings or (self._config.engine if self._config is not None else None)
                 sandbox = self._sandbox or config.sandbox
-                engine = Engine(self._registry, settings, sandbox=sandbox, lean=config.lean, sites=sites_of(config))
+                engine = Engine(
+                    self._registry,
+                    settings,
+                    sandbox=sandbox,
+                    lean=config.lean,
+                    judges=config.judges,
+                    sites=sites_of(config),
+                )
                 await engine.start()
                 self._engine = engine
             return self._engine

@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 
 from rewarden.types import Verdict
 from rewarden_server.engine.observer import Observer
+from rewarden_verifiers.chat import Usage
 
 OTHER = "other"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -29,6 +30,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 QUEUE_BUCKETS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0)
 RUN_BUCKETS = (0.0001, 0.0005, 0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 30.0, 120.0)
 PROGRAM_BUCKETS = (0.01, 0.05, 0.2, 1.0, 5.0, 30.0, 120.0, 600.0)
+JUDGE_BUCKETS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 BATCH_BUCKETS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0, 1200.0)
 
 
@@ -101,6 +103,13 @@ class Metrics(Observer, Collector):
         self._program_s: dict[str, Histogram] = defaultdict(lambda: Histogram(PROGRAM_BUCKETS))
         self._sandbox: Mapping[str, Any] = {}
         self._lean = {"busy": 0, "idle": 0}
+        self._judge_questions: dict[tuple[str, str], int] = defaultdict(int)
+        self._judge_attempts: dict[tuple[str, str], int] = defaultdict(int)
+        self._judge_retries: dict[str, int] = defaultdict(int)
+        self._judge_s: dict[str, Histogram] = defaultdict(lambda: Histogram(JUDGE_BUCKETS))
+        self._judge_tokens: dict[tuple[str, str], int] = defaultdict(int)
+        self._judge_usd: dict[str, float] = defaultdict(float)
+        self._judges: Mapping[str, Any] = {}
         self._requests: dict[tuple[str, str, str, str], int] = defaultdict(int)
         self._started = time.time()
         self._registry = CollectorRegistry(auto_describe=False)
@@ -155,6 +164,25 @@ class Metrics(Observer, Collector):
         self._lean = {"busy": alive - idle, "idle": idle}
         self._depths["lean"] = waiting
 
+    def judge_asked(self, judge: str, outcome: str) -> None:
+        """Count a question to a judge by how it ended."""
+        self._judge_questions[judge, outcome] += 1
+
+    def judge_attempted(self, judge: str, outcome: str, seconds: float) -> None:
+        """Count a request to a judge's server by how it ended, and how long it took."""
+        self._judge_attempts[judge, outcome] += 1
+        self._judge_s[judge].add(seconds)
+
+    def judge_retried(self, judge: str) -> None:
+        """Count a request that is sent again."""
+        self._judge_retries[judge] += 1
+
+    def judge_spent(self, judge: str, usage: Usage) -> None:
+        """Count tokens and dollars; of requests whose end is not known, the most that they can have taken."""
+        self._judge_tokens[judge, "prompt"] += usage.prompt_tokens
+        self._judge_tokens[judge, "completion"] += usage.completion_tokens
+        self._judge_usd[judge] += usage.cost_usd or 0.0
+
     # --- what the surfaces tell ---
 
     def request(self, surface: str, route: str, status: str, key: str) -> None:
@@ -164,6 +192,10 @@ class Metrics(Observer, Collector):
     def sandbox(self, status: Mapping[str, Any]) -> None:
         """Note how the sandbox is, as its lane says it."""
         self._sandbox = status
+
+    def judges(self, status: Mapping[str, Any]) -> None:
+        """Note how the judges are, as their lane says it."""
+        self._judges = status
 
     # --- what Prometheus reads ---
 
@@ -217,9 +249,47 @@ class Metrics(Observer, Collector):
         for state, count in self._lean.items():
             processes.add_metric((state,), count)
         yield processes
+        yield from self._of_judges()
         waiting = self._sandbox.get("waiting_here", 0) + self._sandbox.get("host", {}).get("waiting", 0)
         yield GaugeMetricFamily("rewarden_sandbox_waiting", "Jobs that wait, here and in the host.", waiting)
         yield GaugeMetricFamily("rewarden_started_seconds", "When the server started (Unix time).", self._started)
+
+    def _of_judges(self) -> Iterator[Metric]:
+        yield _counter(
+            "rewarden_judge_questions",
+            "Questions to judges: answered, cached, coalesced, failed, exhausted or left.",
+            ("judge", "outcome"),
+            self._judge_questions.items(),
+        )
+        yield _counter(
+            "rewarden_judge_requests",
+            "Requests to judges' servers: ok, or how they failed.",
+            ("judge", "outcome"),
+            self._judge_attempts.items(),
+        )
+        yield _counter(
+            "rewarden_judge_retries", "Requests sent again after a failure.", ("judge",), _single(self._judge_retries)
+        )
+        yield _histogram("rewarden_judge_seconds", "From a request to its reply or failure.", "judge", self._judge_s)
+        yield _counter(
+            "rewarden_judge_tokens",
+            "Tokens taken; the most that it can be where the server does not say.",
+            ("judge", "kind"),
+            self._judge_tokens.items(),
+        )
+        yield _counter("rewarden_judge_cost_usd", "US dollars, likewise.", ("judge",), _single(self._judge_usd))
+        flight = GaugeMetricFamily("rewarden_judge_in_flight", "Requests under way or due.", labels=("judge",))
+        waiting = GaugeMetricFamily("rewarden_judge_waiting", "Questions in line for a place.", labels=("judge",))
+        breaker = GaugeMetricFamily("rewarden_judge_breaker", "1: the breaker's state.", labels=("judge", "state"))
+        left = GaugeMetricFamily("rewarden_judge_budget_left", "What is not spent.", labels=("judge", "of"))
+        for name, status in self._judges.items():
+            flight.add_metric((name,), status["in_flight"])
+            waiting.add_metric((name,), status["waiting"])
+            for state in ("closed", "open", "probing"):
+                breaker.add_metric((name, state), float(status["breaker"] == state))
+            for of, amount in status["left"].items():
+                left.add_metric((name, of), amount)
+        yield from (flight, waiting, breaker, left)
 
 
 def _slots(status: Mapping[str, Any]) -> dict[str, int]:
@@ -232,12 +302,12 @@ def _slots(status: Mapping[str, Any]) -> dict[str, int]:
     return found
 
 
-def _single(counts: dict[str, int]) -> Iterator[tuple[tuple[str], int]]:
+def _single(counts: Mapping[str, float]) -> Iterator[tuple[tuple[str], float]]:
     return (((label,), count) for label, count in counts.items())
 
 
 def _counter(
-    name: str, text: str, labels: tuple[str, ...], counts: Iterable[tuple[tuple[str, ...], int]]
+    name: str, text: str, labels: tuple[str, ...], counts: Iterable[tuple[tuple[str, ...], float]]
 ) -> CounterMetricFamily:
     family = CounterMetricFamily(name, text, labels=labels)
     for values, count in counts:

@@ -62,6 +62,7 @@ class Service:
             recorder=recorder,
             sandbox=config.sandbox,
             lean=config.lean,
+            judges=config.judges,
             sites=sites_of(config),
         )
         return cls(

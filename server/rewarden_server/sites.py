@@ -9,8 +9,10 @@ from urllib.parse import urlsplit
 from rewarden.errors import InvalidRequest
 from rewarden_sandboxes.lean import NAME
 from rewarden_server.config import Config, ConfigError, SqlSettings
+from rewarden_server.judges.identity import default_judge, identity
 from rewarden_server.lean.projects import Projects, is_remote
 from rewarden_verifiers.contract import Site
+from rewarden_verifiers.judges.site import JUDGING, JudgeSite
 from rewarden_verifiers.lean.site import LeanSite
 from rewarden_verifiers.sql.catalogue import read_catalogue
 from rewarden_verifiers.sql.databases import Databases
@@ -22,7 +24,20 @@ def sites_of(config: Config) -> Mapping[str, Site]:
     """By verifier. The catalogue's files are read here, once; what Lean projects are is found when it is asked for.
     Raises ConfigError naming the setting.
     """
-    return {"sql": _databases(config), "lean": _lean(config)}
+    judges = _judges(config)
+    return {"sql": _databases(config), "lean": _lean(config), **dict.fromkeys(JUDGING, judges)}
+
+
+def _judges(config: Config) -> JudgeSite:
+    settings = config.judges
+    if settings.default is not None and settings.default not in settings.named:
+        known = ", ".join(settings.named) or "none"
+        source = config.source("judges.default")
+        raise ConfigError(f"{source}: judges.default: there is no judge {settings.default!r}; there are: {known}")
+    return JudgeSite(
+        judges={name: {**identity(made), "fallback": made.fallback} for name, made in settings.named.items()},
+        default=default_judge(settings),
+    )
 
 
 def _lean(config: Config) -> LeanSite:

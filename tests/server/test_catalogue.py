@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from html.parser import HTMLParser
 
 from tests.server.conftest import Running, Start
@@ -112,3 +113,13 @@ async def test_info_tells_the_lean_projects_and_what_is_wrong_with_one(start: St
     assert projects["far"]["kind"] == "remote"
     assert "nowhere is no folder" in projects["near"]["problem"]
     assert "secret" not in answer.text
+
+
+async def test_info_tells_the_judges_and_nothing_secret_of_them(start: Start) -> None:
+    judge = {"model": "m", "base_url": "http://me:secret@judge/v1", "api_key": "sk-secret", "budget_calls": 5}
+    server = await start({"judges.named": json.dumps({"main": judge})})
+    answer = await server.http.get("/v1/info")
+    main = answer.json()["judges"]["main"]
+    assert (main["model"], main["breaker"], main["left"]) == ("m", "closed", {"calls": 5})
+    assert "secret" not in answer.text
+    assert 'rewarden_judge_budget_left{judge="main",of="calls"} 5.0' in (await server.http.get("/metrics")).text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +159,61 @@ def test_every_setting_is_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
     missing = [key for key in known_keys() if f"`{key}`" not in text]
     assert not missing
+
+
+def test_the_judges_are_read_from_tables_and_from_json() -> None:
+    file = write(
+        "[judges]\ndefault = 'a'\ncache_mb = 0\n[judges.named.a]\nmodel = 'm'\nfallback = ['b']\ntemperature = 0.5\n"
+        "budget_usd = 0\ninput_usd = 1\n[judges.named.a.extra.chat_template_kwargs]\nenable_thinking = false\n"
+        "[judges.named.b]\nmodel = 'n'\nprovider = 'litellm'\n[judges.named.b.headers]\nx-team = 't'\n"
+    )
+    judges = load_config(file, environ={}).judges
+    assert (judges.default, judges.cache_mb, list(judges.named)) == ("a", 0, ["a", "b"])
+    first, second = judges.named.values()
+    assert (first.fallback, first.temperature, first.budget_usd, first.budget_tokens) == (("b",), 0.5, 0.0, None)
+    assert first.extra == {"chat_template_kwargs": {"enable_thinking": False}}
+    assert (second.provider, second.headers, second.retries) == ("litellm", {"x-team": "t"}, 4)
+    given = {"REWARDEN_JUDGES_NAMED": '{"c": {"model": "m", "retries": 0, "timeout_s": "5"}}'}
+    judges = load_config(environ=given).judges
+    assert (judges.named["c"].retries, judges.named["c"].timeout_s, judges.default) == (0, 5.0, None)
+    circle = {"a": {"model": "m", "fallback": ["b"]}, "b": {"model": "m", "fallback": ["a"]}}
+    assert len(load_config(environ={"REWARDEN_JUDGES_NAMED": json.dumps(circle)}).judges.named) == 2
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("modle = 'm'", "judges.named.a: model is missing"),
+        ("model = 'm'\nretry = 1", "no setting judges.named.a.retry; did you mean retries"),
+        ("model = 'm'\napi_key = ['sk-secret']", "judges.named.a.api_key must be a text, not what stands there"),
+        ("model = 'm'\nconcurrency = 'sk-secret'", "judges.named.a.concurrency must be a whole number"),
+        ("model = 'm'\nconcurrency = 1001", "judges.named.a.concurrency must be at most 1000"),
+        ("model = 'm'\ntimeout_s = 0", "judges.named.a.timeout_s must be above 0"),
+        ("model = 'm'\nbudget_usd = 5", "judges.named.a.budget_usd needs input_usd and output_usd"),
+        ("model = 'm'\napi_key = 'sk-secret'\napi_key_env = 'KEY'", "api_key and api_key_env are both set"),
+        ("model = 'm'\nprovider = 'sk-secret'", "judges.named.a.provider must be one of openai, litellm"),
+        ("model = 'm'\nheaders = {a = 1}", "judges.named.a.headers must be a table of texts"),
+        ("model = 'm'\nextra = 'sk-secret'", "judges.named.a.extra must be a table"),
+        ("model = 'm'\nfallback = 'b'", "judges.named.a.fallback must be a list of judges' names"),
+        ("model = 'm'\nfallback = ['b']", "judges.named.a.fallback: 'b' is no other judge; there are: none"),
+        ("model = 'm'\nfallback = ['a']", "judges.named.a.fallback: 'a' is no other judge"),
+    ],
+)
+def test_a_wrong_judge_is_told_without_its_secrets(table: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(write(f"[judges.named.a]\n{table}\n"), environ={})
+    assert says in caught.value.message
+    assert "sk-secret" not in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "sk-secret", '{"a": "sk-secret"}', '{"a": {"model": ["sk-secret"]}}'])
+def test_wrong_json_of_judges_is_not_repeated(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(environ={"REWARDEN_JUDGES_NAMED": text})
+    assert "sk-secret" not in caught.value.message
+
+
+def test_a_default_judge_that_is_not_there_is_told() -> None:
+    config = load_config(write("[judges]\ndefault = 'b'\n[judges.named.a]\nmodel = 'm'\n"), environ={})
+    with pytest.raises(ConfigError, match=r"judges\.default: there is no judge 'b'; there are: a"):
+        sites_of(config)

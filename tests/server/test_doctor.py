@@ -10,6 +10,7 @@ import pytest
 
 from rewarden_server.cli import doctor, serve
 from rewarden_server.keys import Keys, hash_key
+from tests.judges.scripted import ScriptedJudge
 
 
 def run(*words: str) -> int:
@@ -78,6 +79,7 @@ def test_no_lean_is_no_problem_and_how_to_have_one_is_told(
     out = capsys.readouterr().out
     assert "lean: none (no lean.projects, no toolchain in elan; to have one: curl" in out
     assert "missing: lean" not in out
+    assert "judges: none (no judges.named)" in out
 
 
 def test_a_lean_project_that_cannot_be_used_is_missing_with_its_mend(
@@ -101,6 +103,28 @@ def test_a_lean_project_that_cannot_be_used_is_missing_with_its_mend(
     assert "&& lake exe cache get && lake build" in out
     assert "mend: elan toolchain install leanprover/lean4:v4.10.0" in out
     assert "secret" not in out
+
+
+def test_each_judge_is_called_upon_and_what_is_wrong_with_it_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with ScriptedJudge() as scripted:
+        scripted.script({"when": "Say yes", "reply": "yes"})
+        Path("rewarden.toml").write_text(
+            f"[judges]\ndefault = 'well'\n[judges.named.well]\nmodel = 'm'\nbase_url = '{scripted.url}'\n"
+            "[judges.named.away]\nmodel = 'm'\nbase_url = 'http://me:secret@127.0.0.1:1/v1'\napi_key = 'sk-secret'\n"
+            "[judges.named.unset]\nmodel = 'm'\napi_key_env = 'REWARDEN_NO_SUCH_KEY'\n"
+        )
+        assert run("--set", "sandbox.launcher=none") == 1
+        out = capsys.readouterr().out
+        assert "judges: 3 configured, by default well" in out
+        assert f"  well: m at {scripted.url} answers as m (" in out
+        assert "  away: m at http://127.0.0.1:1/v1 does not answer" in out
+        assert "missing: judges.named.away: no connection: " in out
+        assert "mend: start the model's server, or correct base_url" in out
+        assert "missing: judges.named.unset: the variable REWARDEN_NO_SUCH_KEY (api_key_env) is not set" in out
+        assert "secret" not in out
+        assert [request["max_tokens"] for request in scripted.requests] == [1]
 
 
 def put_lean(toolchain: Path) -> None:

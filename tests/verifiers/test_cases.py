@@ -30,8 +30,11 @@ def exists(name: str) -> bool:
 
 
 NAMES = [name for name in BUILT_IN if exists(name)]
-# Cases that run programs go over the transports only, where there is a sandbox; so do those that run Lean.
-CASES = [case for name in NAMES if name not in SANDBOXED | LEAN for case in load_cases(REGISTRY.get(name))]
+# Cases that run programs go over the transports only, where there is a sandbox; so do those that run Lean, and those
+# that ask a judge.
+CASES = [
+    case for name in NAMES if name not in SANDBOXED | LEAN for case in load_cases(REGISTRY.get(name)) if not case.script
+]
 
 
 async def check(case: Case, judge: Judge) -> list[str]:

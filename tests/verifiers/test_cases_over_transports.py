@@ -15,19 +15,32 @@ import pytest
 
 from rewarden import Client
 from rewarden_server.casebatch import case_batch, judge_cases
-from rewarden_verifiers.cases import load_cases
+from rewarden_verifiers.cases import Case, load_cases
 from rewarden_verifiers.registry import Registry
+from tests.judges.scripted import ScriptedJudge
 from tests.programs import LEAN, LEAN_PROJECTS, SANDBOXED, lacking, no_lean
 
 pytestmark = pytest.mark.needs_server
 
 
 @pytest.fixture(scope="module")
-def targets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+def judge() -> Iterator[dict[str, str]]:
+    """The variable that names a judge which replies as all cases' scripts say; set in this process too."""
+    with ScriptedJudge() as made, pytest.MonkeyPatch.context() as patch:
+        for case in every_case():
+            made.script(*case.script)
+        variables = {"REWARDEN_JUDGES_NAMED": json.dumps({"main": made.settings(retries=0)})}
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        yield variables
+
+
+@pytest.fixture(scope="module")
+def targets(tmp_path_factory: pytest.TempPathFactory, judge: dict[str, str]) -> Iterator[dict[str, str]]:
     """The addresses of a real server, and the engine in this process."""
     ready = tmp_path_factory.mktemp("cases") / "ready.json"
     ports = ["--port", "0", "--grpc-port", "0", "--ready-file", str(ready)]
-    environment = {**os.environ, **({"REWARDEN_LEAN_PROJECTS": LEAN_PROJECTS} if no_lean() is None else {})}
+    environment = {**os.environ, **({"REWARDEN_LEAN_PROJECTS": LEAN_PROJECTS} if no_lean() is None else {}), **judge}
     process = subprocess.Popen(
         [sys.executable, "-m", "rewarden", "serve", *ports], stdout=subprocess.PIPE, env=environment
     )
@@ -39,15 +52,28 @@ def targets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     process.stdout.close()
 
 
-def kind_of(name: str) -> str:
-    """What the cases of a verifier or recipe run."""
-    return "proofs" if name in LEAN else "programs" if name in SANDBOXED else "texts"
+def every_case() -> list[Case]:
+    """The cases of all verifiers and recipes."""
+    registry = Registry()
+    return [case for name in registry for case in load_cases(registry.get(name))]
+
+
+def kind_of(case: Case) -> str:
+    """What a case runs or asks."""
+    if case.script:
+        return "opinions"
+    return "proofs" if case.verifier in LEAN else "programs" if case.verifier in SANDBOXED else "texts"
 
 
 @pytest.mark.parametrize(
     ("kind", "target", "streamed"),
     [
-        *product(("texts", "programs"), ("local", "http", "grpc"), (False, True)),
+        *product(("texts",), ("local", "http", "grpc"), (False, True)),
+        # Texts have shown every transport both ways; programs take a sandbox's time each.
+        ("programs", "local", False),
+        ("programs", "http", True),
+        ("programs", "grpc", False),
+        *product(("opinions",), ("local", "http", "grpc"), (True,)),
         # A proof takes up to three processes, and nothing remembers it: once is enough, over whatever transport.
         ("proofs", "grpc", True),
     ],
@@ -55,9 +81,7 @@ def kind_of(name: str) -> str:
 def test_cases_go_as_expected(targets: dict[str, str], target: str, streamed: bool, kind: str) -> None:
     if (problem := lacking(kind)) is not None:
         pytest.skip(problem)
-    registry = Registry()
-    names = [name for name in registry if kind_of(name) == kind]
-    cases = [case for name in names for case in load_cases(registry.get(name))]
+    cases = [case for case in every_case() if kind_of(case) == kind]
     assert len(cases) >= 100
     batch = case_batch(cases)
     with Client(targets[target], stream_above=1 if streamed else 10**9) as client:

@@ -1,10 +1,13 @@
 """A verifier's documentation by example: `<name>.cases.jsonl` beside its module, one case a line.
 
-    {"kind", "title", "sample" | "samples", "params"?, "expect": one for all samples or a list of them, "why"}
+    {"kind", "title", "sample" | "samples", "params"?, "script"?, "expect": one for all samples or a list of them,
+     "why"}
 
 `kind` is `full`, `zero`, `malformed`, `hack`, and `partial` for graded verifiers. `expect` is matched field by field
 against the verdict: a plain value is equality, `{"min", "max"}` bounds a number, `{"has": x}` asks that a list holds
-x, an object descends. One generic test runs them all, directly and over each transport.
+x, an object descends. `script` says what judges reply, for verifiers that ask them: rules of `{"when": text or texts
+that the chat holds, "reply": a text or an object}`, or `replies` in turn. One generic test runs them all, directly and
+over each transport.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ class Case:
     expects: tuple[Mapping[str, Any], ...]
     params: Mapping[str, Any]
     why: str
+    script: tuple[Mapping[str, Any], ...] = ()
 
 
 def cases_path(spec: VerifierSpec, folder: Path | None = None) -> Path | None:
@@ -75,7 +79,7 @@ def load_cases(spec: VerifierSpec, folder: Path | None = None) -> list[Case]:
 
 
 def _case(row: Any, verifier: str, where: str) -> Case:
-    known = {"kind", "title", "sample", "samples", "params", "expect", "why"}
+    known = {"kind", "title", "sample", "samples", "params", "script", "expect", "why"}
     if not isinstance(row, Mapping):
         raise ValueError(f"{where}: a case is an object")
     if unknown := set(row) - known:
@@ -104,6 +108,7 @@ def _case(row: Any, verifier: str, where: str) -> Case:
         expects=expects,
         params=row.get("params", {}),
         why=row["why"],
+        script=tuple(row.get("script", ())),
     )
 
 

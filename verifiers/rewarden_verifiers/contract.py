@@ -35,6 +35,7 @@ from typing import Any, Literal, Protocol, get_type_hints
 
 from rewarden.errors import PluginError, SampleError
 from rewarden.types import Outcome, Sample, Use
+from rewarden_verifiers.chat import Judge
 from rewarden_verifiers.programs import Sandbox
 from rewarden_verifiers.provers import Prover
 from rewarden_verifiers.view import DEFAULT_VIEW, Part, View
@@ -154,6 +155,10 @@ class Context(Protocol):
     def prover(self) -> Prover:
         """Proof assistants: warm processes and compilations, in locked rooms. See `rewarden_verifiers.provers`."""
 
+    @property
+    def judge(self) -> Judge:
+        """Language models that answer questions. See `rewarden_verifiers.chat`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifierSpec:
@@ -181,6 +186,7 @@ class VerifierSpec:
     warm: Callable[[], None] | None = None
     default_view: View = DEFAULT_VIEW
     score_range: tuple[float, float] = (0.0, 1.0)
+    bounds: Callable[[Any], tuple[float, float]] | None = None
     module: str = ""
     summary: str = ""
     doc: str = ""
@@ -209,6 +215,7 @@ def verifier(
     warm: Callable[[], None] | None = None,
     view: Part | View = "final",
     score_range: tuple[float, float] = (0.0, 1.0),
+    bounds: Callable[[Any], tuple[float, float]] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a function to be a verifier.
 
@@ -217,7 +224,7 @@ def verifier(
     fingerprint. waits: it waits for something outside (see the module). site(): what it has where the server's
     configuration provides nothing. prepare(reference, params): parsed once per distinct reference; it may name `site`
     and `watch` as well. equivalence(params): makes the verifier's `Equivalence`. children(params): the uses that an
-    orchestrator will verify, for finding cycles early.
+    orchestrator will verify, for finding cycles early. bounds(params): the score range, where it depends on parameters.
 
     Raises TypeError when the signature is not one that the contract knows, naming the argument.
     """
@@ -241,6 +248,7 @@ def verifier(
             warm=warm,
             default_view=view if isinstance(view, View) else View(part=view),
             score_range=score_range,
+            bounds=bounds,
         )
         setattr(function, SPEC_ATTRIBUTE, spec)
         return function

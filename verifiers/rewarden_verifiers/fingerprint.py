@@ -31,8 +31,8 @@ _IMPORT = re.compile(
 
 
 def _sources(module: str) -> list[Path]:
-    """The files that a verifier is made of: all Python files of the folder of its package, or its lone module, and
-    what these import of the same distribution's top package, wherever that lies.
+    """The files that a verifier is made of: all Python files of the folder of its package, or its lone module, what
+    these import of the same distribution's top package, wherever that lies, and the prompts in its folder.
 
     Too sensitive rather than not enough: a neighbour's change moves the fingerprint as well.
     """
@@ -40,6 +40,7 @@ def _sources(module: str) -> list[Path]:
     if origin is None:
         return []
     found = set(origin.parent.glob("*.py")) if "." in module else {origin}
+    prompts = set(origin.parent.glob("prompts/*.j2"))
     waiting = list(found)
     top = module.partition(".")[0]
     while waiting:
@@ -48,7 +49,7 @@ def _sources(module: str) -> list[Path]:
             if imported is not None and imported not in found:
                 found.add(imported)
                 waiting.append(imported)
-    return sorted(found)
+    return sorted(found | prompts)
 
 
 def _imported(path: Path, top: str) -> set[str]:

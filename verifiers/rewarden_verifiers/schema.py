@@ -81,11 +81,20 @@ def params_schema(spec: VerifierSpec) -> dict[str, Any]:
 
 
 def field_meanings(annotation: type) -> dict[str, str]:
-    """What a dataclass's docstring says of its fields, in paragraphs that begin with `name:` or `name, name:`."""
+    """What a dataclass's docstring says of its fields, in paragraphs that begin with `name:` or `name, name:`; of those
+    that it inherits, what the base's says."""
     names = {field.name for field in dataclasses.fields(annotation)} if dataclasses.is_dataclass(annotation) else set()
     meanings: dict[str, str] = {}
+    for one in reversed(annotation.__mro__):
+        if dataclasses.is_dataclass(one):
+            meanings |= _said(one.__doc__ or "", names)
+    return meanings
+
+
+def _said(doc: str, names: set[str]) -> dict[str, str]:
+    meanings: dict[str, str] = {}
     current: list[str] = []
-    for line in inspect.cleandoc(annotation.__doc__ or "").splitlines():
+    for line in inspect.cleandoc(doc).splitlines():
         head, colon, rest = line.partition(":")
         listed = [name.strip(" `") for name in head.split(",")]
         if colon and all(name in names for name in listed):

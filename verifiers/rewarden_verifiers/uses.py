@@ -8,6 +8,9 @@ from typing import Any
 from rewarden.errors import InvalidParams
 from rewarden.types import Use
 
+_DEEPEST = 64
+"""Nesting of a use. A reference that is a text may hold JSON of any depth, which no limit of a request sees."""
+
 UseLike = str | dict[str, Any]
 """A name, `{"name", "params"}`, or `{"recipe": {…}}`, as in a request."""
 
@@ -16,6 +19,8 @@ def parse_use(value: UseLike, path: str = "params.use") -> Use:
     """The use that a parameter names. Raises InvalidParams with the parameter's path."""
     if isinstance(value, str):
         return Use(name=value)
+    if not _shallow(value):
+        raise InvalidParams(f"{path} is nested more than {_DEEPEST} deep", path=path)
     name, params, recipe = value.get("name"), value.get("params", {}), value.get("recipe")
     for key in value:
         if key not in ("name", "params", "recipe"):
@@ -27,3 +32,17 @@ def parse_use(value: UseLike, path: str = "params.use") -> Use:
     if name is None and isinstance(recipe, Mapping):
         return Use(recipe=recipe, params=params)
     raise InvalidParams(f"{path} needs a name or a recipe", path=path)
+
+
+def _shallow(value: Any) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (Mapping, list, tuple))
+            for inner in (outer.values() if isinstance(outer, Mapping) else outer)
+        ]
+        if not level:
+            return True
+    return False

@@ -116,6 +116,28 @@ def transcript(text: Text, path: str = "prompt") -> str:
     return "\n\n".join(_content(_message(message, path).get("content"), path) for message in text)
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message: who wrote it, its content, and what it calls (in tags, see `View.calls`; else empty)."""
+
+    role: str
+    content: str
+    calls: str = ""
+
+
+def turns(text: Text, path: str = "response") -> list[Turn]:
+    """The messages one by one; plain text is one of the assistant's. Raises InvalidSample for what is no message."""
+    if isinstance(text, str):
+        return [Turn("assistant", text)]
+    found: list[Turn] = []
+    for item in text:
+        message = _message(item, path)
+        role = message.get("role")
+        content = _content(message.get("content"), path)
+        found.append(Turn(role if isinstance(role, str) else "", content, _calls(message, path).strip("\n")))
+    return found
+
+
 def _last(text: Text, path: str) -> tuple[str | None, str, Mapping[str, Any]]:
     """The last assistant message: its thought, where the chat server set it apart, its content, and itself."""
     if isinstance(text, str):

@@ -19,6 +19,7 @@ from rewarden.types import Limits
 from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostError
 from rewarden_sandboxes.probing import clean as clean_sandboxes
+from rewarden_server.cli.judge_state import judge_state
 from rewarden_server.cli.lean_state import lean_state
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import Config, known_keys, variable_of
@@ -64,7 +65,10 @@ def run(args: argparse.Namespace) -> int:
         print(f"sql: {told_sql}")
         told_lean, missing_lean = asyncio.run(lean_state(config))
         print(f"lean: {told_lean}")
-        problems = [*missing, *missing_sql, *missing_lean, *_settings_problems(config), *verifier_problems(Registry())]
+        told_judges, missing_judges = asyncio.run(judge_state(config))
+        print(f"judges: {told_judges}")
+        problems = [*missing, *missing_sql, *missing_lean, *missing_judges, *_settings_problems(config)]
+        problems += verifier_problems(Registry())
     except RewardenError as error:
         print(f"rewarden doctor: {error.message}", file=sys.stderr)
         return 2
@@ -168,6 +172,8 @@ def _shown(config: Config, key: str) -> str:
         return "none"
     if key == "lean.kimina_key":
         return "set"
+    if key == "judges.named":
+        return ", ".join(f"{name}={judge.model}" for name, judge in value.items()) or "none"
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={shown_place(text)}" for name, text in value.items()) or "none"
     if section == "sql" and isinstance(value, str):

@@ -16,6 +16,7 @@ from rewarden_verifiers.contract import AsyncEquivalence, Member
 
 if TYPE_CHECKING:
     from rewarden_server.engine.scope import Scope
+    from rewarden_verifiers.chat import Judge
     from rewarden_verifiers.programs import Sandbox
     from rewarden_verifiers.provers import Prover
 
@@ -39,6 +40,11 @@ class EngineContext:
     def prover(self) -> Prover:
         """See `Context.prover`."""
         return self._scope.engine.lean
+
+    @property
+    def judge(self) -> Judge:
+        """See `Context.judge`."""
+        return self._scope.engine.judges
 
     async def verify(self, use: Use, *, sample: Sample | None = None, **fields: Any) -> Outcome:
         """See `Context.verify`."""

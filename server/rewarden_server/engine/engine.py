@@ -15,12 +15,13 @@ from rewarden.errors import Overloaded, RequestError, SampleError, Unavailable
 from rewarden.types import BadSample, Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden_server.engine.cache import Cache, cacheable, content_key
 from rewarden_server.engine.lanes.cpu import CpuLane
+from rewarden_server.engine.lanes.judges import JudgeLane
 from rewarden_server.engine.lanes.lean import LeanLane
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.plan import Plan, Planner
 from rewarden_server.engine.scope import Scope, Sink, check_expected
-from rewarden_server.engine.settings import EngineSettings, LeanSettings, SandboxSettings
+from rewarden_server.engine.settings import EngineSettings, JudgeSettings, LeanSettings, SandboxSettings
 from rewarden_server.engine.stream import Stream
 from rewarden_server.engine.work import BoundUse, Result, Waiter, Work
 from rewarden_server.record import Recorder
@@ -55,6 +56,7 @@ class Engine:
         recorder: Recorder | None = None,
         sandbox: SandboxSettings | None = None,
         lean: LeanSettings | None = None,
+        judges: JudgeSettings | None = None,
         sites: Mapping[str, Site] | None = None,
     ) -> None:
         self.registry = registry or Registry()
@@ -68,6 +70,7 @@ class Engine:
         self._queries = CpuLane(self.settings.for_queries(), self.observer, self._done, WARM_QUERIES, "queries")
         self.sandbox = SandboxLane(sandbox or SandboxSettings(), self.observer, lean)
         self.lean = LeanLane(lean or LeanSettings(), self.sandbox, self.observer)
+        self.judges = JudgeLane(judges or JudgeSettings(), self.observer)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="rewarden-inline")
         self._cache = (
             Cache(self.settings.cache_entries, self.settings.cache_bytes, self.settings.cache_dir)
@@ -114,7 +117,7 @@ class Engine:
                 for scope in list(self._scopes):
                     scope.stop(Unavailable("the server stopped before this ended", retry_after_s=1.0))
         await self.lean.close()  # its processes live in the sandbox
-        await asyncio.gather(self._cpu.close(), self._queries.close(), self.sandbox.close())
+        await asyncio.gather(self._cpu.close(), self._queries.close(), self.sandbox.close(), self.judges.close())
         self._thread.shutdown(wait=True)
         if self._cache is not None:
             self._cache.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rewarden.types import Verdict
+from rewarden_verifiers.chat import Usage
 
 
 class Observer:
@@ -31,3 +32,16 @@ class Observer:
 
     def lean(self, alive: int, idle: int, waiting: int) -> None:
         """How many Lean processes live, how many of them have nothing to do, and how many texts wait for one."""
+
+    def judge_asked(self, judge: str, outcome: str) -> None:
+        """A question to a judge ended: `answered`, `cached` (remembered), `coalesced` (asked by another too), `failed`
+        (not reached), `exhausted` (its budget), or `left` (nobody waited any more)."""
+
+    def judge_attempted(self, judge: str, outcome: str, seconds: float) -> None:
+        """A request to a judge's server ended: `ok`, or the kind of `rewarden_server.judges.failure.Failure`."""
+
+    def judge_retried(self, judge: str) -> None:
+        """A request failed and is sent again."""
+
+    def judge_spent(self, judge: str, usage: Usage) -> None:
+        """What a request took, or took at most."""

@@ -76,6 +76,8 @@ class Planner:
             raise InvalidParams(f"verifier {spec.name!r} sees no text itself: give view to what it uses", path="params")
         view = view_of(given.pop("view"), spec.default_view) if "view" in given else spec.default_view
         params = parse_params(spec, given)
+        if spec.bounds is not None:
+            spec = replace(spec, score_range=spec.bounds(params))
         self._check_children(spec, params, (spec.name,))
         children = [self.bind(child).ref.fingerprint for child in spec.children(params)] if spec.children else ()
         site = None if spec.site is None else self._sites.get(spec.name) or spec.site()

@@ -24,6 +24,7 @@ from rewarden.types import BadSample, Batch, Group, Outcome, Sample, Use, Verdic
 from rewarden_server.engine import failures
 from rewarden_server.engine.context import EngineContext
 from rewarden_server.engine.groups import OpenGroup
+from rewarden_server.engine.place import orchestrating
 from rewarden_server.engine.plan import Plan, default_use
 from rewarden_server.engine.verdicts import make_verdict
 from rewarden_server.engine.work import BoundUse, Result, Waiter
@@ -273,7 +274,7 @@ class Scope:
 
     async def _orchestrate(self, index: int, sample: Sample, use: BoundUse) -> None:
         queued = time.monotonic()
-        async with self.engine.orchestrations:
+        async with orchestrating(self.engine.orchestrations):
             started = time.monotonic()
             try:
                 outcome = await self.judge(use, sample, ())
@@ -284,7 +285,7 @@ class Scope:
 
     async def _orchestrate_group(self, use: BoundUse, members: Sequence[tuple[int, Sample]]) -> None:
         queued = time.monotonic()
-        async with self.engine.orchestrations:
+        async with orchestrating(self.engine.orchestrations):
             started = time.monotonic()
             try:
                 whole = [Member(index=index, response=None, sample=sample) for index, sample in members]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rewarden.types import Limits
 
@@ -77,6 +77,68 @@ class LeanSettings:
     wall_s: float = 30.0
     kept_mb: int = 256
     kimina_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeEndpoint:
+    """One judge: a model behind an endpoint, how it is asked, and what it may take.
+
+    model: as its server calls it. provider: `openai`: whatever speaks OpenAI's chat protocol at `base_url` (none:
+    OpenAI itself); `litellm`: other vendors, through that package. api_key_env: the environment variable that holds the
+    key; api_key: the key itself. headers: sent with each request. extra: fields that are added to each request's body,
+    such as `chat_template_kwargs`.
+
+    temperature, top_p, max_tokens: of the sampling, where the verifier's parameters say nothing. structured: how a
+    reply's form is enforced: by `json_schema`, as a `json_object`, by nothing (`none`); `auto`: the first of these that
+    the server takes.
+
+    concurrency: requests in flight at once. requests_per_minute, tokens_per_minute: none: no limit. timeout_s: of one
+    attempt, from its start to the reply's end; connect_s: until there is a connection. retries: further attempts after
+    408, 409, 429, 5xx, a time-out, a lost connection, or a reply that is none; backoff_s: the longest pause before one:
+    a server that asks for more is not waited for. breaker_failures: so many failures in a row (429 is none: the server
+    is there), and the judge is not asked for breaker_s seconds.
+
+    fallback: judges that are asked, in order, where this one cannot be. input_usd, output_usd: of a million tokens.
+    budget_usd, budget_tokens, budget_calls: what all requests of this process together may take, which is exceeded by
+    no more than one request. What a request took whose end is not known counts with its upper bound.
+    """
+
+    model: str
+    base_url: str | None = None
+    provider: Literal["openai", "litellm"] = "openai"
+    api_key_env: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    temperature: float = 0.0
+    top_p: float | None = None
+    max_tokens: int = 1024
+    structured: Literal["auto", "json_schema", "json_object", "none"] = "auto"
+    concurrency: int = 64
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    timeout_s: float = 120.0
+    connect_s: float = 10.0
+    retries: int = 4
+    backoff_s: float = 20.0
+    breaker_failures: int = 8
+    breaker_s: float = 15.0
+    fallback: tuple[str, ...] = ()
+    input_usd: float | None = None
+    output_usd: float | None = None
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
+    budget_calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSettings:
+    """Who can be asked for opinions. named: the judges; default: of samples that name none; the only one where nothing
+    is set. cache_mb: replies that are remembered, MiB; 0: none."""
+
+    named: Mapping[str, JudgeEndpoint] = field(default_factory=dict)
+    default: str | None = None
+    cache_mb: int = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ def routes(service: Service) -> list[Route]:
 
     async def metrics(request: Request) -> Response:
         service.metrics.sandbox(await service.engine.sandbox.status())
+        service.metrics.judges(service.engine.judges.status())
         return Response(service.metrics.page(), headers={"content-type": CONTENT_TYPE})
 
     async def get_info(request: Request) -> Response:

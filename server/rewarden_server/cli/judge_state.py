@@ -1,0 +1,61 @@
+"""The doctor's word on judges: whether each is there, without asking it for an opinion."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from rewarden.errors import MissingDependency
+from rewarden_server.config import Config
+from rewarden_server.engine.settings import JudgeEndpoint
+from rewarden_server.judges.endpoint import provider_of
+from rewarden_server.judges.failure import Failure
+from rewarden_server.lean.projects import without_credentials
+
+_PATIENCE_S = 30.0
+_MENDS = {
+    "unreachable": "start the model's server, or correct base_url",
+    "timeout": "see whether the model's server is overloaded, or still loads its model",
+    "forbidden": "give it a key with api_key_env or api_key; docs/configuration.md has more",
+    "rejected": "correct model and base_url; docs/configuration.md has more",
+    "malformed": "let base_url be the root of an API of OpenAI's protocol; it mostly ends in /v1",
+    "rate_limited": "wait, or set requests_per_minute",
+    "server_error": "see the logs of the model's server",
+}
+
+
+async def judge_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
+    """Which judges there are, in words, after each was called upon; and what is missing, with what mends it. At most
+    one token of each is spent."""
+    named = config.judges.named
+    if not named:
+        return "none (no judges.named)", []
+    default = config.judges.default or (next(iter(named)) if len(named) == 1 else None)
+    lines = [f"{len(named)} configured, {f'by default {default}' if default else 'no default'}"]
+    missing: list[tuple[str, str]] = []
+    found = await asyncio.gather(*(_probed(name, judge) for name, judge in named.items()))
+    for (name, judge), (told, problem) in zip(named.items(), found, strict=True):
+        at = without_credentials(judge.base_url) if judge.base_url else judge.provider
+        lines.append(f"  {name}: {judge.model} at {at} {told}")
+        if problem is not None:
+            missing.append((f"judges.named.{name}: {problem[0]}", problem[1]))
+    return "\n".join(lines), missing
+
+
+async def _probed(name: str, judge: JudgeEndpoint) -> tuple[str, tuple[str, str] | None]:
+    """What there is to be said of a judge, and what is missing of it with its mend."""
+    provider = provider_of(name, judge)
+    started = time.monotonic()
+    try:
+        async with asyncio.timeout(min(_PATIENCE_S, judge.timeout_s)):
+            told = await provider.probe()
+    except Failure as failure:
+        return "does not answer", (str(failure), _MENDS.get(failure.kind, "see docs/configuration.md"))
+    except TimeoutError:
+        return "does not answer", (f"no answer within {min(_PATIENCE_S, judge.timeout_s):g} s", _MENDS["timeout"])
+    except MissingDependency as error:
+        text, _, command = error.message.rpartition(": pip install ")
+        return "cannot be asked", (text, f"pip install {command}")
+    finally:
+        await provider.close()
+    return f"{told} ({(time.monotonic() - started) * 1000:.0f} ms)", None

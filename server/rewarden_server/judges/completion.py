@@ -1,0 +1,95 @@
+"""A completion in OpenAI's form, as JSON or as litellm makes it: read without trust."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from rewarden_server.engine.settings import JudgeEndpoint
+from rewarden_server.judges.failure import malformed
+from rewarden_server.judges.price import cost
+from rewarden_verifiers.chat import Alternative, Finish, Reply, Usage
+
+_FINISH: Mapping[str | None, Finish] = {
+    None: "stop",
+    "stop": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_calls": "stop",
+    "function_call": "stop",
+    "content_filter": "content_filter",
+    "refusal": "refusal",
+}
+"""What servers call a reply's end. Whatever else they say (`length`, vLLM's `abort`) is a reply that is not whole."""
+
+
+def read_completion(body: Any, name: str, settings: JudgeEndpoint, bound: Usage) -> Reply:
+    """The reply that a completion holds. bound: what it took at most, where the server does not say.
+
+    Raises Failure for what is no completion. What a reasoning model thought (`reasoning_content`) is no part of its
+    reply: a verdict within a thought is not its verdict.
+    """
+    if not isinstance(body, Mapping):
+        raise malformed("it is not an object")
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        raise malformed("it has no choices")
+    choice = choices[0]
+    message = choice.get("message")
+    if not isinstance(message, Mapping):
+        raise malformed("its choice has no message")
+    finish = choice.get("finish_reason")
+    ended = _FINISH.get(finish, "length") if finish is None or isinstance(finish, str) else "length"
+    refusal = message.get("refusal")
+    text = _text(message.get("content"))
+    if isinstance(refusal, str) and refusal:
+        ended, text = "refusal", text or refusal
+    model = body.get("model")
+    return Reply(
+        text=text,
+        judge=name,
+        model=model if isinstance(model, str) and model else settings.model,
+        finish=ended,
+        alternatives=_alternatives(choice.get("logprobs")),
+        usage=_usage(body.get("usage"), settings, bound),
+    )
+
+
+def _text(content: Any) -> str:
+    """A message's text; that of a model which only thought, or called a tool, is empty."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, Mapping)]
+        return "".join(part for part in parts if isinstance(part, str))
+    raise malformed("its message's content is no text")
+
+
+def _usage(said: Any, settings: JudgeEndpoint, bound: Usage) -> Usage:
+    prompt, completion = (_count(said, name) for name in ("prompt_tokens", "completion_tokens"))
+    if prompt is None or completion is None:
+        return bound
+    return Usage(prompt_tokens=prompt, completion_tokens=completion, cost_usd=cost(settings, prompt, completion))
+
+
+def _count(said: Any, name: str) -> int | None:
+    count = said.get(name) if isinstance(said, Mapping) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
+
+
+def _alternatives(logprobs: Any) -> list[Alternative]:
+    """The candidates for the first token, with the log-probabilities that can be ones."""
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    first = content[0] if isinstance(content, list) and content and isinstance(content[0], Mapping) else {}
+    top = first.get("top_logprobs")
+    found = []
+    for one in top if isinstance(top, list) else []:
+        text, logprob = (one.get("token"), one.get("logprob")) if isinstance(one, Mapping) else (None, None)
+        if isinstance(text, str) and isinstance(logprob, (int, float)) and math.isfinite(logprob):
+            found.append(Alternative(text=text, logprob=min(0.0, float(logprob))))
+    return found

@@ -1,0 +1,205 @@
+"""One judge: its provider, asked within limits of concurrency, rate and budget, again where that may help.
+
+A place in the line is held from the moment at which a request may be sent until its end, and never over a pause. How
+long one question takes once it has a place is bounded: (retries + 1) × timeout_s + retries × 2 × backoff_s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from rewarden.errors import MissingDependency, ProviderError
+from rewarden_server.engine.observer import Observer
+from rewarden_server.engine.settings import JudgeEndpoint
+from rewarden_server.judges.breaker import Breaker
+from rewarden_server.judges.budget import Budget
+from rewarden_server.judges.failure import Failure, timed_out
+from rewarden_server.judges.line import Line
+from rewarden_server.judges.pace import Pace
+from rewarden_server.judges.price import bound
+from rewarden_server.judges.provider import OpenAIProvider, Provider
+from rewarden_server.judges.vendors import LiteLLMProvider
+from rewarden_verifiers.chat import Question, Reply, Usage
+
+_FIRST_PAUSE_S = 0.5
+_FORMS = 8
+"""So many refusals of a form, each of another field, are not counted as attempts: more than there are forms."""
+
+
+class Endpoint:
+    """See the module. `settings` is the judge's configuration. provider, pause (awaits so many seconds), clock
+    (seconds) and chance (0 to 1) are those of tests."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: JudgeEndpoint,
+        observer: Observer,
+        *,
+        provider: Provider | None = None,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.name = name
+        self.settings = settings
+        self._observer = observer
+        self._provider = provider or provider_of(name, settings)
+        self._pause = pause
+        self._clock = clock
+        self._chance = chance
+        self._line = Line(settings.concurrency)
+        self._pace = Pace(name, settings)
+        self._budget = Budget(name, settings)
+        self._breaker = Breaker(settings.breaker_failures, settings.breaker_s, clock)
+        self._took = {"attempts": 0, "failures": 0, "prompt_tokens": 0, "completion_tokens": 0}
+        self._cost_usd = 0.0
+        self._last: str | None = None
+        self._closed = False
+
+    async def ask(self, question: Question) -> Reply:
+        """The reply, after as many attempts as are allowed.
+
+        Raises ProviderError, BudgetExhausted, MissingDependency.
+        """
+        most = bound(self.settings, question)
+        retries = forms = 0
+        while True:
+            try:
+                return await self._attempt(question, most, again=bool(retries or forms))
+            except Failure as caught:
+                failure = caught
+            if failure.kind == "form" and forms < _FORMS:
+                forms += 1
+                continue
+            pause = self._pause_before(retries, failure)
+            if pause is None:
+                raise ProviderError(f"judge {self.name!r}: {failure}", judge=self.name, kind=failure.kind)
+            self._observer.judge_retried(self.name)
+            await self._pause(pause)
+            retries += 1
+
+    def status(self) -> dict[str, Any]:
+        """JSON-ready: how it is, and what it took. Neither its address nor a key, nor what its server says."""
+        settings = self.settings
+        return {
+            "model": settings.model,
+            "provider": settings.provider,
+            "breaker": self._breaker.state,
+            "in_flight": self._line.served,
+            "waiting": self._line.waiting,
+            **self._took,
+            "cost_usd": self._cost_usd if settings.input_usd is not None or settings.output_usd is not None else None,
+            "left": self._budget.left(),
+            "structured": self._provider.wire.structured,
+            "not_sent": sorted(self._provider.wire.dropped),
+            "last_failure": self._last,
+        }
+
+    async def close(self) -> None:
+        """Send away who waits, and let go of connections."""
+        self._closed = True
+        self._dissolve()
+        await self._provider.close()
+
+    def _pause_before(self, retries: int, failure: Failure) -> float | None:
+        """Seconds until the next attempt; None where there is none."""
+        longest = self.settings.backoff_s
+        if not failure.passing or failure.kind == "form" or retries >= self.settings.retries:
+            return None
+        asked = failure.pause_s or 0.0
+        if asked > longest:
+            return None  # longer than anybody should wait here: the caller may come again
+        # Full jitter: many that failed at once do not come back at once. A server's own wish is its floor.
+        return asked + self._chance() * min(longest, math.ldexp(_FIRST_PAUSE_S, retries))
+
+    async def _attempt(self, question: Question, most: Usage, *, again: bool) -> Reply:
+        self._admit()
+        await self._line.take(first=again)
+        try:
+            if not await self._pace.keep(question):
+                raise self._refusal()
+            await self._budget.reserve(most)
+            return await self._sent(question, most)
+        finally:
+            self._line.give()
+
+    def _admit(self) -> None:
+        if self._closed or self._breaker.shut:
+            raise self._refusal()
+        self._budget.check()
+
+    def _refusal(self) -> ProviderError:
+        if self._closed:
+            return ProviderError(f"judge {self.name!r}: the server stops", judge=self.name, kind="closed")
+        most = self.settings.breaker_failures
+        message = f"judge {self.name!r} is not asked for a while: {most} failures in a row, the last: {self._last}"
+        return ProviderError(message, judge=self.name, kind="breaker")
+
+    async def _sent(self, question: Question, most: Usage) -> Reply:
+        """The reply of one attempt, whose bound is set aside. Raises Failure."""
+        used: Usage | None = None
+        probe = told = False
+        started = self._clock()
+        try:
+            await self._provider.ready()
+            if self._closed or self._breaker.shut:
+                raise self._refusal()
+            probe = self._breaker.enter()
+            used = most  # whoever leaves now, or breaks: the model may work on it
+            try:
+                async with asyncio.timeout(self.settings.timeout_s):
+                    reply = await self._provider.complete(question)
+            except TimeoutError:
+                raise timed_out(self.settings.timeout_s) from None
+            used, told = reply.usage, True
+            self._breaker.succeeded()
+            self._observer.judge_attempted(self.name, "ok", self._clock() - started)
+            return reply
+        except MissingDependency:
+            used = None
+            raise
+        except Failure as failure:
+            told = True
+            used = most if failure.spent else Usage()
+            self._failed(failure, probe, self._clock() - started)
+            raise
+        finally:
+            if not told:
+                self._breaker.left(probe)
+            self._budget.settle(most, used)
+            self._count(used)
+
+    def _failed(self, failure: Failure, probe: bool, seconds: float) -> None:
+        self._observer.judge_attempted(self.name, failure.kind, seconds)
+        if failure.kind != "form":
+            self._took["failures"] += 1
+            self._last = failure.kind
+        if failure.answered:
+            self._breaker.succeeded()
+        elif self._breaker.failed(probe):
+            self._dissolve()
+
+    def _dissolve(self) -> None:
+        """Who waits would wait in vain."""
+        self._line.dissolve(self._refusal)
+        self._pace.dissolve()
+
+    def _count(self, used: Usage | None) -> None:
+        if used is None:
+            return
+        self._took["attempts"] += 1
+        self._took["prompt_tokens"] += used.prompt_tokens
+        self._took["completion_tokens"] += used.completion_tokens
+        self._cost_usd += used.cost_usd or 0.0
+        self._observer.judge_spent(self.name, used)
+
+
+def provider_of(name: str, settings: JudgeEndpoint) -> Provider:
+    """Who speaks with the judge's server."""
+    return LiteLLMProvider(name, settings) if settings.provider == "litellm" else OpenAIProvider(name, settings)

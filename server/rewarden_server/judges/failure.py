@@ -1,0 +1,82 @@
+"""A request that brought no reply: what kind of failure it is, and whether asking again may help."""
+
+from __future__ import annotations
+
+import email.utils
+import math
+import time
+from collections.abc import Mapping
+from typing import Literal
+
+Kind = Literal["unreachable", "timeout", "rate_limited", "server_error", "malformed", "rejected", "forbidden", "form"]
+"""unreachable: no connection, or it broke. timeout: no whole reply in time. rate_limited: 429. server_error: 408, 409,
+5xx. malformed: a reply that is not of the protocol. rejected: another 4xx. forbidden: 401, 403. form: the server does
+not take a field that can be done without; the question is asked again without it, at once."""
+
+_SHOWN = 300
+_MALFORMED = "the server's reply is not of OpenAI's chat protocol"
+_HINTS = {
+    401: "the server does not accept the key: see api_key and api_key_env",
+    403: "the key may not use this model",
+    404: "the server has no such model, or base_url is not the API's root (it mostly ends in /v1)",
+}
+
+
+class Failure(Exception):
+    """See the module. passing: another attempt may bring a reply. pause_s: what the server asked us to wait. spent: the
+    model may have worked, so that its bound counts as used. answered: the server is there and speaks; only its answer
+    is no."""
+
+    def __init__(
+        self, message: str, *, kind: Kind, passing: bool, pause_s: float | None = None, spent: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.passing = passing
+        self.pause_s = pause_s
+        self.spent = spent
+
+    @property
+    def answered(self) -> bool:
+        """Whether this says nothing against the server's health."""
+        return self.kind in ("rate_limited", "rejected", "forbidden", "form")
+
+
+def malformed(why: str) -> Failure:
+    """A reply came, and it is none. It may have cost what a good one costs."""
+    return Failure(f"{_MALFORMED}: {why}", kind="malformed", passing=True, spent=True)
+
+
+def unreachable(why: str, *, spent: bool) -> Failure:
+    """There was no connection, or it broke. spent: the request had left by then."""
+    return Failure(f"no connection: {why}", kind="unreachable", passing=True, spent=spent)
+
+
+def timed_out(seconds: float) -> Failure:
+    """No whole reply came in time; the model may go on working on it, at our cost."""
+    return Failure(f"no reply within {seconds:g} s", kind="timeout", passing=True, spent=True)
+
+
+def of_status(status: int, headers: Mapping[str, str], said: str) -> Failure:
+    """The failure that a status other than 2xx means. said: the server's words, which are cut short."""
+    hint = _HINTS.get(status)
+    words = " ".join(said.split())[:_SHOWN]
+    message = ": ".join(filter(None, [f"status {status}", hint, words]))
+    if status == 429:
+        return Failure(message, kind="rate_limited", passing=True, pause_s=asked_pause(headers))
+    if status in (408, 409) or status >= 500:
+        return Failure(message, kind="server_error", passing=True, pause_s=asked_pause(headers))
+    return Failure(message, kind="forbidden" if status in (401, 403) else "rejected", passing=False)
+
+
+def asked_pause(headers: Mapping[str, str]) -> float | None:
+    """Seconds that `retry-after-ms` or `Retry-After` (seconds, or a date) ask for; None where they say nothing."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) * unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    date = email.utils.parsedate_tz(headers.get("retry-after", ""))
+    return max(0.0, email.utils.mktime_tz(date) - time.time()) if date is not None else None

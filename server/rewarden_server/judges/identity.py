@@ -1,0 +1,21 @@
+"""Which judge it is: what of its configuration may change a reply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rewarden_server.engine.settings import JudgeEndpoint, JudgeSettings
+
+
+def identity(settings: JudgeEndpoint) -> Mapping[str, Any]:
+    """The model and its sampling; keys, limits and prices change no reply, and neither should the address."""
+    names = ("provider", "model", "temperature", "top_p", "max_tokens", "structured", "extra")
+    return {name: getattr(settings, name) for name in names}
+
+
+def default_judge(settings: JudgeSettings) -> str | None:
+    """The judge of samples that name none: as configured, or the only one."""
+    if settings.default is None and len(settings.named) == 1:
+        return next(iter(settings.named))
+    return settings.default

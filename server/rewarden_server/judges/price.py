@@ -1,0 +1,53 @@
+"""What a question takes at most before it is asked, and what a reply cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from rewarden_server.engine.settings import JudgeEndpoint
+from rewarden_verifiers.chat import Question, Usage
+
+_A_MESSAGE = 16
+_A_CHAT = 64
+"""Tokens that a chat's template adds: roles, delimiters, a system prompt of its own."""
+
+_AN_IMAGE = 16_384
+"""Tokens of an image at most, as Qwen2-VL's processor bounds them by default; others have fewer."""
+
+
+def cost(settings: JudgeEndpoint, prompt_tokens: int, completion_tokens: int) -> float | None:
+    """US dollars; None where the judge has no price."""
+    if settings.input_usd is None and settings.output_usd is None:
+        return None
+    return (prompt_tokens * (settings.input_usd or 0.0) + completion_tokens * (settings.output_usd or 0.0)) / 1e6
+
+
+def bound(settings: JudgeEndpoint, question: Question) -> Usage:
+    """What one attempt takes at most: a token has at least one byte, and a reply no more than it is allowed."""
+    prompt = prompt_bytes(question) + _A_CHAT + _A_MESSAGE * len(question.messages)
+    completion = question.max_tokens or settings.max_tokens
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cost_usd=cost(settings, prompt, completion),
+        estimated=True,
+    )
+
+
+def prompt_bytes(question: Question) -> int:
+    """Bytes of a question's text and of its schema, which servers may put into the prompt; an image counts as the
+    tokens that it can become."""
+    size = len(msgspec.json.encode(question.schema)) if question.schema is not None else 0
+    for message in question.messages:
+        content = message.get("content")
+        parts: Any = content if isinstance(content, list) else [{"text": content}]
+        size += sum(_part_bytes(part) for part in parts)
+    return size
+
+
+def _part_bytes(part: Mapping[str, Any]) -> int:
+    text = part.get("text")
+    return len(text.encode("utf-8", "replace")) if isinstance(text, str) else _AN_IMAGE

@@ -1,0 +1,208 @@
+"""OpenAI's chat protocol, through its official client: vLLM, SGLang, hosted models.
+
+Replies are not streamed. A verdict is read from a whole reply or not at all, so the first bytes are worth nothing; a
+stream that is cut looks like one that ended, and its usage is an option that not all servers have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rewarden.errors import MissingDependency
+from rewarden_server.engine.settings import JudgeEndpoint
+from rewarden_server.judges.completion import read_completion
+from rewarden_server.judges.failure import Failure, malformed, of_status, timed_out, unreachable
+from rewarden_server.judges.price import bound
+from rewarden_server.judges.wire import Wire
+from rewarden_verifiers.chat import Question, Reply
+
+if TYPE_CHECKING:
+    from openai import APIConnectionError, APIStatusError, AsyncOpenAI
+
+__all__ = ["Failure", "OpenAIProvider", "Provider", "key_of", "probe_question", "status_failure"]
+
+_BEFORE = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol")
+"""The HTTP client's errors that come before a request has left."""
+
+
+class Provider(Protocol):
+    """Who completes chats at one endpoint, one attempt a call. wire: which form the endpoint takes."""
+
+    wire: Wire
+
+    async def ready(self) -> None:
+        """Get what it takes to ask, once: packages, a client. May take seconds, which are no attempt's. Raises Failure,
+        MissingDependency."""
+
+    async def complete(self, question: Question) -> Reply:
+        """The reply of one attempt, whose time the caller bounds. Raises Failure, MissingDependency."""
+
+    async def probe(self) -> str:
+        """What is there, in words, without having a model say more than one token. Raises Failure,
+        MissingDependency."""
+
+    async def close(self) -> None:
+        """Let go of connections."""
+
+
+class OpenAIProvider:
+    """A `Provider`."""
+
+    def __init__(self, name: str, settings: JudgeEndpoint) -> None:
+        self.wire = Wire(settings)
+        self._name = name
+        self._settings = settings
+        self._client: AsyncOpenAI | None = None
+        self._making = asyncio.Lock()
+
+    async def ready(self) -> None:
+        """See `Provider`."""
+        await self._made()
+
+    async def complete(self, question: Question) -> Reply:
+        """See `Provider`."""
+        content = await self._asked(question)
+        try:
+            body = json.loads(content)
+        except (ValueError, RecursionError):
+            raise malformed("it is not JSON") from None
+        return read_completion(body, self._name, self._settings, bound(self._settings, question))
+
+    async def probe(self) -> str:
+        """See `Provider`. By the list of models, which costs nothing; where that does not help, one token."""
+        client = await self._made()
+        import openai
+
+        try:
+            raw = await client.models.with_raw_response.list()
+            models = _models(raw.http_response.content)
+        except openai.APIStatusError as error:
+            if error.status_code in (401, 403, 429):
+                raise status_failure(error, self._settings) from None
+            models = None
+        except openai.APIConnectionError as error:
+            raise self._lost(error) from None
+        if models is not None and self._settings.model in models:
+            return f"has {self._settings.model}"
+        try:
+            # Lists leave out aliases, and models that are served from a folder.
+            return f"answers as {(await self.complete(probe_question())).model}"
+        except Failure as failure:
+            if models is None or failure.kind != "rejected":
+                raise
+            known = ", ".join(models[:8]) or "none"
+            raise Failure(
+                f"it has no model {self._settings.model!r}; it has: {known}", kind="rejected", passing=False
+            ) from None
+
+    async def close(self) -> None:
+        """See `Provider`."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _asked(self, question: Question) -> bytes:
+        """The body of the server's reply, whatever it is: the client would take any JSON for a completion."""
+        client = await self._made()
+        import openai
+
+        fields = self.wire.fields(question)
+        try:
+            raw = await client.chat.completions.with_raw_response.create(
+                **fields, extra_body=dict(self._settings.extra) or None
+            )
+            content: bytes = raw.http_response.content
+            return content
+        except openai.APIStatusError as error:
+            if error.status_code in (400, 422) and self.wire.learn(fields, said_by(error.body), error.param):
+                raise Failure(f"status {error.status_code}: another form", kind="form", passing=True) from None
+            raise status_failure(error, self._settings) from None
+        except openai.APIConnectionError as error:
+            raise self._lost(error) from None
+        except openai.OpenAIError as error:
+            raise malformed(type(error).__name__) from None
+
+    def _lost(self, error: APIConnectionError) -> Failure:
+        """Why there is no whole reply, in the words of whoever knew first; they hold no more than host and port."""
+        first: BaseException = error
+        names = []
+        while (cause := first.__cause__ or first.__context__) is not None:
+            first = cause
+            names.append(type(cause).__name__)
+        early = any(name in _BEFORE for name in names)
+        if not early and "Timeout" in "".join([type(error).__name__, *names]):
+            return timed_out(self._settings.timeout_s)
+        return unreachable(str(first)[:200] or type(first).__name__, spent=not early)
+
+    async def _made(self) -> AsyncOpenAI:
+        if self._client is None:
+            async with self._making:
+                if self._client is None:
+                    # On a thread: importing the client takes seconds, in which the loop has others to serve.
+                    self._client = await asyncio.to_thread(self._make)
+        return self._client
+
+    def _make(self) -> AsyncOpenAI:
+        try:
+            from openai import AsyncOpenAI, Timeout
+        except ModuleNotFoundError as error:
+            raise MissingDependency(
+                f"judge {self._name!r} needs the package {error.name!r}: pip install 'rewarden-server[judge]'"
+            ) from None
+        settings = self._settings
+        return AsyncOpenAI(
+            api_key=key_of(settings) or "none",  # servers of one's own mostly want none; the client wants some
+            base_url=settings.base_url,
+            timeout=Timeout(settings.timeout_s, connect=settings.connect_s),
+            max_retries=0,
+            default_headers=dict(settings.headers) or None,
+        )
+
+
+def key_of(settings: JudgeEndpoint) -> str | None:
+    """The endpoint's key. Raises Failure where it should be in a variable that is not set."""
+    if settings.api_key is not None:
+        return settings.api_key
+    if settings.api_key_env is None:
+        return None
+    key = os.environ.get(settings.api_key_env)
+    if not key:
+        raise Failure(f"the variable {settings.api_key_env} (api_key_env) is not set", kind="forbidden", passing=False)
+    return key
+
+
+def probe_question() -> Question:
+    """A question whose answer costs one token."""
+    return Question(messages=[{"role": "user", "content": "Say yes."}], max_tokens=1)
+
+
+def status_failure(error: APIStatusError, settings: JudgeEndpoint) -> Failure:
+    """What a status means, in words without a key: some servers repeat the one that they do not accept."""
+    said = said_by(error.body)
+    secrets = [settings.api_key, os.environ.get(settings.api_key_env or ""), *settings.headers.values()]
+    for secret in filter(None, secrets):
+        said = said.replace(secret, "…")
+    # litellm's errors may come without a response.
+    headers: Mapping[str, str] = error.response.headers if error.response is not None else {}
+    return of_status(error.status_code, headers, said)
+
+
+def said_by(body: Any) -> str:
+    """The message in an error's body; the rest of it may repeat the request."""
+    inner = body.get("error", body) if isinstance(body, Mapping) else None
+    if isinstance(inner, str):
+        return inner
+    found = (inner.get("message") or inner.get("detail")) if isinstance(inner, Mapping) else None
+    return found if isinstance(found, str) else ""
+
+
+def _models(content: bytes) -> list[str] | None:
+    try:
+        data = json.loads(content)["data"]
+        return [str(one["id"]) for one in data]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None

@@ -1,0 +1,98 @@
+"""Vendors that do not speak OpenAI's protocol, through the package litellm: Anthropic, Bedrock, Gemini …
+
+`model` is as litellm names it (`anthropic/claude-…`), and `base_url` its `api_base`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+from rewarden.errors import MissingDependency
+from rewarden_server.engine.settings import JudgeEndpoint
+from rewarden_server.judges.completion import read_completion
+from rewarden_server.judges.failure import Failure, malformed, timed_out, unreachable
+from rewarden_server.judges.price import bound
+from rewarden_server.judges.provider import key_of, probe_question, said_by, status_failure
+from rewarden_server.judges.wire import Wire
+from rewarden_verifiers.chat import Question, Reply
+
+
+class LiteLLMProvider:
+    """A `Provider`."""
+
+    def __init__(self, name: str, settings: JudgeEndpoint) -> None:
+        self.wire = Wire(settings)
+        self._name = name
+        self._settings = settings
+        self._litellm: Any = None
+
+    async def ready(self) -> None:
+        """See `Provider`."""
+        if self._litellm is None:
+            self._litellm = await asyncio.to_thread(_litellm, self._name)  # its import takes seconds
+
+    async def complete(self, question: Question) -> Reply:
+        """See `Provider`."""
+        made = await self._asked(question)
+        try:
+            body = made.model_dump()
+        except (AttributeError, ValueError):
+            raise malformed(f"litellm gave {type(made).__name__}") from None
+        return read_completion(body, self._name, self._settings, bound(self._settings, question))
+
+    async def probe(self) -> str:
+        """See `Provider`. Vendors' lists of models differ too much: one token is asked for."""
+        return f"answers as {(await self.complete(probe_question())).model}"
+
+    async def close(self) -> None:
+        """See `Provider`. Connections are litellm's, for the whole process."""
+
+    async def _asked(self, question: Question) -> Any:
+        await self.ready()
+        import openai
+
+        settings = self._settings
+        fields = self.wire.fields(question)
+        try:
+            return await self._litellm.acompletion(
+                **fields,
+                **({"extra_body": dict(settings.extra)} if settings.extra else {}),
+                **({"extra_headers": dict(settings.headers)} if settings.headers else {}),
+                api_base=settings.base_url,
+                api_key=key_of(settings),
+                timeout=settings.timeout_s,
+                num_retries=0,
+                max_retries=0,
+                drop_params=False,
+            )
+        except openai.APITimeoutError:  # litellm's errors are this package's
+            raise timed_out(settings.timeout_s) from None
+        except openai.APIStatusError as error:
+            said = said_by(error.body) or _said(error)
+            if error.status_code in (400, 422) and self.wire.learn(fields, said, error.param):
+                raise Failure(f"status {error.status_code}: another form", kind="form", passing=True) from None
+            raise status_failure(error, settings) from None
+        except openai.APIConnectionError:
+            raise unreachable("litellm could not connect", spent=True) from None
+        except Exception as error:  # noqa: BLE001 - whatever the vendors' own packages raise; its words may hold a key
+            raise malformed(type(error).__name__) from None
+
+
+def _said(error: Any) -> str:
+    """The error's own words, to be searched and not to be shown: litellm repeats requests in them."""
+    return str(getattr(error, "message", ""))
+
+
+def _litellm(name: str) -> Any:
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else its import downloads a list of prices
+    try:
+        import litellm
+    except ModuleNotFoundError as error:
+        raise MissingDependency(
+            f"judge {name!r} needs the package {error.name!r}: pip install 'rewarden-server[judge,litellm]'"
+        ) from None
+    litellm.suppress_debug_info = True  # else it prints to stdout at each error
+    litellm.telemetry = False
+    return litellm

@@ -1,0 +1,75 @@
+"""A question as the fields of a request: in the form that the server takes, which is found out by its refusals.
+
+Servers differ in how a reply's form is enforced, in what the reply's bound is called, and in which sampling they allow.
+What one refuses is not sent again for as long as this process lives.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from rewarden_server.engine.settings import JudgeEndpoint
+from rewarden_verifiers.chat import Question
+
+Structured = Literal["json_schema", "json_object", "none"]
+
+_STEPS: tuple[Structured, ...] = ("json_schema", "json_object", "none")
+_OF_FORM = ("response_format", "json_schema", "json_object", "structured", "guided", "grammar", "strict")
+_SAMPLING = ("temperature", "top_p", "seed")
+
+
+class Wire:
+    """What one endpoint takes, as far as it is known."""
+
+    def __init__(self, settings: JudgeEndpoint) -> None:
+        self._settings = settings
+        self.structured: Structured = "json_schema" if settings.structured == "auto" else settings.structured
+        self.bound_name = "max_tokens"
+        self.dropped: set[str] = set()
+
+    def fields(self, question: Question) -> dict[str, Any]:
+        """The request's fields, without those of `extra`."""
+        settings = self._settings
+        found: dict[str, Any] = {
+            "model": settings.model,
+            "messages": list(question.messages),
+            self.bound_name: question.max_tokens or settings.max_tokens,
+        }
+        sampling = {
+            "temperature": settings.temperature if question.temperature is None else question.temperature,
+            "top_p": settings.top_p if question.top_p is None else question.top_p,
+            "seed": question.seed,
+        }
+        found |= {name: value for name, value in sampling.items() if value is not None and name not in self.dropped}
+        if question.alternatives:
+            # The first token is what is wanted, and an enforced form would make it a brace.
+            found |= {"logprobs": True, "top_logprobs": question.alternatives}
+        elif question.schema is not None and self.structured == "json_schema":
+            named = {"name": "reply", "strict": True, "schema": question.schema}
+            found["response_format"] = {"type": "json_schema", "json_schema": named}
+        elif question.schema is not None and self.structured == "json_object":
+            found["response_format"] = {"type": "json_object"}
+        return found
+
+    def learn(self, sent: dict[str, Any], said: str, param: str | None) -> bool:
+        """Whether a server that refused `sent` with 400 or 422 may take another form, which is the form from now on.
+
+        said: the server's words; param: the field that it names, if it does.
+        """
+        words = f"{param or ''} {said}".lower()
+        form = sent.get("response_format")
+        if "max_completion_tokens" in words and "max_tokens" in sent and "too large" not in words:
+            self.bound_name = "max_completion_tokens"
+            return True
+        if form is not None and self._settings.structured == "auto" and any(name in words for name in _OF_FORM):
+            following = _STEPS[_STEPS.index(form["type"]) + 1]
+            # Of many that are under way at once each is refused; the first moves on, the others follow.
+            if self.structured == form["type"]:
+                self.structured = following
+            return True
+        unsupported = any(word in words for word in ("unsupported", "not support", "not permitted", "extra_forbidden"))
+        for name in _SAMPLING:
+            if name in sent and unsupported and (param == name or f"'{name}'" in words or f"`{name}`" in words):
+                self.dropped.add(name)
+                return True
+        return False

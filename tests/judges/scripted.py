@@ -1,0 +1,136 @@
+"""A server of OpenAI's chat protocol whose replies are written down: for our reading of replies, never for the judging.
+
+A rule says what is replied to a chat whose text holds all of `when`; where several do, the one that says most. A reply
+is a text, an object (its JSON), or `{"$reply": {…}}` with any of `text`, `finish` (`length`, `content_filter`),
+`refusal`, `tokens` (first token to probability) and `status` (an HTTP error). A list of replies is given in turn, and
+then from its beginning. A chat that no rule knows is answered with 418, which no test mistakes for a verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+
+@dataclass
+class Rule:
+    """What is replied to chats that hold all of `when`."""
+
+    when: tuple[str, ...]
+    replies: Sequence[Any]
+    given: int = 0
+
+    def next(self) -> Any:
+        """The next reply in turn."""
+        self.given += 1
+        return self.replies[(self.given - 1) % len(self.replies)]
+
+
+def rule_of(value: Mapping[str, Any]) -> Rule:
+    """A rule from its JSON form, `{"when": text or list, "reply": one or "replies": [several]}`."""
+    when = value["when"]
+    return Rule(
+        when=(when,) if isinstance(when, str) else tuple(when),
+        replies=value["replies"] if "replies" in value else [value["reply"]],
+    )
+
+
+def text_of(messages: Iterable[Mapping[str, Any]]) -> str:
+    """All text of a chat."""
+    parts: list[str] = []
+    for message in messages:
+        content = message["content"]
+        parts += [content] if isinstance(content, str) else [part.get("text", "") for part in content]
+    return "\n".join(parts)
+
+
+@dataclass
+class ScriptedJudge:
+    """The server, on a thread of this process. `requests` holds the bodies that came. A context manager."""
+
+    rules: list[Rule] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    url: str = ""
+
+    def script(self, *rules: Mapping[str, Any]) -> None:
+        """Add rules."""
+        self.rules += [rule_of(rule) for rule in rules]
+
+    def chats(self) -> list[str]:
+        """The text of each chat that came."""
+        return [text_of(request["messages"]) for request in self.requests]
+
+    def clear(self) -> None:
+        """Forget rules and requests."""
+        self.rules.clear()
+        self.requests.clear()
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """What `[judges.named.NAME]` has to say for this server."""
+        return {"base_url": self.url, "model": "scripted", **more}
+
+    async def _complete(self, request: Request) -> Response:
+        body = await request.json()
+        self.requests.append(body)
+        text = text_of(body["messages"])
+        fitting = [rule for rule in self.rules if all(part in text for part in rule.when)]
+        if not fitting:
+            return JSONResponse({"error": {"message": f"no rule for {text[-300:]!r}"}}, status_code=418)
+        longest = max(sum(map(len, rule.when)) for rule in fitting)
+        best = [rule for rule in fitting if sum(map(len, rule.when)) == longest]
+        if len(best) > 1:
+            return JSONResponse({"error": {"message": f"several rules for {best[0].when}"}}, status_code=418)
+        return _answer(best[0].next(), body)
+
+    def __enter__(self) -> ScriptedJudge:
+        app = Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
+        config = uvicorn.Config(app, port=0, log_level="error", lifespan="off", loop="asyncio")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread.start()
+        while not self._server.started:
+            self._thread.join(0.005)
+            assert self._thread.is_alive(), "the scripted judge did not start"
+        port = self._server.servers[0].sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}/v1"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(10)
+
+
+def _answer(reply: Any, body: Mapping[str, Any]) -> Response:
+    made = {"text": reply} if isinstance(reply, str) else reply.get("$reply") if "$reply" in reply else None
+    if made is None:
+        made = {"text": json.dumps(reply)}
+    if "status" in made:
+        return JSONResponse({"error": {"message": made.get("text", "scripted")}}, status_code=made["status"])
+    choice: dict[str, Any] = {
+        "index": 0,
+        "finish_reason": made.get("finish", "stop"),
+        "message": {"role": "assistant", "content": made.get("text", ""), "refusal": made.get("refusal")},
+    }
+    if body.get("logprobs") and "tokens" in made:
+        best = [{"token": token, "logprob": math.log(share), "bytes": None} for token, share in made["tokens"].items()]
+        choice["logprobs"] = {"content": [{**best[0], "top_logprobs": best}], "refusal": None}
+    return JSONResponse(
+        {
+            "id": "scripted",
+            "object": "chat.completion",
+            "created": 0,
+            "model": body["model"],
+            "choices": [choice],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+        }
+    )

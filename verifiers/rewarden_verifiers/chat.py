@@ -1,0 +1,86 @@
+"""What a verifier asks of a language model, and what comes back. `ctx.judge` is a `Judge`.
+
+A question is a chat in OpenAI's form; who answers it, with how many attempts and at what price, is the server's
+configuration (`[judges]`). A reply is text and nothing more: what it says is for the verifier to read, strictly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Message = Mapping[str, Any]
+"""`{"role", "content"}`; content is text, or OpenAI's parts (text, image_url)."""
+
+Finish = Literal["stop", "length", "content_filter", "refusal"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A chat to be completed once.
+
+    schema: the JSON Schema that the reply should follow; it is enforced by the model's server where that can do so, and
+    nobody may rely on it. alternatives: how many candidates for the reply's first token are wanted, with their
+    log-probabilities. temperature, top_p, max_tokens, seed: None: as the judge is configured. sample: which of several
+    answers to the same question this is; attempt: 0, then 1, 2 … for a question that is asked again. Questions that are
+    equal in all of these have one answer, which is remembered.
+    """
+
+    messages: Sequence[Message]
+    schema: Mapping[str, Any] | None = None
+    alternatives: int = 0
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    sample: int = 0
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """A candidate for a reply's first token. logprob: natural logarithm of its probability."""
+
+    text: str
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a reply took. cost_usd: None where the judge has no price. estimated: the model's server did not say, and
+    these are upper bounds."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a model answered. judge: the name of the judge that answered, which is not the asked one where that one
+    failed and has a fallback (`fallback`). model: as its server calls it. finish: `length`: cut off. alternatives: of
+    the first token, where they were asked for and the server gives them. usage: of this reply, whether or not it was
+    remembered (`cached`: then nothing was spent).
+    """
+
+    text: str
+    judge: str
+    model: str
+    finish: Finish = "stop"
+    alternatives: Sequence[Alternative] = ()
+    usage: Usage = field(default_factory=Usage)
+    cached: bool = False
+    fallback: bool = False
+
+
+class Judge(Protocol):
+    """The judges that are configured. Inherits the request's deadline and cancellation."""
+
+    async def ask(self, question: Question, judge: str | None = None) -> Reply:
+        """The reply of the judge of that name (None: the default one), or of the first of its fallbacks that answers.
+
+        Raises InvalidParams (`params.judge`) for a name that is not configured, ProviderError where no judge of the
+        chain could be reached, BudgetExhausted where its budget is spent.
+        """

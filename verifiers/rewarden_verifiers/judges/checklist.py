@@ -1,0 +1,141 @@
+"""`checklist`: how far a response satisfies a list of items, or which of a list of behaviours it shows."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rewarden.errors import InvalidParams, InvalidReference
+from rewarden.types import Outcome, Sample, Use
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.judges.criterion import Given, gather, read_criteria
+from rewarden_verifiers.judges.itemised import Sheet, Subject, itemised
+from rewarden_verifiers.judges.itemised_params import ItemisedParams
+from rewarden_verifiers.judges.parts import Itemised, Part, Vote
+from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.outcome import scored, wrong
+
+Mode = Literal["yes_no", "score", "behaviours"]
+
+_FORMS: Mapping[Mode, Mapping[str, Any]] = {
+    "yes_no": {
+        "evidence": {"type": "string"},
+        "reason": {"type": "string"},
+        "verdict": {"type": "string", "enum": ["yes", "no", "cannot_tell"]},
+    },
+    "score": {
+        "reason": {"type": "string"},
+        "score": {"type": "number", "minimum": 0, "maximum": 100},
+    },
+    "behaviours": {
+        "evidence": {"type": "string"},
+        "reason": {"type": "string"},
+        "occurrences": {"type": "integer", "minimum": 0, "maximum": 10_000},
+    },
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChecklistParams(ItemisedParams):
+    """Options of `checklist`, beside those of every verifier that judges criterion by criterion.
+
+    items: what holds for every sample, in the forms of the reference; the reference's come behind them.
+    mode: `yes_no`: each item is satisfied or not, and the score is the share of the weight that is (ACE-RL). `score`:
+        each item has 0 to 100 points, averaged over the samples (RLCF, arXiv 2507.18624); its judge never abstains and
+        quotes nothing. `behaviours`: which of the items occur in the response, and how often; the score is the share
+        that does, says nothing of how good that is, and passes nothing.
+    """
+
+    items: tuple[Any, ...] = ()
+    mode: Mode = "yes_no"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.mode == "score" and self.quotes == "require":
+            raise InvalidParams("params.quotes: mode `score` asks for no quotes", path="params.quotes")
+        read_criteria(self.items, "params.items", InvalidParams)
+
+
+def _children(params: ChecklistParams) -> list[Use]:
+    own = read_criteria(params.items, "params.items", InvalidParams)
+    return [one.use for one in own if one.use is not None]
+
+
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite, children=_children)
+async def checklist(
+    response: str,
+    prompt: str | None,
+    sample: Sample,
+    params: ChecklistParams,
+    ctx: Context,
+    reference: Given | None = None,
+) -> Outcome:
+    """The weighted mean of the items' values, from 0 to 1.
+
+    A language model judges each item, and items of kind `program` are decided by any verifier or recipe, whose score
+    counts beside the judge's with `"of": "score"`. The reference is a list of items: texts, or `{text, weight, kind,
+    use, of, id, tags}`; see `rewarden_verifiers.judges.criterion`. Weights are not negative; what should not be there
+    is for `rubric`, or put the other way round.
+
+    Each item is a step and a component; behaviours are counted in `evidence.behaviours`, by id. Zero with its own
+    reason: `items_missed`, `cannot_tell` (all items were skipped), `unreadable_reply`, `too_long`, `blank`,
+    `opener_only`, `claim_only`. Where every item is a program, no judge is asked. Sources: ACE-RL, RLCF (arXiv
+    2507.18624), Behavior Priming.
+    """
+    items = gather(params.items, reference, "params.items")
+    for one in items:
+        if one.points < 0:
+            error = InvalidParams if one.path.startswith("params") else InvalidReference
+            message = f"{one.path}: a checklist has no negative weights; `rubric` has"
+            raise error(message, path=f"{one.path}.weight")
+    sheet = Sheet(
+        prompt=f"checklist.{params.mode}",
+        name="items",
+        properties=_FORMS[params.mode],
+        read=_vote,
+        shown=_shown,
+        passing=params.passing if params.mode == "score" else 0.5,
+    )
+    subject = Subject(response=response, prompt=prompt, sample=sample)
+    found = await itemised(ctx, params, items, subject, sheet)
+    return found if isinstance(found, Outcome) else _outcome(found, params)
+
+
+def _vote(row: Mapping[str, Any]) -> Vote:
+    quote, reason = row.get("evidence", ""), row["reason"]
+    if "score" in row:
+        return Vote(value=row["score"] / 100, reason=reason)
+    if "occurrences" in row:
+        return Vote(value=float(row["occurrences"] > 0), quote=quote, reason=reason, count=row["occurrences"])
+    return Vote(value={"yes": 1.0, "no": 0.0, "cannot_tell": None}[row["verdict"]], quote=quote, reason=reason)
+
+
+def _outcome(found: Itemised, params: ChecklistParams) -> Outcome:
+    details: dict[str, Any] = {
+        "steps": found.steps(),
+        "components": found.components(),
+        "evidence": found.evidence(),
+        "flags": found.flags,
+    }
+    if found.score is None:
+        return wrong("cannot_tell", feedback="The judge cannot tell of any item.", **details)
+    # A sum of shares may be 1 and a rounding.
+    score = min(1.0, found.score)
+    if params.mode == "behaviours":
+        details["evidence"]["behaviours"] = {part.criterion.id: _count(part) for part in found.parts}
+        return scored(score, **details)
+    passed = score >= params.passing
+    reason = None if passed else "items_missed"
+    return scored(score, passed=passed, reason=reason, feedback=found.feedback(params.shown), **details)
+
+
+def _count(part: Part) -> int:
+    """How often a behaviour occurs: the median opinion, the lower of two. A program finds it once or not at all."""
+    counts = [vote.count for vote in part.votes if vote.count is not None]
+    return statistics.median_low(counts) if counts else int(bool(part.value))
+
+
+def _shown(value: float) -> str:
+    return "satisfied" if value == 1 else "not_satisfied" if value == 0 else "satisfied_in_part"

@@ -1,0 +1,222 @@
+"""`consistency`: whether the reasoning of a response supports its own final answer."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rewarden.errors import InvalidParams
+from rewarden.types import Outcome, StepScore
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.extraction import Rule, rules_of
+from rewarden_verifiers.judges.answers import accepted
+from rewarden_verifiers.judges.asking import Inquiry, opinions
+from rewarden_verifiers.judges.ending import readings, refused
+from rewarden_verifiers.judges.hollow import hollow
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.mentions import Of, mentioned, overlap
+from rewarden_verifiers.judges.params import JudgeParams
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.reasoning import Sides, Tags, Where, sides_of
+from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.judges.votes import combine
+from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
+from rewarden_verifiers.words import words
+
+LABELS = ("supports", "contradicts", "unrelated")
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "conclusion": {"type": "string"},
+        "reason": {"type": "string"},
+        "verdict": {"type": "string", "enum": list(LABELS)},
+    },
+    "required": ["conclusion", "reason", "verdict"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values:
+    """What each label is worth, from 0 to 1."""
+
+    supports: float = 1.0
+    contradicts: float = 0.0
+    unrelated: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params(JudgeParams):
+    """Options of `consistency`, beside those of every verifier that asks judges.
+
+    rule: who decides. `judge`: a language model. Without a judge: `mentions`: the answer occurs in the reasoning as a
+        whole; with a reference (names, such as of planned subgoals): these occur in the answer. `overlap`: the share of
+        words that answer and reasoning have in common.
+    of: whose words are counted by `overlap`: the `answer`'s, the `reasoning`'s, or `both` (F1).
+    reasoning: where it stands: the closed thought (`thinking`), the text before the final answer (`before`), or the
+        thought and, failing that, the text before the answer (`either`).
+    answer: how the final answer is found in the part behind the thought: `final` (all of it), or a preset or list of
+        rules of `extraction`. Where the reasoning is the text before the answer it must be found by rules.
+    tags: between which tags the thought stands.
+    least_words: words that a reasoning has at least.
+    values: what the judge's labels are worth.
+    threshold: the score from which a response passes; none: more than a half, and by `mentions` all.
+    """
+
+    rule: Literal["judge", "mentions", "overlap"] = "judge"
+    of: Of = "answer"
+    reasoning: Where = "either"
+    answer: str | tuple[str | dict[str, str], ...] = "explicit"
+    tags: Tags = field(default_factory=Tags)
+    least_words: int = 1
+    values: Values = field(default_factory=Values)
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.answer != "final":
+            rules_of(self.answer)
+        elif self.reasoning == "before":
+            raise InvalidParams(
+                "params.answer: nothing stands before an answer that is everything", path="params.answer"
+            )
+        for name in ("open", "close"):
+            if not getattr(self.tags, name):
+                raise InvalidParams(f"params.tags.{name} must be a text", path=f"params.tags.{name}")
+        if self.tags.open == self.tags.close:
+            raise InvalidParams("params.tags must differ", path="params.tags.close")
+        for label in LABELS:
+            if not 0 <= getattr(self.values, label) <= 1:
+                raise InvalidParams(f"params.values.{label} must be from 0 to 1", path=f"params.values.{label}")
+        if self.least_words < 1:
+            raise InvalidParams("params.least_words must be at least 1", path="params.least_words")
+        if self.threshold is not None and not 0 < self.threshold <= 1:
+            raise InvalidParams("params.threshold must be above 0 and at most 1", path="params.threshold")
+
+    @property
+    def passing(self) -> float:
+        """The least score that passes."""
+        if self.threshold is not None:
+            return self.threshold
+        return 1.0 if self.rule == "mentions" else math.nextafter(0.5, 1)
+
+    @property
+    def rules(self) -> tuple[Rule, ...] | None:
+        """How the answer is found; None: it is the whole final part."""
+        return None if self.answer == "final" else rules_of(self.answer)
+
+
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite, view="full")
+async def consistency(
+    response: str,
+    prompt: str | None,
+    params: Params,
+    ctx: Context,
+    reference: str | list[str] | None = None,
+) -> Outcome:
+    """The reasoning of the response supports its own final answer or action; nobody asks whether either is right.
+
+    A judge says `supports`, `contradicts` or `unrelated` (R1-Reward, arXiv 2505.02835; Alpamayo-R1, arXiv 2511.00088),
+    or a rule decides: the answer's words stand in the reasoning, or names of the reference, such as planned subgoals,
+    stand in the answer (DeepSeek-Prover-V2, arXiv 2504.21801).
+
+    The view must be `full`, which is the default: this verifier takes thought and answer apart itself. Zero with its
+    own reason: `no_reasoning`, `no_answer`, `unclosed_thought`, `contradicts`, `unrelated`, `not_mentioned`,
+    `little_overlap` (not always zero), `too_long`, `unreadable_reply`.
+    """
+    names = accepted(reference)
+    sides = sides_of(response, params.reasoning, params.rules, params.tags)
+    if sides.answer is None:
+        return no_answer(sides.reason or "no_answer")
+    if params.rule == "mentions" and names:
+        if len(sides.answer) > params.longest:
+            return wrong("too_long", flags=("too_long",))
+        return _named(names, sides.answer, params)
+    if not _reasoned(sides, params):
+        return wrong(
+            "no_reasoning", feedback="There is no reasoning that could support the answer.", extracted=sides.answer
+        )
+    assert sides.reasoning is not None
+    # An answer that is short may be hollow by itself; both together are not.
+    early = refused(f"{sides.reasoning}\n\n{sides.answer}", params)
+    if early is not None:
+        return early
+    if params.rule == "judge":
+        return await _judged(sides.reasoning, sides.answer, prompt, params, ctx)
+    return _by_rule(sides.reasoning, sides.answer, params)
+
+
+def _reasoned(sides: Sides, params: Params) -> bool:
+    if sides.reasoning is None or (params.hollow == "refuse" and hollow(sides.reasoning) is not None):
+        return False
+    return len(words(sides.reasoning)) >= params.least_words
+
+
+def _named(names: Sequence[str], answer: str, params: Params) -> Outcome:
+    found = set(mentioned(names, answer))
+    lacking = [name for name in names if name not in found]
+    score = 1 - len(lacking) / len(names)
+    passed = score >= params.passing
+    steps = [StepScore(index=place, score=float(name in found), label=name) for place, name in enumerate(names)]
+    return scored(
+        score,
+        passed=passed,
+        reason=None if passed else "not_mentioned",
+        steps=steps,
+        feedback=f"The answer does not mention {', '.join(lacking)}."[: params.shown] if lacking else None,
+        evidence={"rule": "mentions", "lacking": lacking},
+    )
+
+
+def _by_rule(reasoning: str, answer: str, params: Params) -> Outcome:
+    if params.rule == "mentions":
+        if mentioned([answer], reasoning):
+            return scored(1.0, passed=True, extracted=answer, evidence={"rule": "mentions"})
+        message = "The final answer does not occur in the reasoning."
+        return wrong("not_mentioned", extracted=answer, feedback=message, evidence={"rule": "mentions"})
+    share = overlap(answer, reasoning, params.of)
+    if share is None:
+        return no_answer("no_answer", extracted=answer)
+    passed = share >= params.passing
+    reason = None if passed else "little_overlap"
+    return scored(share, passed=passed, reason=reason, extracted=answer, evidence={"rule": "overlap", "of": params.of})
+
+
+async def _judged(reasoning: str, answer: str, prompt: str | None, params: Params, ctx: Context) -> Outcome:
+    variables = {
+        "prompt": Material(prompt) if prompt else None,
+        "reasoning": Material(reasoning, candidate=True),
+        "answer": Material(answer, candidate=True),
+    }
+
+    def read(found: Mapping[str, Any]) -> tuple[str, str]:
+        return found["verdict"], found["reason"]
+
+    ledger = Ledger()
+    inquiry = Inquiry(prompt="consistency.judge", variables=variables, schema=_SCHEMA, read=read)
+    lowest = min(LABELS, key=lambda label: getattr(params.values, label))
+    votes, early = readings(await opinions(ctx, params, inquiry, ledger), (lowest, ""), ledger)
+    if early is not None:
+        return early
+    scores = [float(getattr(params.values, label)) for label, _ in votes]
+    verdict = combine(scores, params.passing, params)
+    evidence = {"labels": [label for label, _ in votes], **verdict.evidence(scores), **ledger.evidence()}
+    if verdict.score is None:
+        return undecided("tie", extracted=answer, evidence=evidence, flags=tuple(ledger.flags()))
+    passed = verdict.score >= params.passing
+    # Of those that agree with the outcome, the label that most of them gave.
+    agreeing = [vote for vote, score in zip(votes, scores, strict=True) if (score >= params.passing) == passed] or votes
+    label = statistics.mode(label for label, _ in agreeing)
+    return scored(
+        verdict.score,
+        passed=passed,
+        reason=None if passed else label if label != "supports" else "not_supported",
+        extracted=answer,
+        feedback=next(reason for said, reason in agreeing if said == label)[: params.shown] or None,
+        evidence=evidence,
+        flags=ledger.flags(),
+    )

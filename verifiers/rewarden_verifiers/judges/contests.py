@@ -1,0 +1,228 @@
+"""The comparisons of a group: by pairs, or whole lists at once.
+
+Every text in it is a candidate's. Where a question about several can be read only with all of them escaped, each is
+escaped alone, to find the one that spoils it; that one forfeits, and its siblings lose nothing by it.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from rewarden.errors import BudgetExhausted, ProviderError, SampleError
+from rewarden.types import Media
+from rewarden_verifiers.contract import Context
+from rewarden_verifiers.judges.asking import Inquiry, Opinion, opinions
+from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.preference import Preference, PreferenceParams, preferences
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.ranking import Match
+from rewarden_verifiers.judges.replies import UnreadableError
+from rewarden_verifiers.judges.tally import Tally
+
+_Ranking = tuple[tuple[int, ...], str]
+"""The rank of each response in the order shown, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """What all comparisons of a group share. texts: of the players, different from each other; copies: how many members
+    have each. shown: further variables of the prompts. orders: of a pair, 1 or 2."""
+
+    ctx: Context
+    params: PreferenceParams
+    texts: Sequence[str]
+    copies: Sequence[int]
+    shown: Mapping[str, Any]
+    media: Sequence[Media]
+    ledger: Ledger
+    orders: int
+
+    async def by_pairs(self, pairs: Sequence[tuple[int, int]]) -> Tally:
+        """Compare these pairs."""
+        tally = Tally(len(self.texts))
+        await beside(*(self._pair(tally, first, second) for first, second in pairs))
+        return tally
+
+    async def by_lists(self, rounds: Sequence[Sequence[Sequence[int]]]) -> Tally:
+        """Rank these lists, each in one question."""
+        tally = Tally(len(self.texts))
+        lists = [shown for cut in rounds for shown in cut if len(shown) > 1]
+        found = await beside(*(self._list(tally, shown) for shown in lists))
+        signs: dict[tuple[int, int], list[int]] = {}
+        for rankings in found:
+            for ranking in rankings:
+                for a, b in combinations(sorted(ranking), 2):
+                    signs.setdefault((a, b), []).append((ranking[a] > ranking[b]) - (ranking[a] < ranking[b]))
+        seen = [of for of in signs.values() if len(of) > 1]
+        tally.checked = len(seen)
+        tally.flips = sum(min(of) < 0 < max(of) for of in seen)
+        return tally
+
+    # --- pairs ---------------------------------------------------------------------------------------------------
+
+    async def _pair(self, tally: Tally, first: int, second: int) -> None:
+        pair = (first, second)
+        tally.plan(pair)
+        try:
+            found = await self._asked(pair, (True, True))
+            votes = [one.reading for one in found if one.reading is not None]
+            lacking = sum(one.blame == "verifier" for one in found)
+            problem = next((one.problem for one in found if one.problem), None) or "unreadable"
+            if lacking * 2 >= len(found):
+                tally.lose(pair, problem)
+                return
+            if not votes:
+                await self._blame(tally, pair, problem)
+                return
+        except (ProviderError, BudgetExhausted) as error:
+            tally.fail(pair, error)
+            return
+        tally.checked += len(votes)
+        tally.flips += sum(vote.flipped for vote in votes)
+        if self.params.disagree == "undecided":
+            kept = [vote for vote in votes if not vote.flipped]
+            if len(kept) * 2 < len(votes):
+                tally.lose(pair, "orders disagree")
+                return
+            votes = kept
+        score = _middle([vote.score for vote in votes], self.params)
+        tally.matches.append(Match(first, second, score, float(self.copies[first] * self.copies[second])))
+        for player, other, own in ((first, second, score), (second, first, 1 - score)):
+            said = "better" if own > 0.5 else "worse" if own < 0.5 else "as good"
+            tally.note(player, other, f"{said}: {votes[0].reason}" if votes[0].reason else said)
+
+    async def _asked(self, pair: tuple[int, int], candidates: tuple[bool, bool]) -> list[Opinion[Preference]]:
+        first, second = (
+            Material(self.texts[player], candidate=candidate)
+            for player, candidate in zip(pair, candidates, strict=True)
+        )
+        return await preferences(
+            self.ctx, self.params, (first, second), self.shown, self.ledger, orders=self.orders, media=self.media
+        )
+
+    async def _blame(self, tally: Tally, pair: tuple[int, int], problem: str) -> None:
+        # The first two attempts of each are the same as before, and remembered.
+        alone = await beside(self._asked(pair, (True, False)), self._asked(pair, (False, True)))
+        guilty = [player for player, found in zip(pair, alone, strict=True) if _cured(found)]
+        if len(guilty) != 1:
+            tally.lose(pair, problem)
+            return
+        (sibling,) = (player for player in pair if player not in guilty)
+        tally.forfeit(guilty[0], [sibling], self.copies, problem)
+        tally.planned[sibling] -= 1
+
+    # --- lists ---------------------------------------------------------------------------------------------------
+
+    async def _list(self, tally: Tally, shown: Sequence[int], *, again: bool = False) -> list[dict[int, int]]:
+        """The rankings of one list, entered into the tally as matches of all its pairs: ranks by player."""
+        if not again:
+            tally.plan(shown)
+        try:
+            found = await self._ranked(shown, frozenset(shown))
+            rankings = [one.reading for one in found if one.reading is not None]
+            lacking = sum(one.blame == "verifier" for one in found)
+            problem = next((one.problem for one in found if one.problem), None) or "unreadable"
+            if lacking * 2 >= len(found) or (again and not rankings):
+                tally.lose(shown, problem)
+                return []
+            if not rankings:
+                return await self._without_guilty(tally, shown, problem)
+        except (ProviderError, BudgetExhausted) as error:
+            if refuses(error) and len(shown) > 2:
+                return await self._by_twos(tally, shown, error)
+            tally.fail(shown, error)
+            return []
+        for ranks, _ in rankings:
+            for a, b in combinations(range(len(shown)), 2):
+                score = 0.5 if ranks[a] == ranks[b] else float(ranks[a] < ranks[b])
+                weight = self.copies[shown[a]] * self.copies[shown[b]] / len(rankings)
+                tally.matches.append(Match(shown[a], shown[b], score, weight))
+        ranks, reason = rankings[0]
+        for place, player in enumerate(shown):
+            said = f"rank {ranks[place]} of {len(shown)}, shown as response {place + 1}"
+            tally.note(player, place, f"{said}: {reason}" if reason else said)
+        return [dict(zip(shown, ranks, strict=True)) for ranks, _ in rankings]
+
+    async def _ranked(self, shown: Sequence[int], candidates: frozenset[int]) -> list[Opinion[_Ranking]]:
+        texts = [Material(self.texts[player], candidate=player in candidates) for player in shown]
+        inquiry = Inquiry(
+            prompt="listwise.rank",
+            variables={**self.shown, "responses": texts},
+            schema=_schema(len(shown)),
+            read=_read_ranking,
+            media=self.media,
+        )
+        return await opinions(self.ctx, self.params, inquiry, self.ledger)
+
+    async def _without_guilty(self, tally: Tally, shown: Sequence[int], problem: str) -> list[dict[int, int]]:
+        alone = await beside(*(self._ranked(shown, frozenset((player,))) for player in shown))
+        guilty = [player for player, found in zip(shown, alone, strict=True) if _cured(found)]
+        if not guilty or len(guilty) == len(shown):
+            tally.lose(shown, problem)
+            return []
+        rest = [player for player in shown if player not in guilty]
+        for player in guilty:
+            tally.forfeit(player, rest, self.copies, problem)
+        if len(rest) > 1:
+            return await self._list(tally, rest, again=True)
+        tally.planned[rest[0]] -= 1
+        return []
+
+    async def _by_twos(self, tally: Tally, shown: Sequence[int], error: SampleError) -> list[dict[int, int]]:
+        """The list two by two, since the judge's server refuses it as a whole: it is too long, or one of them says
+        what that server does not take. Who makes it so loses by it alone."""
+        shortest = sorted(shown, key=lambda player: len(self.texts[player]))[:2]
+        trial = Tally(len(self.texts))
+        await self._list(trial, [player for player in shown if player in shortest])
+        if trial.failure is not None:
+            tally.fail(shown, error)
+            return []
+        for player in shown:
+            tally.planned[player] -= 1
+        found = await beside(*(self._list(tally, pair) for pair in combinations(shown, 2)))
+        return [ranks for rankings in found for ranks in rankings]
+
+
+def refuses(error: SampleError | None) -> bool:
+    """Whether the judge's server answered that it does not take this question."""
+    return isinstance(error, ProviderError) and error.details.get("kind") == "rejected"
+
+
+def _cured(found: Sequence[Opinion[Any]]) -> bool:
+    """Whether escaping the one text made the replies readable."""
+    return any(one.blame == "policy" for one in found)
+
+
+def _middle(scores: Sequence[float], params: PreferenceParams) -> float:
+    return statistics.median(scores) if params.aggregate == "median" else statistics.fmean(scores)
+
+
+def _schema(size: int) -> dict[str, Any]:
+    number = {"type": "integer", "minimum": 1, "maximum": size}
+    entry = {
+        "type": "object",
+        "properties": {"response": number, "rank": number},
+        "required": ["response", "rank"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "reason": {"type": "string"},
+            "ranking": {"type": "array", "items": entry, "minItems": size, "maxItems": size},
+        },
+        "required": ["reason", "ranking"],
+        "additionalProperties": False,
+    }
+
+
+def _read_ranking(found: Mapping[str, Any]) -> _Ranking:
+    ranks = {entry["response"]: entry["rank"] for entry in found["ranking"]}
+    if len(ranks) != len(found["ranking"]):
+        raise UnreadableError("a response is ranked twice")
+    return tuple(ranks[number] for number in sorted(ranks)), found["reason"]

@@ -1,0 +1,212 @@
+"""`critic`: what a language model says of the parts of a response, or of its reasoning as a whole."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden.errors import InvalidReference
+from rewarden.types import Outcome, Sample, StepScore
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.judges.answers import accepted
+from rewarden_verifiers.judges.asking import Inquiry, opinions
+from rewarden_verifiers.judges.critic_params import Params
+from rewarden_verifiers.judges.critic_steps import Grade, Span, grades, means, spans, spans_schema, steps_schema
+from rewarden_verifiers.judges.ending import readings, refused
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.judges.splitting import Part, given_parts, parts_of
+from rewarden_verifiers.judges.votes import combine
+from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
+
+_FEW = 8
+"""Steps on which a reply of the judge's usual length can say something."""
+
+_TOKENS = 128
+"""Of a reply, for each step."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """One opinion: its score; and of the parts, where there are such."""
+
+    score: float
+    reason: str = ""
+    grades: tuple[Grade, ...] = ()
+    spans: tuple[Span, ...] = ()
+    number: float | None = None
+
+
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite)
+async def critic(
+    response: str,
+    prompt: str | None,
+    sample: Sample,
+    params: Params,
+    ctx: Context,
+    reference: str | list[str] | None = None,
+) -> Outcome:
+    """A language model judges the steps of a response, quotes spans of it, or judges the reasoning as a whole.
+
+    `steps`: a score for each step, all asked for in one question; together their least, mean or product, or the share
+    of steps before the first error, which ProcessBench asks critics to find (arXiv 2412.06559). `spans`: scores of
+    quoted spans with their positions, dense rewards as in DRLC (arXiv 2401.07382). `verdict`: right or wrong; with
+    several samples and `aggregate` any, majority or all as in CoT-Pass@K (arXiv 2506.14245). `trace`: quality against a
+    reference's reasoning on 0 to 5, as in Alpamayo-R1 (arXiv 2511.00088). A reference is shown in all modes.
+
+    Zero with its own reason: `no_steps`, `too_many_steps`, `too_long`, `unreadable_reply`, a hollow response;
+    `step_wrong`, `span_wrong`, `reasoning_wrong`, `reasoning_poor` (not always zero).
+    """
+    answers = accepted(reference)
+    if params.mode == "trace" and not answers:
+        raise InvalidReference(
+            "reference is missing: the reasoning that the response is held against", path="reference"
+        )
+    given = given_parts(sample.response, sample.steps) if params.mode == "steps" and sample.steps else None
+    # Steps of a whole transcript are shown in the place of the response.
+    early = refused(response if given is None else "\n\n".join(part.text for part in given), params)
+    if early is not None:
+        return early
+    variables: dict[str, Any] = {
+        "prompt": Material(prompt) if prompt else None,
+        "references": [Material(answer) for answer in answers],
+        "scale": params.scale.words() if params.mode == "trace" or params.grade == "scale" else None,
+    }
+    if params.mode == "steps":
+        parts = parts_of(response, params.split, params.tag) if given is None else given
+        if not parts:
+            return no_answer("no_steps", feedback=f"The response has no steps by {params.split}.")
+        if len(parts) > params.max_steps:
+            message = f"The response has {len(parts)} steps; at most {params.max_steps} are judged."
+            return wrong("too_many_steps", feedback=message, flags=("too_many_steps",))
+        return await _steps(parts, variables, params, ctx)
+    variables["response"] = Material(response, candidate=True)
+    return await _whole(response, variables, params, ctx)
+
+
+async def _steps(parts: Sequence[Part], variables: Mapping[str, Any], params: Params, ctx: Context) -> Outcome:
+    count = len(parts)
+
+    def read(found: Mapping[str, Any]) -> _Said:
+        made = grades(found, count, params)
+        return _Said(params.total([one.score for one in made]), grades=tuple(made))
+
+    inquiry = Inquiry(
+        prompt="critic.steps",
+        variables={**variables, "step": [Material(part.text, candidate=True) for part in parts]},
+        schema=steps_schema(count, params),
+        read=read,
+        max_tokens=params.max_tokens or (1024 + _TOKENS * count if count > _FEW else None),
+    )
+    lowest = _Said(0.0, grades=(Grade(0.0, "incorrect" if params.grade == "label" else None),) * count)
+    said, ledger, early = await _asked(inquiry, lowest, params, ctx)
+    if early is not None:
+        return early
+    made = means([one.grades for one in said])
+    scores = [one.score for one in made]
+    first = params.first_error(scores)
+    steps = [
+        StepScore(index=place, score=one.score, label=one.label, feedback=one.reason[: params.shown] or None)
+        for place, one in enumerate(made)
+    ]
+    told = [f"step {place + 1}: {one.reason}" for place, one in enumerate(made) if one.score < params.error]
+    evidence = {"first_error": first, "places": [part.place() for part in parts]}
+    return _ended(said, ledger, params, "step_wrong", "\n".join(told), evidence, steps=steps)
+
+
+async def _whole(response: str, variables: Mapping[str, Any], params: Params, ctx: Context) -> Outcome:
+    def read(found: Mapping[str, Any]) -> _Said:
+        if params.mode == "spans":
+            made = spans(found, response, params)
+            scores = [one.grade.score for one in made]
+            return _Said(params.total(scores) if scores else params.no_spans, spans=tuple(made))
+        if params.mode == "trace":
+            number = found["score"]
+            return _Said(params.scale.share(number), found["reason"], number=number)
+        return _Said(float(found["verdict"] == "correct"), found["reason"])
+
+    inquiry = Inquiry(prompt=f"critic.{params.mode}", variables=variables, schema=_schema(params), read=read)
+    lowest = _Said(0.0, number=params.scale.lowest if params.mode == "trace" else None)
+    said, ledger, early = await _asked(inquiry, lowest, params, ctx)
+    if early is not None:
+        return early
+    if params.mode == "spans":
+        quoted = [span for one in said for span in one.spans]
+        evidence = {
+            "spans": [
+                {"opinion": place, "quote": span.quote, "start": span.start, "end": span.end, "score": span.grade.score}
+                for place, one in enumerate(said)
+                for span in one.spans
+            ]
+        }
+        steps = [
+            StepScore(
+                index=place, score=one.grade.score, label=one.grade.label, feedback=one.grade.reason[:1000] or None
+            )
+            for place, one in enumerate(quoted)
+        ]
+        told = [f"{one.quote!r}: {one.grade.reason}" for one in quoted if one.grade.score < params.error]
+        return _ended(said, ledger, params, "span_wrong", "\n".join(told), evidence, steps=steps)
+    if params.mode == "trace":
+        numbers = [one.number for one in said if one.number is not None]
+        mean = statistics.fmean(numbers)
+        return _ended(said, ledger, params, "reasoning_poor", None, {"numbers": numbers}, raw=mean)
+    return _ended(said, ledger, params, "reasoning_wrong", None, {})
+
+
+async def _asked(
+    inquiry: Inquiry[_Said], lowest: _Said, params: Params, ctx: Context
+) -> tuple[list[_Said], Ledger, Outcome | None]:
+    ledger = Ledger()
+    said, early = readings(await opinions(ctx, params, inquiry, ledger), lowest, ledger)
+    return said, ledger, early
+
+
+def _ended(
+    said: Sequence[_Said],
+    ledger: Ledger,
+    params: Params,
+    reason: str,
+    feedback: str | None,
+    evidence: Mapping[str, Any],
+    **details: Any,
+) -> Outcome:
+    """The outcome of opinions. feedback: none: the reason of the opinion that is nearest to it."""
+    scores = [one.score for one in said]
+    verdict = combine(scores, params.passing, params)
+    evidence = {"mode": params.mode, **evidence, **verdict.evidence(scores), **ledger.evidence()}
+    if verdict.score is None:
+        return undecided("tie", evidence=evidence, flags=tuple(ledger.flags()))
+    score = verdict.score
+    passed = score >= params.passing
+    if feedback is None:
+        feedback = min(said, key=lambda one: abs(one.score - score)).reason
+    return scored(
+        score,
+        passed=passed,
+        reason=None if passed else reason,
+        feedback=feedback[: params.shown] or None,
+        evidence=evidence,
+        flags=ledger.flags(),
+        **details,
+    )
+
+
+def _schema(params: Params) -> Mapping[str, Any]:
+    if params.mode == "spans":
+        return spans_schema(params)
+    last: dict[str, Any] = (
+        {"score": params.scale.schema()}
+        if params.mode == "trace"
+        else {"verdict": {"type": "string", "enum": ["correct", "incorrect"]}}
+    )
+    properties = {"reason": {"type": "string"}, **last}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,117 @@
+"""What a critic says of steps and spans: the schema of its reply, and how that is held against the response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden_verifiers.judges.critic_params import Params
+from rewarden_verifiers.judges.fencing import escaped, harmless
+from rewarden_verifiers.judges.quotes import quoted, readable
+from rewarden_verifiers.judges.replies import UnreadableError
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """Of one step or span: a score from 0 to 1, its label where there is one, and why."""
+
+    score: float
+    label: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of the response that was quoted. start, end: in characters; None: it stands there only without the control
+    sequences that were made harmless, or with other spaces or quotation marks."""
+
+    quote: str
+    start: int | None
+    end: int | None
+    grade: Grade
+
+
+def steps_schema(count: int, params: Params) -> dict[str, Any]:
+    """Of a reply on so many steps."""
+    item = _entry({"index": {"type": "integer", "minimum": 1, "maximum": count}}, params)
+    return _listed("steps", {"type": "array", "minItems": count, "maxItems": count, "items": item})
+
+
+def spans_schema(params: Params) -> dict[str, Any]:
+    """Of a reply on spans."""
+    return _listed("spans", {"type": "array", "maxItems": params.max_spans, "items": _entry({"quote": _TEXT}, params)})
+
+
+def grades(found: Mapping[str, Any], count: int, params: Params) -> list[Grade]:
+    """The steps' grades in order. Raises UnreadableError unless every step is there once."""
+    by_index = {entry["index"]: entry for entry in found["steps"]}
+    if sorted(by_index) != list(range(1, count + 1)):
+        raise UnreadableError("not every step once")
+    return [_grade(by_index[index], params) for index in range(1, count + 1)]
+
+
+def spans(found: Mapping[str, Any], response: str, params: Params) -> list[Span]:
+    """The spans in the reply's order. Raises UnreadableError for a quote that the response does not hold."""
+    shown = harmless(response).text
+    made: list[Span] = []
+    begin: dict[str, int] = {}
+    for entry in found["spans"]:
+        quote = entry["quote"]
+        if not quote.strip():
+            raise UnreadableError("an empty quote")
+        # Quoted again, it is the next one of its kind.
+        start = response.find(quote, begin.get(quote, 0))
+        if start < 0:
+            if quote in begin:
+                raise UnreadableError("a span is quoted more often than it occurs")
+            # The third time the response was shown escaped; only whether the reply can be read is asked then.
+            there = quote in shown or quote in escaped(shown)
+            # Models write plain quotation marks and spaces for others, and no response should pay for that.
+            if not there and not quoted(quote, readable(response)):
+                raise UnreadableError("a quote is not in the response")
+            begin[quote] = len(response)
+            made.append(Span(quote, None, None, _grade(entry, params)))
+            continue
+        end = begin[quote] = start + len(quote)
+        made.append(Span(quote, start, end, _grade(entry, params)))
+    return made
+
+
+_TEXT = {"type": "string"}
+
+
+def _grade(entry: Mapping[str, Any], params: Params) -> Grade:
+    if params.grade == "scale":
+        return Grade(params.scale.share(entry["score"]), None, entry["reason"])
+    return Grade(float(entry["label"] == "correct"), entry["label"], entry["reason"])
+
+
+def _entry(first: dict[str, Any], params: Params) -> dict[str, Any]:
+    """Of a step or span: what it is, why, and then the grade."""
+    grade = (
+        {"score": params.scale.schema()}
+        if params.grade == "scale"
+        else {"label": {"type": "string", "enum": ["correct", "incorrect"]}}
+    )
+    properties = {**first, "reason": _TEXT, **grade}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _listed(name: str, array: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: array}, "required": [name], "additionalProperties": False}
+
+
+def means(opinions: Sequence[Sequence[Grade]]) -> list[Grade]:
+    """Of several opinions on the same steps: each step's mean, and the label and reason that are nearest to it."""
+    found: list[Grade] = []
+    for given in zip(*opinions, strict=True):
+        score = sum(one.score for one in given) / len(given)
+        near = min(given, key=lambda one: abs(one.score - score))
+        found.append(Grade(score, near.label, near.reason))
+    return found

@@ -1,0 +1,71 @@
+"""What claims are held against: passages of evidence, and claims where they are given, as a reference writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden.errors import InvalidReference
+
+MOST_PASSAGES = 200
+MOST_CLAIMS = 200
+LONGEST = 400_000
+"""Characters of all passages together, and of all given claims."""
+
+Given = str | list[Any] | dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Passages, and the claims to be held against them; None where the judge is to find them in the response."""
+
+    passages: tuple[str, ...]
+    claims: tuple[str, ...] | None = None
+
+
+def read_evidence(reference: Given) -> Evidence:
+    """The evidence of a reference: a text, a list of passages, or `{"evidence": text or passages, "claims": [texts]}`.
+
+    A passage is a text or `{"title", "text"}`. Raises InvalidReference with the JSON path, also where there is nothing
+    to hold a claim against.
+    """
+    claims: Any = None
+    path = "reference"
+    if isinstance(reference, Mapping):
+        for name in reference:
+            if name not in ("evidence", "claims"):
+                raise InvalidReference(
+                    f"reference has no field {name!r}; it has evidence, claims", path=f"reference.{name}"
+                )
+        claims, reference, path = reference.get("claims"), reference.get("evidence", []), "reference.evidence"
+    given = [reference] if isinstance(reference, (str, Mapping)) else reference
+    if not isinstance(given, (list, tuple)):
+        raise InvalidReference(f"{path} must be a text or a list of passages", path=path)
+    passages = [_passage(one, f"{path}[{place}]") for place, one in enumerate(given)]
+    if not any(passage.strip() for passage in passages):
+        raise InvalidReference(f"{path}: there is no evidence to hold claims against", path=path)
+    _bound(passages, MOST_PASSAGES, path)
+    if claims is None:
+        return Evidence(tuple(passages))
+    if not isinstance(claims, (list, tuple)) or not all(isinstance(one, str) and one.strip() for one in claims):
+        raise InvalidReference("reference.claims must be a list of texts", path="reference.claims")
+    _bound(claims, MOST_CLAIMS, "reference.claims")
+    return Evidence(tuple(passages), tuple(claims))
+
+
+def _passage(value: Any, path: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping) and isinstance(value.get("text"), str) and set(value) <= {"title", "text"}:
+        title = value.get("title")
+        if title is None or isinstance(title, str):
+            return f"{title}\n{value['text']}" if title else str(value["text"])
+    raise InvalidReference(f"{path} must be a text or an object of title and text", path=path)
+
+
+def _bound(texts: Sequence[str], most: int, path: str) -> None:
+    if len(texts) > most:
+        raise InvalidReference(f"{path} has {len(texts)} entries; at most {most}", path=path)
+    if sum(map(len, texts)) > LONGEST:
+        raise InvalidReference(f"{path} has more than {LONGEST} characters", path=path)

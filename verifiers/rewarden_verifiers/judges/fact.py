@@ -1,0 +1,295 @@
+"""`fact`: which of a response's claims are supported by given evidence."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from rewarden.errors import InvalidParams
+from rewarden.types import Outcome, StepScore
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.judges.asking import Inquiry, opinions
+from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.ending import readings, refused
+from rewarden_verifiers.judges.evidence import MOST_CLAIMS, Evidence, Given, read_evidence
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.numbered import by_number, numbered
+from rewarden_verifiers.judges.params import JudgeParams, Prompt
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.quotes import quoted, readable
+from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.judges.votes import combine
+from rewarden_verifiers.outcome import no_answer, scored, undecided
+
+Word = Literal["supported", "refuted", "unknown"]
+
+_WORDS: tuple[Word, ...] = ("supported", "refuted", "unknown")
+
+_CLAIMS = {
+    "type": "object",
+    "properties": {
+        "reason": {"type": "string"},
+        "refuses": {"type": "boolean"},
+        "claims": {"type": "array", "items": {"type": "string"}, "maxItems": 1000},
+    },
+    "required": ["reason", "refuses", "claims"],
+    "additionalProperties": False,
+}
+
+_CHECK = {
+    "quote": {"type": "string"},
+    "reason": {"type": "string"},
+    "verdict": {"type": "string", "enum": list(_WORDS)},
+}
+
+_SHOWN = 400
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactParams(JudgeParams):
+    """Options of `fact`, beside those of every verifier that asks judges. `samples`, `aggregate` and `tie` are of the
+    opinions on a claim; claims are looked for once. Give `view` to say where: `final`, `thinking` or `full`.
+
+    most: claims that are looked for in the response; what is beyond is not judged (flag `claims_cut`).
+    calls: all claims in one call (`together`), or one call for `each`.
+    quotes: `require`: a claim is supported only with a quote that stands in the evidence word for word; else it counts
+        as unknown. `free`: the judge's word is enough.
+    unknown: what a claim counts of which the evidence says nothing, from 0 to 1.
+    penalty: what a refuted claim takes away, from 0 to 1; the score never falls below 0.
+    refusal: the score of a response that says it does not know, or declines, and claims nothing.
+    no_claims: a response in which there is nothing to check: `zero`, since claiming nothing must not pay, `one`, or
+        `undecided`.
+    threshold: the score from which a response passes.
+    extract_prompt: texts in the place of the built-in prompt that looks for claims; `prompt` is of the one that checks.
+    """
+
+    most: int = 30
+    calls: Literal["together", "each"] = "together"
+    quotes: Literal["require", "free"] = "require"
+    unknown: float = 0.0
+    penalty: float = 0.0
+    refusal: float = 0.0
+    no_claims: Literal["zero", "one", "undecided"] = "zero"
+    threshold: float = 1.0
+    extract_prompt: Prompt = field(default_factory=Prompt)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.most <= MOST_CLAIMS:
+            raise InvalidParams(f"params.most must be from 1 to {MOST_CLAIMS}", path="params.most")
+        for name in ("unknown", "penalty", "refusal", "threshold"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InvalidParams(f"params.{name} must be from 0 to 1", path=f"params.{name}")
+
+    def worth(self, word: Word) -> float:
+        """What a claim counts."""
+        return {"supported": 1.0, "unknown": self.unknown, "refuted": -self.penalty}[word]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The claims that a response makes."""
+
+    claims: tuple[str, ...]
+    refuses: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Vote:
+    """An opinion on one claim."""
+
+    word: Word
+    quote: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What became of a claim. words: by the opinions."""
+
+    claim: str
+    word: Word
+    worth: float
+    said: _Vote
+    words: tuple[Word, ...]
+
+
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite)
+async def fact(response: str, prompt: str | None, reference: Given, params: FactParams, ctx: Context) -> Outcome:
+    """The share of the response's claims that the evidence supports.
+
+    A language model lists what the response claims, each claim so that it can be understood by itself; then, without
+    seeing the response, it holds each against the evidence: supported (with a quote that is looked up), refuted, or
+    unknown. The reference is the evidence, or `{"evidence", "claims"}` with claims that were taken from the response
+    elsewhere. What the model knows beside the evidence counts for nothing.
+
+    Each claim is a step; `extracted` are the claims. With its own reason: `refusal`, `no_claims`, `refuted_claims`,
+    `unsupported_claims`; zero: `unreadable_reply`, `too_long`, `blank`, `opener_only`, `claim_only`. Source: KnowRL
+    (arXiv 2506.19807).
+    """
+    evidence = read_evidence(reference)
+    early = refused(response, params)
+    if early is not None:
+        return early
+    ledger = Ledger()
+    flags: list[str] = []
+    if evidence.claims is not None:
+        found = _Found(evidence.claims)
+    else:
+        made = await _extract(ctx, params, response, prompt, ledger)
+        if isinstance(made, Outcome):
+            return made
+        found = made
+        if found.refuses and found.claims:
+            flags.append("refusal")
+        if len(found.claims) > params.most:
+            found = replace(found, claims=found.claims[: params.most])
+            flags.append("claims_cut")
+    if not found.claims:
+        return _nothing(found, params, ledger)
+    held = await _check(ctx, params, prompt, found.claims, evidence, ledger)
+    return held if isinstance(held, Outcome) else _outcome(held, params, ledger, flags)
+
+
+async def _extract(
+    ctx: Context, params: FactParams, response: str, prompt: str | None, ledger: Ledger
+) -> _Found | Outcome:
+    def read(found: Mapping[str, Any]) -> _Found:
+        claims: dict[str, str] = {}
+        for claim in (" ".join(claim.split()) for claim in found["claims"]):
+            # Said twice it is one claim still, with a full stop or without.
+            claims.setdefault(claim.casefold().rstrip(".!").rstrip(), claim)
+        return _Found(tuple(claim for claim in claims.values() if claim), found["refuses"], found["reason"])
+
+    variables = {
+        "response": Material(response, candidate=True),
+        "prompt": Material(prompt) if prompt else None,
+        "most": params.most,
+    }
+    inquiry = Inquiry(prompt="fact.extract", variables=variables, schema=_CLAIMS, read=read)
+    once = replace(params, samples=1, prompt=params.extract_prompt)
+    made, early = readings(await opinions(ctx, once, inquiry, ledger), _Found(()), ledger)
+    return made[0] if early is None else early
+
+
+async def _check(
+    ctx: Context, params: FactParams, prompt: str | None, claims: Sequence[str], evidence: Evidence, ledger: Ledger
+) -> list[_Held] | Outcome:
+    batches = [list(claims)] if params.calls == "together" else [[claim] for claim in claims]
+    passages = [readable(passage) for passage in evidence.passages] if params.quotes == "require" else None
+
+    def holds(quote: str) -> bool:
+        return passages is None or any(quoted(quote, passage) for passage in passages)
+
+    asked = [opinions(ctx, params, _inquiry(batch, prompt, evidence, holds), ledger) for batch in batches]
+    held: list[_Held] = []
+    refusals: list[Outcome] = []
+    for batch, said in zip(batches, await beside(*asked), strict=True):
+        lowest = [_Vote("refuted", reason="The claim makes the judge's reply unreadable.")] * len(batch)
+        votes, early = readings(said, lowest, ledger)
+        if early is not None and early.status != "scored":
+            return early
+        if early is not None:
+            refusals.append(early)
+        for place, claim in enumerate(batch):
+            one = _held(claim, [row[place] for row in votes or [lowest]], params)
+            if one is None:
+                message = f"the opinions on a claim are divided: {claim}"
+                return undecided("tie", feedback=message, evidence=ledger.evidence(), flags=tuple(ledger.flags()))
+            held.append(one)
+    return refusals[0] if len(refusals) == len(batches) else held
+
+
+def _inquiry(
+    batch: list[str], prompt: str | None, evidence: Evidence, holds: Callable[[str], bool]
+) -> Inquiry[list[_Vote]]:
+    """holds: whether the evidence has a quote that support needs."""
+
+    def read(found: Mapping[str, Any]) -> list[_Vote]:
+        return [vote(row) for row in by_number(found, "claims", len(batch))]
+
+    def vote(row: Mapping[str, Any]) -> _Vote:
+        word, quote, reason = row["verdict"], row["quote"], row["reason"]
+        if word == "supported" and not holds(quote):
+            return _Vote("unknown", quote, f"{reason} (the evidence does not hold the quote)")
+        return _Vote(word, quote, reason)
+
+    variables = {
+        "prompt": Material(prompt) if prompt else None,
+        "passage": [Material(passage) for passage in evidence.passages],
+        # The judge wrote them down, but by the response's words.
+        "claim": [Material(claim, candidate=True) for claim in batch],
+    }
+    return Inquiry(prompt="fact.check", variables=variables, schema=numbered("claims", len(batch), _CHECK), read=read)
+
+
+def _held(claim: str, votes: list[_Vote], params: FactParams) -> _Held | None:
+    """k opinions on a claim as one; None for a tie that stays undecided."""
+    words = tuple(vote.word for vote in votes)
+    if params.aggregate in ("mean", "median"):
+        worths = [params.worth(word) for word in words]
+        worth = statistics.fmean(worths) if params.aggregate == "mean" else statistics.median(worths)
+        word = min(_WORDS, key=lambda one: (-words.count(one), one == "supported"))
+    else:
+        verdict = combine([float(word == "supported") for word in words], 1.0, params)
+        if verdict.score is None:
+            return None
+        # Short of support, what is refuted as often as unknown is refuted.
+        refuted = words.count("refuted") >= max(1, words.count("unknown"))
+        word = "supported" if verdict.score else "refuted" if refuted else "unknown"
+        worth = params.worth(word)
+    said = next((vote for vote in votes if vote.word == word), votes[0])
+    return _Held(claim, word, worth, said, words)
+
+
+def _nothing(found: _Found, params: FactParams, ledger: Ledger) -> Outcome:
+    evidence = ledger.evidence() if ledger.calls or ledger.cached else {}
+    details: dict[str, Any] = {"feedback": found.reason[: params.shown] or None, "evidence": evidence, "extracted": []}
+    if found.refuses:
+        score, flags = params.refusal, (*ledger.flags(), "refusal")
+        passed = score >= params.threshold
+        return scored(score, passed=passed, reason="refusal", fault="policy", flags=flags, **details)
+    if params.no_claims == "undecided":
+        return undecided("no_claims", flags=tuple(ledger.flags()), **details)
+    if params.no_claims == "one":
+        return scored(1.0, passed=True, reason="no_claims", flags=(*ledger.flags(), "no_claims"), **details)
+    return no_answer("no_claims", flags=tuple(ledger.flags()), **details)
+
+
+def _outcome(held: list[_Held], params: FactParams, ledger: Ledger, flags: list[str]) -> Outcome:
+    def share(worths: list[float]) -> float:
+        return min(1.0, max(0.0, math.fsum(worths) / len(worths)))
+
+    counts = Counter(one.word for one in held)
+    evidence: dict[str, Any] = {word: counts[word] for word in _WORDS}
+    evidence["claims"] = [{"claim": one.claim, "verdict": one.word, "quote": one.said.quote[:_SHOWN]} for one in held]
+    places = range(max(len(one.words) for one in held))
+    alone = [share([params.worth(one.words[min(place, len(one.words) - 1)]) for one in held]) for place in places]
+    evidence |= combine(alone, params.threshold, replace(params, aggregate="mean")).evidence(alone)
+    score = share([one.worth for one in held])
+    passed = score >= params.threshold - 1e-9
+    reason = None if passed else "refuted_claims" if counts["refuted"] else "unsupported_claims"
+    lacking = [f"{one.word}: {one.claim} ({one.said.reason})" for one in held if one.word != "supported"]
+    return scored(
+        score,
+        passed=passed,
+        reason=reason,
+        steps=[
+            StepScore(index=place, score=one.worth, label=one.claim[:120], feedback=_told(one))
+            for place, one in enumerate(held)
+        ],
+        feedback="\n".join(lacking)[: params.shown] or None,
+        extracted=[one.claim for one in held],
+        evidence={**evidence, **ledger.evidence()},
+        flags=(*ledger.flags(), *flags),
+    )
+
+
+def _told(one: _Held) -> str:
+    quote = f"“{one.said.quote[:_SHOWN]}” " if one.said.quote else ""
+    return f"{one.word}: {quote}{one.said.reason[:_SHOWN]}"

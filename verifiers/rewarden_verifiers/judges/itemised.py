@@ -1,0 +1,227 @@
+"""Opinions on each of several criteria, some of which are programs: what `rubric` and `checklist` have in common.
+
+The judge is asked about all criteria in one call or about one a call; programs run beside it, and where all criteria
+are programs nobody is asked. For each criterion k votes become one value, from 0 (not met) to 1 (met).
+
+Whatever is left open counts against the response: the lowest vote for a criterion is 0 where meeting it is worth
+something, and 1 where it costs something, so that a text about which judges cannot tell gains nothing by it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from rewarden.types import Media, Outcome, Sample
+from rewarden_verifiers.contract import Context
+from rewarden_verifiers.judges.asking import Inquiry, opinions
+from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.criterion import Criterion
+from rewarden_verifiers.judges.ending import readings, refused
+from rewarden_verifiers.judges.itemised_params import ItemisedParams
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.numbered import by_number, numbered
+from rewarden_verifiers.judges.parts import Itemised, Part, Vote, counted, total, worst_of
+from rewarden_verifiers.judges.programmed import reached, run_programs
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.quotes import quoted, readable
+from rewarden_verifiers.judges.showing import images, of_transcript, size, written
+from rewarden_verifiers.judges.votes import combine
+from rewarden_verifiers.outcome import undecided, wrong
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is judged: the viewed response, the prompt that it answers, and the sample."""
+
+    response: str
+    prompt: str | None
+    sample: Sample
+
+    @property
+    def media(self) -> Sequence[Media] | None:
+        """The sample's media."""
+        return self.sample.media
+
+    def text(self, params: ItemisedParams) -> str:
+        """All that the candidate wrote of what the judge is shown: where quotes must stand."""
+        return written(self.sample) if params.show == "transcript" else self.response
+
+    def variables(self, params: ItemisedParams) -> dict[str, Any]:
+        """For the prompt: `prompt`, and either `response` or `transcript`."""
+        whole = params.show == "transcript"
+        return {
+            "prompt": Material(self.prompt) if self.prompt else None,
+            "response": None if whole else Material(self.response, candidate=True),
+            "transcript": of_transcript(self.sample) if whole else [],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """How criteria are asked about.
+
+    prompt: the built-in prompt; it lists `criterion`. name: of the list in the reply. properties: of its entries,
+    beside the number. read: an entry to a vote. shown: how a value is named. passing: the value from which a vote is a
+    yes.
+    """
+
+    prompt: str
+    name: str
+    properties: Mapping[str, Any]
+    read: Callable[[Mapping[str, Any]], Vote]
+    shown: Callable[[float], str]
+    passing: float = 0.5
+
+
+def refusal(subject: Subject, params: ItemisedParams, **details: Any) -> Outcome | None:
+    """The outcome of a response about which nobody is asked; see `ending.refused`."""
+    if params.show == "transcript" and size(subject.sample) > params.longest:
+        message = f"a judge is shown at most {params.longest} characters"
+        return wrong("too_long", feedback=message, flags=("too_long",), **details)
+    return refused(subject.text(params), params, **details)
+
+
+async def itemised(
+    ctx: Context, params: ItemisedParams, criteria: list[Criterion], subject: Subject, sheet: Sheet, **details: Any
+) -> Itemised | Outcome:
+    """What judge and programs say of the criteria; or the outcome, where they leave none to be made. details: of that
+    outcome, such as its range. Raises what `ctx.judge.ask` raises."""
+    ledger = Ledger()
+    judged = [one for one in criteria if one.use is None]
+    early = refusal(subject, params, **details) if judged else None
+    if early is not None:
+        return early
+    asking = asyncio.ensure_future(_ask(ctx, params, judged, subject, sheet, ledger, details))
+    running = asyncio.ensure_future(run_programs(ctx, criteria))
+    await beside(asking, running)
+    asked, programs = asking.result(), running.result()
+    broken = [one for one in criteria if one.id in programs and programs[one.id].status != "scored"]
+    # Who could not be reached today is never skipped: the same response would score otherwise tomorrow.
+    whole = [one for one in broken if params.unscored == "whole" or programs[one.id].fault == "infra"]
+    if whole:
+        return _unscored(whole[0], programs[whole[0].id], ledger)
+    if isinstance(asked, Outcome):
+        return asked
+    parts: list[Part] = []
+    for one in criteria:
+        if one.id in programs:
+            program = programs[one.id]
+            value = reached(one, program) if program.status == "scored" else None
+            parts.append(Part(criterion=one, value=value, program=program))
+            continue
+        part = _part(one, asked.votes[one.id], params, sheet)
+        if isinstance(part, str):
+            message = f"{one.label}: {'the judge cannot tell' if part == 'cannot_tell' else 'the opinions are divided'}"
+            return undecided(part, feedback=message, evidence=ledger.evidence(), flags=tuple(ledger.flags()))
+        parts.append(part)
+    score = total(parts)
+    if score is None and broken:
+        return _unscored(broken[0], programs[broken[0].id], ledger)
+    flags = [*ledger.flags(), *asked.flags]
+    flags += ["cannot_tell"] if any(part.abstentions for part in parts) else []
+    flags += ["program_left_out"] if broken else []
+    return Itemised(parts=tuple(parts), score=score, ledger=ledger, flags=tuple(flags), shown=sheet.shown)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Votes by criterion."""
+
+    votes: dict[str, list[Vote]]
+    flags: tuple[str, ...] = ()
+
+
+async def _ask(
+    ctx: Context,
+    params: ItemisedParams,
+    criteria: list[Criterion],
+    subject: Subject,
+    sheet: Sheet,
+    ledger: Ledger,
+    details: Mapping[str, Any],
+) -> _Asked | Outcome:
+    if not criteria:
+        return _Asked({})
+    batches = [criteria] if params.calls == "together" else [[one] for one in criteria]
+    text = readable(subject.text(params)) if params.quotes == "require" else None
+    inquiries = [_inquiry(batch, subject, params, sheet, text) for batch in batches]
+    found = await beside(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
+    votes: dict[str, list[Vote]] = {}
+    refused: list[Outcome] = []
+    for batch, said in zip(batches, found, strict=True):
+        lowest = [Vote(value=worst_of(one), reason="The response makes the judge's reply unreadable.") for one in batch]
+        read, early = readings(said, lowest, ledger, **details)
+        if early is not None and early.status != "scored":
+            return early
+        if early is not None:
+            refused.append(early)
+        for place, one in enumerate(batch):
+            votes[one.id] = [row[place] for row in read or [lowest]]
+    if len(refused) == len(batches):
+        return refused[0]
+    return _Asked(votes, ("unreadable_reply",) if refused else ())
+
+
+def _inquiry(
+    batch: list[Criterion], subject: Subject, params: ItemisedParams, sheet: Sheet, text: str | None
+) -> Inquiry[list[Vote]]:
+    """text: in which quotes must stand; None: nowhere."""
+
+    def read(found: Mapping[str, Any]) -> list[Vote]:
+        votes = [sheet.read(row) for row in by_number(found, sheet.name, len(batch))]
+        if text is None:
+            return votes
+        return [_grounded(vote, text) if one.points > 0 else vote for one, vote in zip(batch, votes, strict=True)]
+
+    return Inquiry(
+        prompt=sheet.prompt,
+        variables={**subject.variables(params), "criterion": [Material(one.text) for one in batch]},
+        schema=numbered(sheet.name, len(batch), sheet.properties),
+        read=read,
+        media=images(subject.media) if params.media else (),
+    )
+
+
+def _grounded(vote: Vote, text: str) -> Vote:
+    """A vote in the response's favour needs its quote."""
+    if not vote.value or quoted(vote.quote, text):
+        return vote
+    reason = f"{vote.reason} (the response does not hold the quote)"
+    return replace(vote, value=0.0, reason=reason, count=None if vote.count is None else 0)
+
+
+def _part(
+    one: Criterion, votes: list[Vote], params: ItemisedParams, sheet: Sheet
+) -> Part | Literal["cannot_tell", "tie"]:
+    """k votes as one value; or why there is none, so that nothing is decided."""
+    values = [vote.value for vote in votes if vote.value is not None]
+    if params.abstain == "undecided" and (len(votes) - len(values)) * 2 >= len(votes):
+        return "cannot_tell"
+    if params.abstain == "against":
+        values = [worst_of(one) if vote.value is None else vote.value for vote in votes]
+    if not values:
+        return Part(criterion=one, value=None, votes=tuple(votes))
+    # Counted in the response's favour, so that `any`, `all` and a tie mean the same for what should not be there.
+    favours = values if one.points >= 0 else [1 - value for value in values]
+    verdict = combine(favours, sheet.passing, params)
+    if verdict.score is None:
+        return "tie"
+    value = verdict.score if one.points >= 0 else 1 - verdict.score
+    return Part(criterion=one, value=value, votes=tuple(votes), counted=tuple(values))
+
+
+def _unscored(one: Criterion, outcome: Outcome, ledger: Ledger) -> Outcome:
+    """A whole that lacks a part is no score: the part's status, fault and reason are the whole's."""
+    message = f"{one.label}: {outcome.feedback or outcome.reason}"
+    evidence = {**outcome.evidence, "criterion": one.id, **counted(ledger)}
+    return Outcome(
+        status=outcome.status,
+        reason=outcome.reason,
+        fault=outcome.fault,
+        feedback=message,
+        evidence=evidence,
+        flags=outcome.flags,
+    )

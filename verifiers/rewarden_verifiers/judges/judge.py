@@ -1,0 +1,190 @@
+"""`judge`: whether a language model holds a response to be right, good, or as instructed."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rewarden.errors import InvalidReference
+from rewarden.types import Component, Media, Outcome, Sample, StepScore
+from rewarden_verifiers.chat import Reply
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.judges.answers import accepted
+from rewarden_verifiers.judges.asking import Inquiry, opinions
+from rewarden_verifiers.judges.ending import readings, refused
+from rewarden_verifiers.judges.judge_modes import (
+    ALTERNATIVES,
+    UNTOLD,
+    Vote,
+    chance_of,
+    lowest,
+    scale_of,
+    schema_of,
+    vote_of,
+    word_form,
+)
+from rewarden_verifiers.judges.judge_params import Params
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.showing import images, of_transcript, size, written
+from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.judges.votes import Verdict, combine
+from rewarden_verifiers.outcome import scored, undecided, wrong
+
+_REASONS = {
+    "reference": "judged_wrong",
+    "accept": "judged_unacceptable",
+    "scale": "judged_poor",
+    "aspects": "judged_poor",
+}
+
+
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite)
+async def judge(
+    response: str,
+    prompt: str | None,
+    media: Sequence[Media] | None,
+    sample: Sample,
+    params: Params,
+    ctx: Context,
+    reference: str | list[str] | None = None,
+) -> Outcome:
+    """A language model says whether the response is right, how good it is, or whether it is accepted.
+
+    Modes: `reference`: the final answer is the reference's (or one of several); `scale`: a number on an anchored scale,
+    with or without a reference; `accept`: yes or no by a description or examples of what is wanted (Kwon et al. 2023,
+    arXiv 2303.00001), on a transcript too; `aspects`: a number for each of several named aspects, as just-eval has them
+    (arXiv 2312.01552), in components and steps, their weighted mean the score.
+
+    Several samples make a mean, median, or vote, with spread and confidence in the evidence. By `probability` the score
+    is the yes's share of the first token; a server that gives no such probabilities leaves it undecided
+    (`no_token_probabilities`). Zero with its own reason: `judged_wrong`, `judged_poor`, `judged_unacceptable` (not
+    always zero), a response without substance (`blank`, `opener_only`, `claim_only`), `too_long`, `unreadable_reply`.
+    """
+    answers = accepted(reference)
+    if params.mode == "reference" and not answers:
+        raise InvalidReference("reference is missing: the answer that the response should give", path="reference")
+    early = _refused(response, answers, sample, params)
+    if early is not None:
+        return early
+    ledger = Ledger()
+    inquiry = _inquiry(response, prompt, answers, media, sample, params)
+    found = await opinions(ctx, params, inquiry, ledger)
+    votes, early = readings(found, lowest(params), ledger)
+    if early is not None:
+        return early
+    if any(vote is UNTOLD for vote in votes):
+        return undecided(
+            "no_token_probabilities",
+            feedback=f"the server of {', '.join(sorted(ledger.judges))} gives no token probabilities; use by: text",
+            evidence=ledger.evidence(),
+            flags=tuple(ledger.flags()),
+        )
+    return _outcome(votes, params, ledger)
+
+
+def _refused(response: str, answers: Sequence[str], sample: Sample, params: Params) -> Outcome | None:
+    if params.show == "response":
+        return refused(response, params, answers)
+    if size(sample) > params.longest:
+        return wrong("too_long", feedback=f"a judge is shown at most {params.longest} characters", flags=("too_long",))
+    return refused(written(sample), params, answers)
+
+
+def _inquiry(
+    response: str,
+    prompt: str | None,
+    answers: Sequence[str],
+    media: Sequence[Media] | None,
+    sample: Sample,
+    params: Params,
+) -> Inquiry[Vote]:
+    variables: dict[str, Any] = {
+        "prompt": Material(prompt) if prompt else None,
+        "reference": Material("\n".join(answers)) if answers else None,
+        "references": [Material(answer) for answer in answers],
+        "response": Material(response, candidate=True) if params.show == "response" else None,
+        "transcript": of_transcript(sample) if params.show == "transcript" else [],
+        "scale": params.scale.words(),
+        "aspects": [
+            {"name": name, "description": one.description, "scale": scale_of(params, one).words()}
+            for name, one in params.aspects.items()
+        ],
+        "examples": [{"response": Material(one.response), "verdict": one.verdict} for one in params.examples],
+    }
+    asked: dict[str, Any] = {
+        "prompt": f"judge.{params.mode}",
+        "variables": variables,
+        "media": images(media) if params.media else (),
+    }
+    if params.by == "probability":
+
+        def direct(reply: Reply) -> Vote:
+            return chance_of(reply, params)
+
+        form = word_form(params)
+        return Inquiry(
+            **asked, schema=None, direct=direct, form=form, alternatives=ALTERNATIVES, max_tokens=params.max_tokens or 1
+        )
+
+    def read(found: Mapping[str, Any]) -> Vote:
+        return vote_of(found, params)
+
+    return Inquiry(**asked, schema=schema_of(params), read=read)
+
+
+def _outcome(votes: Sequence[Vote], params: Params, ledger: Ledger) -> Outcome:
+    scores = [vote.score for vote in votes]
+    verdict = combine(scores, params.passing, params)
+    evidence: dict[str, Any] = {"mode": params.mode, **verdict.evidence(scores), **ledger.evidence()}
+    if params.by == "probability":
+        share = statistics.fmean(scores)
+        evidence |= {"probability": share, "confidence": max(share, 1 - share)}
+    if params.mode == "scale":
+        evidence["numbers"] = [vote.numbers[""] for vote in votes]
+    if verdict.score is None:
+        return undecided("tie", evidence=evidence, flags=tuple(ledger.flags()))
+    passed = verdict.score >= params.passing
+    nearest = _nearest(votes, verdict)
+    components, steps = _parts(votes, nearest, params)
+    return scored(
+        verdict.score,
+        passed=passed,
+        reason=None if passed else _REASONS[params.mode],
+        raw=_raw(votes, params),
+        components=components,
+        steps=steps,
+        feedback=nearest.reason[: params.shown] or None,
+        evidence=evidence,
+        flags=ledger.flags(),
+    )
+
+
+def _raw(votes: Sequence[Vote], params: Params) -> Any:
+    """Means of the numbers, on their own scales."""
+    if params.mode == "scale":
+        return statistics.fmean(vote.numbers[""] for vote in votes)
+    if params.mode == "aspects":
+        return {name: statistics.fmean(vote.numbers[name] for vote in votes) for name in params.aspects}
+    return None
+
+
+def _parts(votes: Sequence[Vote], nearest: Vote, params: Params) -> tuple[Mapping[str, Component], Sequence[StepScore]]:
+    """The aspects' scores: each the mean of its numbers, as a component and, in their order, as a step."""
+    components: dict[str, Component] = {}
+    steps: list[StepScore] = []
+    for place, (name, aspect) in enumerate(params.aspects.items()):
+        scale = scale_of(params, aspect)
+        score = math.fsum(scale.share(vote.numbers[name]) for vote in votes) / len(votes)
+        components[name] = Component(status="scored", score=score)
+        reason = nearest.reasons.get(name, "")[: params.shown]
+        steps.append(StepScore(index=place, score=score, label=name, feedback=reason or None))
+    return components, steps
+
+
+def _nearest(votes: Sequence[Vote], verdict: Verdict) -> Vote:
+    """The opinion that is nearest to the outcome: its reasons are given."""
+    score = verdict.score or 0.0
+    return min(votes, key=lambda vote: abs(vote.score - score))

@@ -1,0 +1,98 @@
+"""The modes of `judge`: the schema of a reply in each, and what a reply comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rewarden_verifiers.chat import Reply
+from rewarden_verifiers.judges.judge_params import Aspect, Params
+from rewarden_verifiers.judges.replies import UnreadableError, probability
+from rewarden_verifiers.judges.scales import Scale
+
+ALTERNATIVES = 20
+"""First tokens that are asked for: as many as OpenAI's protocol gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What one reply says: a score from 0 to 1, why, and by name the numbers on their scales (`""`: the only one)."""
+
+    score: float
+    reason: str = ""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+UNTOLD = Vote(0.0, "no token probabilities")
+"""Of a reply whose server gives no token probabilities: no vote."""
+
+
+def schema_of(params: Params) -> dict[str, Any]:
+    """Of a reply. The reason comes first, so that it is no excuse for a verdict that stands already."""
+    reason = {"type": "string"}
+    if params.mode == "aspects":
+        part = {name: _object(reason=reason, score=scale_of(params, one).schema()) for name, one in _aspects(params)}
+        return _object(**part)
+    if params.mode == "scale":
+        return _object(reason=reason, score=params.scale.schema())
+    words = ["correct", "incorrect"] if params.mode == "reference" else ["yes", "no"]
+    return _object(reason=reason, verdict={"type": "string", "enum": words})
+
+
+def vote_of(found: Mapping[str, Any], params: Params) -> Vote:
+    """Of a reply's object that is of the schema."""
+    if params.mode == "aspects":
+        numbers = {name: found[name]["score"] for name in params.aspects}
+        reasons = {name: found[name]["reason"] for name in params.aspects}
+        told = "\n".join(f"{name}: {reason}" for name, reason in reasons.items())
+        return Vote(_mean(numbers, params), told, numbers, reasons)
+    if params.mode == "scale":
+        return Vote(params.scale.share(found["score"]), found["reason"], {"": found["score"]})
+    return Vote(float(found["verdict"] in ("correct", "yes")), found["reason"])
+
+
+def lowest(params: Params) -> Vote:
+    """What counts where the response made the replies unreadable."""
+    if params.mode == "aspects":
+        return Vote(0.0, numbers={name: scale_of(params, one).lowest for name, one in _aspects(params)})
+    return Vote(0.0, numbers={"": params.scale.lowest} if params.mode == "scale" else {})
+
+
+def chance_of(reply: Reply, params: Params) -> Vote:
+    """Of a reply's first token; `UNTOLD` where the judge's server gives no probabilities. Raises UnreadableError."""
+    if not reply.alternatives and reply.finish in ("stop", "length"):
+        if not reply.text.strip():
+            raise UnreadableError("empty")
+        return UNTOLD
+    return Vote(probability(reply, params.yes, params.no, params.least))
+
+
+def word_form(params: Params) -> str:
+    """What is said of a reply that is read by its first token."""
+    return f"Reply with one word and nothing else: {params.yes[0]} or {params.no[0]}."
+
+
+def scale_of(params: Params, aspect: Aspect) -> Scale:
+    """The scale that an aspect is scored on."""
+    return aspect.scale if aspect.scale is not None else params.scale
+
+
+def _mean(numbers: Mapping[str, float], params: Params) -> float:
+    total = sum(aspect.weight for _, aspect in _aspects(params))
+    weighted = sum(one.weight * scale_of(params, one).share(numbers[name]) for name, one in _aspects(params))
+    return min(weighted / total, 1.0)
+
+
+def _aspects(params: Params) -> list[tuple[str, Aspect]]:
+    return list(params.aspects.items())
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

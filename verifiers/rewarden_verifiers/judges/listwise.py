@@ -1,0 +1,300 @@
+"""`listwise`: how a group's members stand among each other, by comparisons of a language model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rewarden.errors import InvalidParams, InvalidSample, SampleError
+from rewarden.types import Outcome
+from rewarden_verifiers.contract import Context, Member, verifier
+from rewarden_verifiers.judges.contests import Contest, refuses
+from rewarden_verifiers.judges.ending import refused
+from rewarden_verifiers.judges.fencing import harmless
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.preference import PreferenceParams
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.ranking import Match, Score, Standing, standings, win_rates
+from rewarden_verifiers.judges.schedule import drawn, pairs, rounds
+from rewarden_verifiers.judges.showing import images
+from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.judges.tally import Tally
+from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
+from rewarden_verifiers.view import transcript
+
+_SHOWN = 1_500_000
+"""Characters of the texts that stand in one question: however long the members make theirs, it can be asked."""
+
+_ANCHORS = 4
+"""How many in-group references are tried, where the text of one spoils the comparisons."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params(PreferenceParams):
+    """Options of `listwise`. Several opinions on one comparison become their `mean` or `median`.
+
+    mode: `round_robin`: each with each; `rank`: all in one question; `reference`: each with one of them, the anchor.
+    score: `win_rate`; `bradley_terry` (the chance to beat an average text); `copeland` (the share of opponents that one
+        beats more often than not); `rank` (1 for the best, 0 for the last, evenly between). With `reference` only the
+        first.
+    orders: of a pair 2 (both) or 1; of a list the number of its shuffles, which should be even.
+    opponents: with how many others each text is compared; more texts than that meet their neighbours on a drawn ring.
+    window: how many texts stand in one question of `rank`; more than that are cut into windows anew for each order, so
+        that they need several orders.
+    anchor: whom the others are compared with: the one that is `drawn` (from the texts: the same every time), the
+        `first`, the `longest` or `shortest`, or the one at that place of the group; the next one where that one has no
+        substance.
+    threshold: a score above it passes.
+    media: whether the judge is shown the first member's images.
+    """
+
+    mode: Literal["round_robin", "rank", "reference"] = "round_robin"
+    score: Score = "win_rate"
+    orders: int = 2
+    opponents: int = 16
+    window: int = 8
+    anchor: Literal["drawn", "first", "longest", "shortest"] | int = "drawn"
+    threshold: float = 0.5
+    media: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        most = 32 if self.mode == "rank" else 2
+        for name, low, high in (("orders", 1, most), ("opponents", 1, 1024), ("window", 2, 64), ("threshold", 0, 1)):
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise InvalidParams(f"params.{name} must be from {low} to {high}, not {value}", path=f"params.{name}")
+        if self.aggregate not in ("mean", "median"):
+            raise InvalidParams(
+                "params.aggregate: opinions on a pair become their mean or median", path="params.aggregate"
+            )
+        if self.mode == "reference" and self.score != "win_rate":
+            raise InvalidParams("params.score: against one anchor there are win rates only", path="params.score")
+        if self.mode == "rank" and (self.by != "verdict" or self.strength or self.disagree != "tie"):
+            raise InvalidParams(
+                "params.by, strength, disagree are of pairs; a list has none of them", path="params.mode"
+            )
+        if self.mode == "rank" and self.window * self.longest > _SHOWN:
+            shown = f"params.window: window * longest must be at most {_SHOWN}, not {self.window} * {self.longest}"
+            raise InvalidParams(shown, path="params.window")
+        if isinstance(self.anchor, int) and self.anchor < 0:
+            raise InvalidParams("params.anchor must be a place from 0", path="params.anchor")
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """The texts that compete, who has each, and those about whom nobody is asked (by place in the group)."""
+
+    texts: list[str]
+    players: dict[int, int]
+    out: dict[int, Outcome]
+
+    @property
+    def copies(self) -> list[int]:
+        counted = Counter(self.players.values())
+        return [counted[player] for player in range(len(self.texts))]
+
+
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite)
+async def listwise(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
+    """A language model compares the members of a group, and each scores by how it stands among them, from 0 to 1.
+
+    The first member's reference, if it is a text, is shown as what is known to be right; none is needed. Members
+    without substance lose to all others and are never asked about. Equal texts are compared once, tie with each other,
+    and score the same. What is compared with what, and in which order, is drawn from the texts, so that it is the same
+    every time. In the mode `reference` a win over the anchor is 1, a tie 0.5, a loss 0, and the anchor itself has 0.5
+    (Writing-Zero's bootstrapped reference, arXiv 2506.00103).
+
+    Comparisons that cannot be read are left out (flag `comparisons_missing`); a member that has less than half of its
+    own is undecided, or an error where no judge could be reached. A member whose text alone makes replies unreadable
+    loses those comparisons, and zero is its score where they are half of its own or more; its siblings lose nothing.
+    One that nobody was compared with has 0.5 (`not_compared`). `standard_error` says how far the score may be off by
+    chance, `flip_rate` how often the order decided.
+
+    Raises InvalidSample for a group of one, and for one whose members answer different prompts.
+    """
+    if len(samples) < 2:
+        raise InvalidSample("the group has one member; listwise compares at least 2", path="group")
+    asked = [None if member.sample.prompt is None else transcript(member.sample.prompt) for member in samples]
+    if any(one != asked[0] for one in asked):
+        raise InvalidSample("the group's members answer different prompts, so they cannot be compared", path="group")
+    ledger = Ledger()
+    found = _field(samples, params)
+    prompt, reference = asked[0], samples[0].sample.reference
+    shown = {
+        "prompt": Material(prompt) if prompt else None,
+        "reference": Material(reference) if isinstance(reference, str) and reference.strip() else None,
+    }
+    contest = Contest(
+        ctx=ctx,
+        params=params,
+        texts=found.texts,
+        copies=found.copies,
+        shown=shown,
+        media=images(samples[0].sample.media) if params.media else (),
+        ledger=ledger,
+        orders=params.orders,
+    )
+    anchor: int | None = None
+    spoiled: dict[int, Tally] = {}
+    if params.mode == "reference":
+        anchor, tally, spoiled = await _against_anchor(contest, _anchors(found, params))
+    elif params.mode == "rank":
+        tally = await contest.by_lists(rounds(found.texts, params.orders, params.window))
+    else:
+        tally = await contest.by_pairs(pairs(drawn(found.texts), params.opponents))
+    # On a thread: a large group's take seconds, in which the loop has others to serve.
+    places = await asyncio.to_thread(_standings, found, tally, params)
+    group = {
+        "mode": params.mode,
+        "members": len(samples),
+        "texts": len(found.texts),
+        "comparisons": len(tally.matches),
+        "flip_rate": tally.flips / tally.checked if tally.checked else None,
+        "problems": sorted(tally.problems),
+        **ledger.evidence(),
+    }
+    outcomes: list[Outcome | SampleError] = []
+    for place in range(len(samples)):
+        if place in found.out:
+            outcomes.append(found.out[place])
+            continue
+        player = found.players[place]
+        own, standing = tally, places[player]
+        if player in spoiled:
+            # It met the others as their anchor alone.
+            own = spoiled[player]
+            standing = _standings(found, own, params)[player]
+        outcomes.append(_outcome(player, standing, own, group, ledger.flags(), params, anchor))
+    return outcomes
+
+
+def _field(samples: Sequence[Member], params: Params) -> _Field:
+    found = _Field([], {}, {})
+    numbers: dict[str, int] = {}
+    for place, member in enumerate(samples):
+        early = no_answer() if member.response is None else refused(member.response, params)
+        if early is not None or member.response is None:
+            found.out[place] = early or no_answer()
+            continue
+        text = member.response.strip()
+        # Equal to who sees them: a character that nobody sees makes no other text.
+        seen = harmless(text).text.strip()
+        if seen not in numbers:
+            numbers[seen] = len(found.texts)
+            found.texts.append(text)
+        number = found.players[place] = numbers[seen]
+        # The same one of them, in whatever order they come.
+        found.texts[number] = min(found.texts[number], text)
+    # Numbered by their texts: sums of floats depend on the order, and the members' may be any.
+    order = sorted(range(len(found.texts)), key=lambda number: found.texts[number])
+    found.texts.sort()
+    renumbered = {number: place for place, number in enumerate(order)}
+    found.players.update({place: renumbered[number] for place, number in found.players.items()})
+    return found
+
+
+def _anchors(found: _Field, params: Params) -> list[int]:
+    """The players in the order in which they may be the anchor."""
+    order = drawn(found.texts)
+    if params.anchor == "longest":
+        order.sort(key=lambda player: -len(found.texts[player]))
+    elif params.anchor == "shortest":
+        order.sort(key=lambda player: len(found.texts[player]))
+    elif params.anchor != "drawn":
+        wanted = 0 if params.anchor == "first" else params.anchor
+        size = len(found.players) + len(found.out)
+        if wanted >= size:
+            raise InvalidParams(f"params.anchor is {wanted}, and the group has {size} members", path="params.anchor")
+        turned = sorted(found.players, key=lambda place: (place - wanted) % size)
+        order = list(dict.fromkeys(found.players[place] for place in turned))
+    return order
+
+
+async def _against_anchor(contest: Contest, order: Sequence[int]) -> tuple[int | None, Tally, dict[int, Tally]]:
+    """All against the first of these whose text spoils no comparison; with the tallies of those before it.
+
+    So does one that the judge's server does not take, mostly for its length: half of them or more are then refused."""
+    spoiled: dict[int, Tally] = {}
+    tally = Tally(len(contest.texts))
+    for anchor in order[:_ANCHORS]:
+        others = [player for player in order if player != anchor and player not in spoiled]
+        tally = await contest.by_pairs([(player, anchor) for player in others])
+        refused_often = refuses(tally.failure) and tally.unreached[anchor] * 2 >= tally.planned[anchor]
+        if not tally.forfeits[anchor] and not refused_often:
+            return anchor, tally, spoiled
+        spoiled[anchor] = tally
+    return None, tally, spoiled
+
+
+def _standings(found: _Field, tally: Tally, params: Params) -> list[Standing]:
+    size, copies, last = len(found.texts), found.copies, len(found.out)
+    matches = tally.settled()
+    if params.mode != "reference":
+        met = [one.matches for one in win_rates(size, matches)]
+        for player, count in enumerate(copies):
+            others = count * (len(found.players) - count)
+            # A list is asked about in several orders, and of a large group one meets a few. Who is never asked about
+            # weighs as much as any other: as often as one met those on the average. Opponents are counted once.
+            times = met[player] / others if met[player] and params.score != "copeland" else 1.0
+            if count > 1:
+                matches.append(Match(player, player, 0.5, times * count * (count - 1) / 2))
+            if last:
+                matches.append(Match(player, None, 1.0, times * count * last))
+    made = standings(size, matches, params.score, copies, last)
+    if max(copies, default=1) == 1:
+        return made
+    # Equal texts share their comparisons, which are no more evidence for that.
+    single = [Match(one.first, one.second, one.score) for one in matches if one.first != one.second]
+    errors = standings(size, single, params.score)
+    return [Standing(one.score, other.error, one.matches) for one, other in zip(made, errors, strict=True)]
+
+
+def _outcome(
+    player: int,
+    standing: Standing,
+    tally: Tally,
+    group: dict[str, Any],
+    flags: Sequence[str],
+    params: Params,
+    anchor: int | None,
+) -> Outcome | SampleError:
+    planned, lost, forfeits = tally.planned[player], tally.lost[player], tally.forfeits[player]
+    compared = planned - lost - forfeits
+    evidence: dict[str, Any] = {
+        "compared": compared,
+        "missing": lost,
+        "anchor": player == anchor,
+        "standard_error": standing.error,
+        "group": group,
+    }
+    raised = [
+        *flags,
+        *["comparisons_missing"] * (lost > 0),
+        *["not_compared"] * (compared < 1 and player != anchor),
+        *["order_flipped"] * (tally.flips > 0),
+    ]
+    if player == anchor and (compared or not planned):
+        score = 0.5
+    elif (planned - lost) * 2 < planned:
+        if tally.failure is not None and tally.unreached[player]:
+            return tally.failure
+        message = "too few of its comparisons can be read"
+        return undecided("unreadable_reply", feedback=message, evidence=evidence, flags=tuple(raised))
+    elif forfeits and forfeits * 2 >= planned - lost:
+        message = "the response makes the judge's replies unreadable"
+        return wrong("unreadable_reply", feedback=message, evidence=evidence, flags=[*raised, "unreadable_reply"])
+    else:
+        score = standing.score
+    passed = score > params.threshold
+    return scored(
+        score,
+        passed=passed,
+        reason=None if passed else "outranked",
+        feedback="\n".join(tally.notes(player))[: params.shown] or None,
+        evidence=evidence,
+        flags=raised,
+    )

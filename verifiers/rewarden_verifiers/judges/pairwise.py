@@ -1,0 +1,165 @@
+"""`pairwise`: whether a response is better than another text, asked in both orders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from rewarden.errors import InvalidReference
+from rewarden.types import Media, Outcome
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.judges.ending import readings, refused
+from rewarden_verifiers.judges.fencing import harmless
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.preference import Preference, PreferenceParams, preferences
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.rivals import Against, Rival, rival_of
+from rewarden_verifiers.judges.showing import images
+from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.judges.tiebreaks import JUDGE, Measure, measured, measures_of
+from rewarden_verifiers.judges.votes import combine
+from rewarden_verifiers.outcome import scored, undecided
+
+_WIN = math.nextafter(0.5, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params(PreferenceParams):
+    """Options of `pairwise`.
+
+    against: which text of a row of preference data that has both is the rival: `chosen` or `rejected`.
+    passing: what passes: a `win`, or a `tie` too.
+    criteria: in order of rank: the next one decides where those before it leave a tie. `judge`; `length`, in
+        characters; `metadata.NAME`, a number of the sample's metadata and of the reference's (`{"by", "prefer",
+        "margin"}`; lower numbers are better where not said otherwise). With more than one the score is 1, 0.5 or 0.
+    media: whether the judge is shown the sample's images.
+    """
+
+    against: Against = "chosen"
+    passing: Literal["win", "tie"] = "win"
+    criteria: tuple[str | Measure, ...] = (JUDGE,)
+    media: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        measures_of(self.criteria)
+
+
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite)
+async def pairwise(
+    response: str,
+    prompt: str | None,
+    reference: Any,
+    metadata: Mapping[str, Any] | None,
+    media: Sequence[Media] | None,
+    params: Params,
+    ctx: Context,
+) -> Outcome:
+    """A language model says which of two texts is better, the response or a rival: 1 better, 0.5 as good, 0 worse.
+
+    The reference is the rival: a text, `{"response": text}`, or a row of preference data `{"chosen", "rejected"}`;
+    `answer` beside it is shown as what is known to be right, `metadata` holds the rival's numbers. Each opinion is
+    asked for in both orders, under the same two names, and only what both say counts: a judge that always favours one
+    place gives ties (flag `order_flipped`) and never a win. A text equal to the rival ties without being asked about.
+
+    Further `criteria` break ties by numbers: fewer calls, a shorter text (WebThinker, arXiv 2504.21776).
+    """
+    rival = rival_of(reference, params.against)
+    if len(rival.text) > params.longest:
+        raise InvalidReference(f"the text to compare with has more than {params.longest} characters", path="reference")
+    early = refused(response, params)
+    if early is not None:
+        return early
+    measures = measures_of(params.criteria)
+    shown = {
+        "prompt": Material(prompt) if prompt else None,
+        "reference": Material(rival.answer) if rival.answer else None,
+    }
+    shown_media = images(media) if params.media else ()
+    judged: Outcome | None = None
+    compared: list[dict[str, Any]] = []
+    score = 0.5
+    for measure in measures:
+        if measure.by != JUDGE:
+            score, numbers = measured(measure, response, metadata, rival)
+            compared.append(numbers)
+        elif _seen(response) == _seen(rival.text):
+            compared.append({"by": JUDGE, "score": 0.5, "same_text": True})
+        else:
+            judged = await _judged(response, rival, shown, shown_media, params, ctx)
+            if judged.score is None or judged.reason == "unreadable_reply":
+                return judged
+            score = judged.score
+            compared.append({"by": JUDGE, "score": score})
+        if score != 0.5:
+            break
+    if len(measures) > 1:
+        score = float(score > 0.5) if score != 0.5 else 0.5
+    return _ended(score, compared, judged, params)
+
+
+async def _judged(
+    response: str,
+    rival: Rival,
+    shown: Mapping[str, Any],
+    media: Sequence[Media],
+    params: Params,
+    ctx: Context,
+) -> Outcome:
+    """What the judge alone says."""
+    ledger = Ledger()
+    pair = (Material(response, candidate=True), Material(rival.text))
+    found = await preferences(ctx, params, pair, shown, ledger, media=media)
+    votes, early = readings(found, Preference(0.0, False, ""), ledger)
+    if early is not None:
+        return early
+    flips = sum(vote.flipped for vote in votes)
+    flags = [*ledger.flags(), *["order_flipped"] * (flips > 0)]
+    evidence = {**ledger.evidence(), "flip_rate": flips / len(votes)}
+    if params.disagree == "undecided":
+        if flips * 2 > len(votes):
+            message = "the judge names another text when they change places"
+            return undecided("orders_disagree", feedback=message, evidence=evidence, flags=tuple(flags))
+        votes = [vote for vote in votes if not vote.flipped]
+    scores = [vote.score for vote in votes]
+    verdict = combine(scores, _passing(params), params)
+    evidence |= verdict.evidence(scores)
+    if verdict.score is None:
+        return undecided("tie", evidence=evidence, flags=tuple(flags))
+    # Where opinions are counted, one who does not win has not lost yet: that somebody has to say.
+    final = 0.5 if min(scores) >= 0.5 > verdict.score or max(scores) <= 0.5 < verdict.score else verdict.score
+    nearest = min(votes, key=lambda vote: abs(vote.score - final))
+    return scored(
+        final,
+        # A tie that comes of the judge's liking for a place says nothing of the response.
+        fault="verifier" if final == 0.5 and flips else None,
+        feedback=nearest.reason[: params.shown] or None,
+        evidence=evidence,
+        flags=flags,
+    )
+
+
+def _ended(score: float, compared: Sequence[Mapping[str, Any]], judged: Outcome | None, params: Params) -> Outcome:
+    passed = score >= _passing(params)
+    outcome = scored(
+        score,
+        passed=passed,
+        reason=None if passed else "tie" if score == 0.5 else "worse",
+        fault=judged.fault if judged is not None and score == 0.5 and not passed else None,
+        evidence={"decided_by": compared[-1]["by"] if score != 0.5 else None, "criteria": [*compared]},
+    )
+    if judged is None:
+        return outcome
+    evidence = {**judged.evidence, **outcome.evidence}
+    return replace(outcome, evidence=evidence, flags=judged.flags, feedback=judged.feedback)
+
+
+def _seen(text: str) -> str:
+    """The text as a judge sees it: a character that nobody sees makes no other."""
+    return harmless(text).text.strip()
+
+
+def _passing(params: Params) -> float:
+    return _WIN if params.passing == "win" else 0.5

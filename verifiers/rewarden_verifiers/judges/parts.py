@@ -1,0 +1,158 @@
+"""What became of each criterion, and what they come to together."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden.types import Component, Outcome, StepScore
+from rewarden_verifiers.judges.criterion import Criterion
+from rewarden_verifiers.judges.ledger import Ledger
+
+_QUOTE = 400
+_REASON = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """One opinion on one criterion. value: how far it is met, 0 to 1; None: the judge cannot tell. count: how often
+    what it describes occurs, where that was asked."""
+
+    value: float | None
+    quote: str = ""
+    reason: str = ""
+    count: int | None = None
+
+    def told(self) -> str:
+        """Quote and reason, bounded."""
+        quote = " ".join(self.quote.split())[:_QUOTE]
+        reason = " ".join(self.reason.split())[:_REASON]
+        return f"“{quote}” {reason}".strip() if quote else reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What became of one criterion. value: None where it was left out. votes: all of the judge's; counted: what they
+    were taken for. program: what a program made of it."""
+
+    criterion: Criterion
+    value: float | None
+    votes: tuple[Vote, ...] = ()
+    counted: tuple[float, ...] = ()
+    program: Outcome | None = None
+
+    @property
+    def abstentions(self) -> int:
+        """Votes of a judge that cannot tell."""
+        return sum(vote.value is None for vote in self.votes)
+
+    @property
+    def cost(self) -> float:
+        """The points that the response lost by it."""
+        if self.value is None:
+            return 0.0
+        points = self.criterion.points
+        return points * (1 - self.value) if points >= 0 else -points * self.value
+
+    def said(self) -> str:
+        """Quote and reason of the vote that is nearest to the outcome; of a program, what it said."""
+        if self.program is not None:
+            return Vote(value=None, reason=self.program.feedback or self.program.reason or "").told()
+        worst = worst_of(self.criterion)
+        value = worst if self.value is None else self.value
+        return min(self.votes, key=lambda vote: abs((worst if vote.value is None else vote.value) - value)).told()
+
+    def value_of(self, place: int) -> float | None:
+        """The value by the opinion of that place alone, where it is one of opinions."""
+        return self.counted[min(place, len(self.counted) - 1)] if self.counted else self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Itemised:
+    """All criteria's ends. score: by `total`; None where nothing that is worth points was decided. shown: how a value
+    is named."""
+
+    parts: tuple[Part, ...]
+    score: float | None
+    ledger: Ledger
+    flags: tuple[str, ...]
+    shown: Callable[[float], str]
+
+    def steps(self) -> list[StepScore]:
+        """A score for each criterion: how far it is met, which for one of negative points is nothing good."""
+        return [
+            StepScore(index=place, score=part.value, label=part.criterion.label, feedback=part.said() or None)
+            for place, part in enumerate(self.parts)
+        ]
+
+    def components(self) -> dict[str, Component]:
+        """The same by the criteria's ids; a program's with its own reason and name."""
+        return {part.criterion.id: self._component(part) for part in self.parts}
+
+    def _component(self, part: Part) -> Component:
+        program, use = part.program, part.criterion.use
+        if program is not None:
+            return Component(
+                status=program.status,
+                score=part.value,
+                reason=program.reason,
+                fault=program.fault,
+                verifier=None if use is None else use.name,
+            )
+        if part.value is None:
+            return Component(status="undecided", reason="cannot_tell", fault="verifier")
+        return Component(status="scored", score=part.value, reason=self.shown(part.value))
+
+    def evidence(self) -> dict[str, Any]:
+        """`points` of those `possible`; `open`: ids of the criteria about which a judge could not tell; `left_out`;
+        `tags`: the same score within each tag. Opinions, spread and confidence; judge and usage."""
+        parts = [part for part in self.parts if part.value is not None]
+        made: dict[str, Any] = {
+            "points": math.fsum(part.criterion.points * (part.value or 0.0) for part in parts),
+            "possible": math.fsum(max(part.criterion.points, 0.0) for part in parts),
+        }
+        tags = {tag: None for part in self.parts for tag in part.criterion.tags}
+        scores = {tag: total([part for part in self.parts if tag in part.criterion.tags]) for tag in tags}
+        named = {
+            "open": [part.criterion.id for part in self.parts if part.abstentions],
+            "left_out": [part.criterion.id for part in self.parts if part.value is None],
+            "tags": {tag: score for tag, score in scores.items() if score is not None},
+        }
+        made |= {name: value for name, value in named.items() if value}
+        alone = [total(self.parts, place) for place in range(max(len(part.counted) for part in self.parts))]
+        opinions = [one for one in alone if one is not None]
+        if opinions:
+            spread = statistics.pstdev(opinions)
+            # Sums with negative points may lie further apart than 0.5.
+            confidence = max(0.0, 1 - 2 * spread) if len(opinions) > 1 else None
+            made |= {"opinions": opinions, "spread": spread, "confidence": confidence}
+        return made | counted(self.ledger)
+
+    def feedback(self, longest: int) -> str | None:
+        """What cost points, and why, each criterion on a line; the dearest first."""
+        lost = sorted((part for part in self.parts if part.cost > 0), key=lambda part: -part.cost)
+        lines = [f"{part.criterion.label}: {part.said() or self.shown(part.value or 0.0)}" for part in lost]
+        return "\n".join(lines)[:longest] or None
+
+
+def worst_of(one: Criterion) -> float:
+    """The value that is worst for the response: not met, or met where points are negative."""
+    return 0.0 if one.points >= 0 else 1.0
+
+
+def total(parts: Sequence[Part], place: int | None = None) -> float | None:
+    """The points that are met, as a share of the positive ones: HealthBench's score (arXiv 2505.08775), which RuscaRL
+    takes as reward (arXiv 2508.16949). place: by the opinion of that place alone. None where no positive points are
+    left."""
+    values = [(part.criterion.points, part.value if place is None else part.value_of(place)) for part in parts]
+    decided = [(points, value) for points, value in values if value is not None]
+    possible = math.fsum(max(points, 0.0) for points, _ in decided)
+    return math.fsum(points * value for points, value in decided) / possible if possible > 0 else None
+
+
+def counted(ledger: Ledger) -> dict[str, Any]:
+    """What the ledger says, unless nobody was asked."""
+    return ledger.evidence() if ledger.calls or ledger.cached else {}

@@ -1,0 +1,124 @@
+"""One comparison of two texts: asked in both orders, since judges favour a place (arXiv 2306.05685, section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rewarden.types import Media
+from rewarden_verifiers.chat import Reply
+from rewarden_verifiers.contract import Context
+from rewarden_verifiers.judges.asking import Inquiry, Opinion, opinions
+from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.params import JudgeParams
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.replies import probability
+
+_PROMPT = "pairwise.preference"
+_LETTER = "Reply with one letter and nothing else: A or B."
+_ALTERNATIVES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreferenceParams(JudgeParams):
+    """Options of every comparison of two texts.
+
+    by: what is read: the `verdict` (A, B or tie, with a reason), or the `probability` of A against B as the reply's
+        first token, which needs a judge whose server gives token probabilities.
+    strength: whether the verdict also says how much better, from 1 to 3; a win is then 2/3, 5/6 or 1 and no longer 1
+        alone. Not with `probability`, which has its own degrees.
+    disagree: what two orders come to that name different texts: a `tie`, or nothing that counts (`undecided`).
+    """
+
+    by: Literal["verdict", "probability"] = "verdict"
+    strength: bool = False
+    disagree: Literal["tie", "undecided"] = "tie"
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """What the orders of one comparison agree on. score: of the first text, from 0 (worse) over 0.5 to 1 (better).
+    flipped: the orders named different texts; the score is then 0.5. reason: the judge's, of the first order."""
+
+    score: float
+    flipped: bool
+    reason: str
+
+
+_Margin = tuple[float, str]
+"""From -1 to 1: how much better text A is; and why."""
+
+
+async def preferences(
+    ctx: Context,
+    params: PreferenceParams,
+    pair: tuple[Material, Material],
+    shown: Mapping[str, Any],
+    ledger: Ledger,
+    *,
+    orders: int = 2,
+    media: Sequence[Media] = (),
+) -> list[Opinion[Preference]]:
+    """`params.samples` preferences between two texts, each of one opinion an order. shown: further variables of the
+    prompt. orders: 1: only as given. A preference lacks where one of its opinions does, by the blame of that one.
+
+    Raises what `ctx.judge.ask` raises.
+    """
+    first, second = pair
+    asked = ((first, second), (second, first))[:orders]
+    inquiries = [_inquiry(params, texts, shown, media) for texts in asked]
+    found = await beside(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
+    return [_agreed(seen) for seen in zip(*found, strict=True)]
+
+
+def _inquiry(
+    params: PreferenceParams, texts: tuple[Material, Material], shown: Mapping[str, Any], media: Sequence[Media]
+) -> Inquiry[_Margin]:
+    variables = {**shown, "response_a": texts[0], "response_b": texts[1]}
+    if params.by == "probability":
+        return Inquiry(
+            prompt=_PROMPT,
+            variables=variables,
+            schema=None,
+            direct=_by_probability,
+            form=_LETTER,
+            alternatives=_ALTERNATIVES,
+            max_tokens=1,
+            media=media,
+        )
+    return Inquiry(prompt=_PROMPT, variables=variables, schema=_schema(params.strength), read=_by_verdict, media=media)
+
+
+def _schema(strength: bool) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "reason": {"type": "string"},
+        "better": {"type": "string", "enum": ["A", "B", "tie"]},
+    }
+    if strength:
+        properties["strength"] = {"type": "integer", "minimum": 1, "maximum": 3}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _by_verdict(found: Mapping[str, Any]) -> _Margin:
+    sign = {"A": 1.0, "tie": 0.0, "B": -1.0}[found["better"]]
+    return sign * found.get("strength", 3) / 3, found["reason"]
+
+
+def _by_probability(reply: Reply) -> _Margin:
+    return 2 * probability(reply, ("A",), ("B",)) - 1, ""
+
+
+def _agreed(seen: Sequence[Opinion[_Margin]]) -> Opinion[Preference]:
+    """A preference that all orders share; a tie in one of them is a tie, since half a preference is none."""
+    for blame in ("policy", "verifier"):
+        for one in seen:
+            if one.blame == blame:
+                return Opinion(None, one.problem, blame)
+    given = [one.reading for one in seen if one.reading is not None]
+    margins = [margin if place == 0 else -margin for place, (margin, _) in enumerate(given)]
+    flipped = min(margins) < 0 < max(margins)
+    agreed = min(margins) > 0 or max(margins) < 0
+    margin = sum(margins) / len(margins) if agreed else 0.0
+    return Opinion(Preference(0.5 + margin / 2, flipped, given[0][1]))

@@ -1,0 +1,151 @@
+"""Prompts: Jinja2 texts, from files of ours or from the request, to messages.
+
+A file `prompts/NAME.j2` has two parts, behind the lines `[system]` and `[user]`. What others wrote reaches them only
+fenced (`fencing.py`); the rule of the fences and the form of the reply are said by this module, whatever the prompt.
+What a prompt of a request may say, and how much of it, is in `templates.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rewarden.errors import InvalidParams, InvalidSample
+from rewarden.types import Media
+from rewarden_verifiers.chat import Message
+from rewarden_verifiers.judges.fencing import delimiter, escaped, fenced, harmless, rule
+from rewarden_verifiers.judges.params import Prompt
+from rewarden_verifiers.judges.templates import Places, text_of
+
+FOLDER = Path(__file__).parent / "prompts"
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A text that others wrote: it stands fenced, under its name, wherever the prompt names it.
+
+    candidate: the policy wrote it, so it is what is escaped and shortened where a reply cannot be read.
+    """
+
+    text: str
+    candidate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """Messages, and how many control sequences were made harmless in what they hold."""
+
+    messages: tuple[Message, ...]
+    neutralised: int
+
+
+def render(
+    name: str,
+    prompt: Prompt,
+    variables: Mapping[str, Any],
+    form: str,
+    *,
+    escape: bool = False,
+    withhold: bool = False,
+    media: Sequence[Media] = (),
+) -> Chat:
+    """The chat of a built-in prompt, or of what the request has in its place.
+
+    variables: by name, `Material` (fenced; lists of them too) or the caller's own values, which stand as they are.
+    form: what is said of the reply's form, last of all. escape: candidates' texts escaped and shortened. withhold: not
+    shown at all. media: images that are shown behind the text. Raises InvalidParams for a prompt of the request's that
+    is none.
+    """
+    texts: list[str] = []
+    neutralised = 0
+
+    def clean(value: Any) -> Any:
+        nonlocal neutralised
+        if isinstance(value, Material):
+            made = harmless("(withheld)" if withhold and value.candidate else value.text)
+            neutralised += made.changed
+            text = escaped(made.text) if escape and value.candidate else made.text
+            texts.append(text)
+            return Material(text)
+        if isinstance(value, Mapping):
+            return {key: clean(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [clean(item) for item in value]
+        return value
+
+    cleaned = {variable: clean(value) for variable, value in variables.items()}
+    key = delimiter(texts)
+    places = Places(key)
+
+    def fence(label: str, value: Any) -> Any:
+        if isinstance(value, Material):
+            return places.add(fenced(label, value.text, key), len(value.text))
+        if isinstance(value, Mapping):
+            return {inner: fence(inner, item) for inner, item in value.items()}
+        if isinstance(value, list):
+            # Texts of a list are told apart by their number.
+            return [fence(f"{label} {place}", item) for place, item in enumerate(value, start=1)]
+        return value
+
+    given = {variable: fence(variable, value) for variable, value in cleaned.items()}
+    own = built_in(name)
+    system = _text(prompt.system or own.system, given, places, "params.prompt.system" if prompt.system else name)
+    user = _text(prompt.user or own.user, given, places, "params.prompt.user" if prompt.user else name)
+    asked = f"{user}\n\n{form}"
+    if not _encodable(system + asked):
+        # Of material they are gone, so one is the caller's.
+        raise InvalidParams("params: what a judge is told has a lone surrogate, which no text can hold", path="params")
+    content: Any = asked
+    if media:
+        content = [
+            {"type": "text", "text": asked},
+            *({"type": "image_url", "image_url": {"url": _address(one)}} for one in media),
+        ]
+    messages = ({"role": "system", "content": f"{system}\n\n{rule(key)}"}, {"role": "user", "content": content})
+    return Chat(messages, neutralised)
+
+
+@lru_cache(maxsize=64)
+def built_in(name: str) -> Prompt:
+    """The prompt of that name that ships."""
+    text = (FOLDER / f"{name}.j2").read_text(encoding="utf-8")
+    _, system, user = re.split(r"^\[(?:system|user)\]\n", text, flags=re.MULTILINE)
+    return Prompt(system=system.strip(), user=user.strip())
+
+
+def reply_form(schema: Mapping[str, Any]) -> str:
+    """What is said of the reply: one JSON object of this schema."""
+    return (
+        "Reply with one JSON object and nothing else: no text before or after it, no code fence. Its JSON Schema:\n"
+        + json.dumps(schema, ensure_ascii=False)
+    )
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _address(media: Media) -> str:
+    if not _encodable(f"{media.url}{media.mime}{media.base64}"):
+        raise InvalidSample("media has a lone surrogate, which no address can hold", path="media")
+    if media.url is not None:
+        return media.url
+    if media.base64 is not None:
+        return f"data:{media.mime};base64,{media.base64}"
+    if media.blob is not None:
+        message = f"a judge cannot be shown blob {media.blob[:64]!r}, which only a server has; give url or base64"
+        raise InvalidSample(message, path="media")
+    raise InvalidSample("media that a judge is shown must have url, blob or base64", path="media")
+
+
+def _text(template: str, variables: Mapping[str, Any], places: Places, where: str) -> str:
+    return places.fill(text_of(template, variables, where), where)

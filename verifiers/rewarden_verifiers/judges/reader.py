@@ -1,0 +1,235 @@
+"""`reader`: whether a frozen model can answer questions from one artefact alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rewarden.errors import InvalidParams, InvalidReference
+from rewarden.types import Media, Outcome, StepScore, Use
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.judges.asking import Inquiry, opinions
+from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.ending import readings, refused
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.numbered import by_number, numbered
+from rewarden_verifiers.judges.params import JudgeParams
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.questions import Quiz, quiz_of
+from rewarden_verifiers.judges.showing import images
+from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.judges.votes import combine
+from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
+from rewarden_verifiers.uses import UseLike, parse_use
+
+_SHOWN = 200
+"""Characters of an answer in a step's label."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params(JudgeParams):
+    """Options of `reader`.
+
+    artefact: what the questions are answered from: the `response`; the `reference`'s artefact, with the question asked
+        by the response; or the sample's `media`, such as what its program drew.
+    tag: the content of the response's last `<tag>…</tag>` is taken in the place of the whole response.
+    use: who compares an answer with the expected one, where the question names nobody.
+    tagged: whether that one sees an answer within `<answer>…</answer>`, where all verifiers of answers look; false for
+        verifiers of texts.
+    score: of several questions: the `mean`, or 1 only where `all` are answered.
+    threshold: the score from which it passes.
+    without: whether the questions are asked without the artefact too: `skip`; `flag` those that are answered all the
+        same; or `drop` these, so that they count for nothing (a response that asks one scores zero).
+    """
+
+    artefact: Literal["response", "reference", "media"] = "response"
+    tag: str | None = None
+    use: UseLike = "answer"
+    tagged: bool = True
+    score: Literal["mean", "all"] = "mean"
+    threshold: float = 1.0
+    without: Literal["skip", "flag", "drop"] = "skip"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.threshold <= 1:
+            raise InvalidParams("params.threshold must be above 0 and at most 1", path="params.threshold")
+        if self.tag is not None and not self.tag.replace("-", "").replace("_", "").isalnum():
+            raise InvalidParams("params.tag must be a name, without brackets", path="params.tag")
+
+
+_Answers = tuple[tuple[str | None, str], ...]
+"""For each question its answer, and what it rests on."""
+
+_PROPERTIES = {"evidence": {"type": "string"}, "answer": {"type": ["string", "null"]}}
+
+
+def _children(params: Params) -> list[Use]:
+    return [parse_use(params.use)]
+
+
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite, children=_children)
+async def reader(
+    response: str,
+    prompt: str | None,
+    reference: Any,
+    media: Sequence[Media] | None,
+    params: Params,
+    ctx: Context,
+) -> Outcome:
+    """A frozen model answers questions from one artefact alone; a verifier compares its answers with the expected ones.
+
+    The reference is `{"question", "answer"}` or `{"questions": [{"question", "answer", "use"?}, …]}`; any other is the
+    expected answer to the prompt. The artefact is the response, or the part of it in a tag: a caption (Visionary-R1,
+    arXiv 2505.14677), extracted evidence (EviOmni); or the sample's images, such as a chart that was drawn (CharTide).
+    Or the response asks, and the reference has the documents: `{"artefact", "answer"}` (SSP).
+
+    The model sees the artefact and the questions, and never the expected answers. What the artefact does not give it
+    answers with null, which is wrong (`not_in_artefact`). Each question is a step. A comparison that cannot be made
+    leaves the whole undecided, or in error, as the comparing verifier says.
+    """
+    text = _part(response, params.tag)
+    if text is None:
+        return no_answer("no_artefact", feedback=f"The response has no <{params.tag}>…</{params.tag}>.")
+    early = refused(text, params)
+    if early is not None:
+        return early
+    own = params.artefact == "reference"
+    quiz = quiz_of(reference, prompt, text.strip() if own else None)
+    if own and quiz.artefact is None:
+        raise InvalidReference("reference.artefact is missing: what the question is about", path="reference.artefact")
+    artefact: Material | None = None
+    if params.artefact == "response":
+        artefact = Material(text, candidate=True)
+    elif own:
+        artefact = Material(quiz.artefact or "")
+    shown = images(media) if params.artefact == "media" else ()
+    questions = [Material(one.question, candidate=own) for one in quiz.asked]
+    ledger = Ledger()
+    lowest: _Answers = ((None, ""),) * len(questions)
+    variables = {"artefact": artefact, "questions": questions}
+    inquiry = _inquiry("reader.answers", variables, len(questions), shown)
+    votes, early = readings(await opinions(ctx, params, inquiry, ledger), lowest, ledger)
+    if early is not None:
+        return early
+    table = await beside(*(_compared(ctx, params, quiz, vote) for vote in votes))
+    known: set[int] = set()
+    if params.without != "skip":
+        inquiry = _inquiry("reader.without", {"questions": questions}, len(questions), ())
+        blind, early = readings(await opinions(ctx, params, inquiry, ledger), lowest, ledger)
+        if early is not None:
+            return early
+        unaided = await beside(*(_compared(ctx, params, quiz, vote) for vote in blind))
+        broken = _unscored([*table, *unaided])
+        if broken is not None:
+            return broken
+        known = {
+            place for place in range(len(questions)) if 2 * sum(_right(row[place]) for row in unaided) >= len(unaided)
+        }
+    broken = _unscored(table)
+    if broken is not None:
+        return broken
+    return _ended(votes, table, known, ledger, params)
+
+
+def _part(response: str, tag: str | None) -> str | None:
+    """The content of the last such tag, or the whole response where none is asked for."""
+    if tag is None:
+        return response
+    end = response.rfind(f"</{tag}>")
+    start = response.rfind(f"<{tag}>", 0, max(end, 0))
+    return None if start < 0 else response[start + len(tag) + 2 : end]
+
+
+def _inquiry(prompt: str, variables: Mapping[str, Any], count: int, media: Sequence[Media]) -> Inquiry[_Answers]:
+    def read(found: Mapping[str, Any]) -> _Answers:
+        return tuple((row["answer"], row["evidence"]) for row in by_number(found, "answers", count))
+
+    schema = numbered("answers", count, _PROPERTIES)
+    return Inquiry(prompt=prompt, variables=variables, schema=schema, read=read, media=media)
+
+
+async def _compared(ctx: Context, params: Params, quiz: Quiz, answers: _Answers) -> list[Outcome]:
+    """What the comparing verifiers say of one opinion's answers."""
+    return await beside(
+        *(
+            _verified(ctx, params, one.use or parse_use(params.use), answer, one.answer)
+            for one, (answer, _) in zip(quiz.asked, answers, strict=True)
+        )
+    )
+
+
+async def _verified(ctx: Context, params: Params, use: Use, answer: str | None, expected: Any) -> Outcome:
+    if answer is None or not answer.strip():
+        return wrong("not_in_artefact")
+    if params.tagged:
+        answer = f"<answer>{answer.replace('<answer>', '').replace('</answer>', '')}</answer>"
+    return await ctx.verify(use, response=answer, reference=expected, reference_key=None)
+
+
+def _unscored(table: Sequence[Sequence[Outcome]]) -> Outcome | None:
+    return next((outcome for row in table for outcome in row if outcome.score is None), None)
+
+
+def _right(outcome: Outcome) -> bool:
+    return outcome.passed if outcome.passed is not None else outcome.score == outcome.range[1]
+
+
+def _share(outcome: Outcome) -> float:
+    """How far within its range."""
+    assert outcome.score is not None
+    low, high = outcome.range
+    return (outcome.score - low) / (high - low) if high > low else float(outcome.score >= high)
+
+
+def _ended(
+    votes: Sequence[_Answers], table: Sequence[Sequence[Outcome]], known: set[int], ledger: Ledger, params: Params
+) -> Outcome:
+    flags = [*ledger.flags(), *["answerable_without"] * bool(known)]
+    count = len(votes[0])
+    counted = [place for place in range(count) if params.without != "drop" or place not in known]
+    evidence: dict[str, Any] = {**ledger.evidence(), "questions": count, "without": sorted(known)}
+    steps = [
+        StepScore(
+            index=place,
+            score=sum(_share(row[place]) for row in table) / len(table) if place in counted else None,
+            label=(votes[0][place][0] or "")[:_SHOWN] or None,
+            feedback=votes[0][place][1][: params.shown] or None,
+        )
+        for place in range(count)
+    ]
+    if not counted:
+        message = "the questions are answered without the artefact too, so that it is not what answers them"
+        if params.artefact == "reference":
+            return wrong("answerable_without", feedback=message, evidence=evidence, flags=flags, steps=steps)
+        return undecided(
+            "answerable_without",
+            fault="reference",
+            feedback=message,
+            evidence=evidence,
+            flags=tuple(flags),
+            steps=steps,
+        )
+    scores: list[float] = []
+    for row in table:
+        shares = [_share(row[place]) for place in counted]
+        alike = all(_right(row[place]) for place in counted)
+        scores.append(float(alike) if params.score == "all" else sum(shares) / len(shares))
+    # Shares of thirds and the like may lack a rounding.
+    passing = params.threshold - 1e-9
+    verdict = combine(scores, passing, params)
+    evidence |= verdict.evidence(scores)
+    if verdict.score is None:
+        return undecided("tie", evidence=evidence, flags=tuple(flags), steps=steps)
+    passed = verdict.score >= passing
+    missing = all(row[place].reason == "not_in_artefact" for row in table for place in counted)
+    return scored(
+        verdict.score,
+        passed=passed,
+        reason=None if passed else "not_in_artefact" if missing else "answered_wrong",
+        extracted=[answer for answer, _ in votes[0]],
+        evidence=evidence,
+        flags=flags,
+        steps=steps,
+    )

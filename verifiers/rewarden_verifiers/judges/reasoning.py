@@ -1,0 +1,60 @@
+"""The two sides of a response: its reasoning, and the answer that the reasoning should lead to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rewarden_verifiers.extraction import Rule, first_found
+from rewarden_verifiers.view import View, apply_view
+
+Where = Literal["thinking", "before", "either"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """reasoning: None where there is none. answer: None where there is none, with the snake_case reason. rule: which
+    one found the answer; None: it is the whole final part."""
+
+    reasoning: str | None
+    answer: str | None
+    reason: str | None = None
+    rule: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tags:
+    """Between which tags the thought stands."""
+
+    open: str = "<think>"
+    close: str = "</think>"
+
+
+def sides_of(response: str, where: Where, rules: tuple[Rule, ...] | None, tags: Tags) -> Sides:
+    """Both sides of a whole response.
+
+    where: the reasoning is the closed thought (`thinking`), what stands before the answer in the final part (`before`),
+    or the thought and, where there is none, what stands before the answer (`either`). rules: how the answer is found in
+    the final part; None: all of it is the answer.
+    """
+
+    def part(name: Literal["final", "thinking"]) -> tuple[str | None, str | None]:
+        viewed = apply_view(response, View(part=name, open=tags.open, close=tags.close, special_tokens=()))
+        return viewed.text, viewed.reason
+
+    final, reason = part("final")
+    if final is None:
+        return Sides(None, None, reason)
+    thought = part("thinking")[0] if where != "before" else None
+    if thought is not None and not thought.strip():
+        thought = None
+    answer, before, rule = final.strip(), "", None
+    if rules is not None:
+        found = first_found(final, rules)
+        if found is None:
+            return Sides(thought, None, "no_answer")
+        answer, before, rule = found.text.strip(), final[: found.span[0]].strip(), found.rule
+    if not answer:
+        return Sides(thought, None, "no_answer")
+    reasoning = thought if thought is not None or where == "thinking" else before or None
+    return Sides(reasoning, answer, rule=rule)

@@ -1,0 +1,142 @@
+"""Reading replies: one JSON object of the asked form, or nothing. What stands in prose is never a verdict.
+
+A reply may begin with a closed thought (`<think>…</think>`, or without the opening tag where the judge's chat template
+wrote that), and the object may stand in one code fence, since models do both unasked. Anything else around it makes the
+reply unreadable, because whoever quotes the candidate there may quote an object that the candidate wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rewarden_verifiers.chat import Alternative, Reply
+
+_FENCE = re.compile(r"```(?:json|JSON)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
+_LONGEST = 200_000
+_FAILED: Mapping[str, str] = {"length": "cut off", "content_filter": "filtered", "refusal": "refused"}
+
+
+class UnreadableError(Exception):
+    """A reply that says nothing; the message says why, in few words."""
+
+
+def read_object(reply: Reply, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The reply's object, held against the schema of the question.
+
+    Understood of JSON Schema: type, properties, required, enum, minimum, maximum, items, minItems, maxItems. Keys that
+    the schema does not name are refused, and so are keys that stand twice, NaN and infinities. Raises UnreadableError.
+    """
+    if reply.finish in _FAILED:
+        raise UnreadableError(_FAILED[reply.finish])
+    text = reply.text
+    if len(text) > _LONGEST:
+        raise UnreadableError("too long")
+    text = text.strip()
+    if not text.startswith(("{", "`")):
+        # A thought, whose opening tag may stand in the judge's chat template. No candidate can write the closing one.
+        before, closed, after = text.partition("</think>")
+        text = after.strip() if closed else before
+    fence = _FENCE.fullmatch(text)
+    if fence is not None and "```" not in fence.group(1):
+        text = fence.group(1).strip()
+    try:
+        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        if not isinstance(value, dict):
+            raise UnreadableError("not one JSON object")
+        _hold(value, schema, "the reply")
+        read: dict[str, Any] = _encodable(value)
+    except (ValueError, RecursionError):
+        raise UnreadableError("not one JSON object" if text else "empty") from None
+    return read
+
+
+def probability(reply: Reply, positive: Sequence[str], negative: Sequence[str], least: float = 0.5) -> float:
+    """The probability of the positive words among positive and negative ones, by the reply's first token.
+
+    Words are compared without case and spaces around. Raises UnreadableError where both together have less than `least`
+    of the probability: then the judge was about to say something else.
+    """
+    # That a reply goes on is no matter: its first token is read.
+    if reply.finish in _FAILED and reply.finish != "length":
+        raise UnreadableError(_FAILED[reply.finish])
+    if not reply.alternatives:
+        raise UnreadableError("no token probabilities")
+    yes, no = _mass(reply.alternatives, positive), _mass(reply.alternatives, negative)
+    if yes + no < least or yes + no <= 0:
+        raise UnreadableError("another first word")
+    return yes / (yes + no)
+
+
+def _mass(alternatives: Sequence[Alternative], words: Sequence[str]) -> float:
+    wanted = {word.lower() for word in words}
+    # A token's text may carry its tokenizer's mark for a space.
+    return sum(
+        math.exp(min(one.logprob, 0.0))
+        for one in alternatives
+        if one.text.strip(" \t\n▁Ġ").lower() in wanted and not math.isnan(one.logprob)
+    )
+
+
+def _encodable(value: Any) -> Any:
+    """The value with lone surrogates, which JSON may hold and UTF-8 may not, replaced."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_encodable(name): _encodable(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key stands twice")
+    return made
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _hold(value: Any, schema: Mapping[str, Any], where: str) -> None:
+    kind = schema.get("type")
+    if kind is not None and not _is(value, kind):
+        raise UnreadableError(f"{where} is not {kind if isinstance(kind, str) else ' or '.join(kind)}")
+    if "enum" in schema and not any(type(value) is type(one) and value == one for one in schema["enum"]):
+        raise UnreadableError(f"{where} is none of {', '.join(map(str, schema['enum']))}")
+    if isinstance(value, dict):
+        properties = schema.get("properties", {})
+        for name in schema.get("required", ()):
+            if name not in value:
+                raise UnreadableError(f"{name} is missing")
+        for name, item in value.items():
+            if name not in properties:
+                raise UnreadableError(f"{name[:40]!r} was not asked for")
+            _hold(item, properties[name], name)
+    elif isinstance(value, list):
+        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+            raise UnreadableError(f"{where} has {len(value)} items")
+        for item in value:
+            _hold(item, schema.get("items", {}), where)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+        # An integer of a hundred thousand digits is no finite number either; NaN compares with nothing.
+        within = low <= value <= high and abs(value) <= 1e300
+        if not within:
+            raise UnreadableError(f"{where} is out of bounds")
+
+
+def _is(value: Any, kind: str | Sequence[str]) -> bool:
+    if not isinstance(kind, str):
+        return any(_is(value, one) for one in kind)
+    if kind == "integer":
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind == "number":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    kinds: Mapping[str, type] = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+    return isinstance(value, kinds[kind])

@@ -1,0 +1,119 @@
+"""`rubric`: how many of a list of weighted criteria a response meets, by a language model and by programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden.errors import InvalidParams
+from rewarden.types import Outcome, Sample, Use
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.judges.criterion import Given, gather, read_criteria
+from rewarden_verifiers.judges.itemised import Sheet, Subject, itemised
+from rewarden_verifiers.judges.itemised_params import ItemisedParams
+from rewarden_verifiers.judges.parts import Itemised, Vote
+from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.outcome import scored, wrong
+
+_PROPERTIES = {
+    "evidence": {"type": "string"},
+    "reason": {"type": "string"},
+    "verdict": {"type": "string", "enum": ["met", "not_met", "cannot_tell"]},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RubricParams(ItemisedParams):
+    """Options of `rubric`, beside those of every verifier that judges criterion by criterion.
+
+    criteria: what holds for every sample, in the forms of the reference; the reference's come behind them.
+    floor: the lowest score, from -100 to 0; HealthBench's own score of a response is not bounded below. The range of
+        the verdict begins there, and what is not judged at all (no answer, no substance) scores there too.
+    """
+
+    criteria: tuple[Any, ...] = ()
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not -100 <= self.floor <= 0:
+            raise InvalidParams("params.floor must be from -100 to 0", path="params.floor")
+        read_criteria(self.criteria, "params.criteria", InvalidParams)
+
+
+def _children(params: RubricParams) -> list[Use]:
+    own = read_criteria(params.criteria, "params.criteria", InvalidParams)
+    return [one.use for one in own if one.use is not None]
+
+
+def _bounds(params: RubricParams) -> tuple[float, float]:
+    return params.floor, 1.0
+
+
+@verifier(
+    version="1",
+    graded=True,
+    determinism="sampled",
+    requires=("judge",),
+    site=JudgeSite,
+    children=_children,
+    bounds=_bounds,
+)
+async def rubric(
+    response: str,
+    prompt: str | None,
+    sample: Sample,
+    params: RubricParams,
+    ctx: Context,
+    reference: Given | None = None,
+) -> Outcome:
+    """The points of the criteria that the response meets, as a share of the positive points, from `floor` to 1.
+
+    A language model says of each criterion whether it is met, quotes what shows it, and may say that it cannot tell;
+    criteria of kind `program` are decided by any verifier or recipe. A criterion of negative points is met when the bad
+    thing is there. The reference is a list of criteria: texts, `{text, points, kind, use, of, id, tags}`, rows of
+    HealthBench or of Rubrics as Rewards as they are. See `rewarden_verifiers.judges.criterion`.
+
+    `raw` is the score without its bounds; each criterion is a step and a component. Zero with its own reason:
+    `criteria_missed`, `pitfall_met` (all that was wanted is there, and something that should not be), `cannot_tell`
+    (all criteria were skipped), `unreadable_reply`, `too_long`, `blank`, `opener_only`, `claim_only`. Where every
+    criterion is a program, no judge is asked. Sources: HealthBench (arXiv 2505.08775), RuscaRL (arXiv 2508.16949).
+    """
+    criteria = gather(params.criteria, reference)
+    sheet = Sheet(prompt="rubric.criteria", name="criteria", properties=_PROPERTIES, read=_vote, shown=_shown)
+    subject = Subject(response=response, prompt=prompt, sample=sample)
+    found = await itemised(ctx, params, criteria, subject, sheet, range=_bounds(params))
+    return found if isinstance(found, Outcome) else _outcome(found, params)
+
+
+def _vote(row: Mapping[str, Any]) -> Vote:
+    value = {"met": 1.0, "not_met": 0.0, "cannot_tell": None}[row["verdict"]]
+    return Vote(value=value, quote=row["evidence"], reason=row["reason"])
+
+
+def _outcome(found: Itemised, params: RubricParams) -> Outcome:
+    details: dict[str, Any] = {
+        "range": _bounds(params),
+        "steps": found.steps(),
+        "components": found.components(),
+        "evidence": found.evidence(),
+        "flags": found.flags,
+    }
+    if found.score is None:
+        return wrong("cannot_tell", feedback="The judge cannot tell of any criterion that is worth points.", **details)
+    score = min(1.0, max(params.floor, found.score))
+    passed = score >= params.passing
+    wanted = all(part.value in (1, None) for part in found.parts if part.criterion.points > 0)
+    return scored(
+        score,
+        passed=passed,
+        reason=None if passed else "pitfall_met" if wanted else "criteria_missed",
+        raw=found.score,
+        feedback=found.feedback(params.shown),
+        **details,
+    )
+
+
+def _shown(value: float) -> str:
+    return "met" if value == 1 else "not_met" if value == 0 else "met_in_part"
