@@ -17,8 +17,11 @@ from .toys import ToyRegistry, run
 NAMES = sorted(path.stem for path in GALLERY.glob("*.yaml"))
 SQL = frozenset(name for name in NAMES if "sql" in name)
 """Those that are tried on real databases: test_sql_recipes.py."""
-ELSEWHERE = SQL | LEAN
+JUDGED = frozenset(name for name in NAMES if "params.judge}" in (GALLERY / f"{name}.yaml").read_text(encoding="utf-8"))
+"""Those that ask judges: tests/judges/test_recipes.py."""
+ELSEWHERE = SQL | LEAN | JUDGED
 """Those that the toys here cannot stand in for; test_lean_recipes.py tries the ones that prove."""
+WITHOUT_REFERENCE = {"lean_statement", "openbezoar", "reward_design_lms", "urial_just_eval", "writing_zero"}
 
 
 def shipped(name: str) -> Any:
@@ -36,7 +39,7 @@ def test_each_says_what_it_is_and_has_cases_of_every_kind(name: str) -> None:
     assert recipe.description
     assert recipe.origin
     assert recipe.parity
-    assert "reference" in recipe.inputs or name == "lean_statement"
+    assert ("reference" in recipe.inputs) is (name not in WITHOUT_REFERENCE)
     assert (GALLERY / f"{name}.yaml").read_text().startswith("# ")
     kinds = {case.kind for case in load_cases(spec)}
     assert kinds >= {"full", "zero", "malformed", "hack"}

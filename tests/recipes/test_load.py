@@ -140,6 +140,7 @@ def test_an_inline_recipe_may_be_yaml_text_and_then_has_lines() -> None:
         ({"uses": {"a": "math", "b": "math"}, "score": "a.score * b.score"}, "", "say with 'main'"),
         ({"params": {"weight": 0.5}}, "params.weight", "is never used"),
         ({"params": {"weight": {"min": 0}}}, "params.weight", "needs a 'default'"),
+        ({"params": {"weight": {"default": None}}}, "params.weight.type", ""),
         ({"params": {"weight": {"default": "x", "type": "number"}}}, "params.weight.default", "not of type number"),
         ({"schedule": {"w": "progress.fraction"}}, "schedule.w", "is never used"),
         ({"schedule": {"w": "answer.score"}}, "schedule.w", "there is no 'answer'"),
@@ -318,6 +319,22 @@ def test_parameters_have_a_schema_and_are_checked_like_a_verifiers() -> None:
         parse_params(spec, {"weight": 2})
     with pytest.raises(InvalidParams, match=r"params\.wieght"):
         parse_params(spec, {"wieght": 1})
+
+
+def test_a_parameter_that_is_not_set_is_handed_on_as_none() -> None:
+    params = {"name": {"default": None, "type": "string"}, "least": {"default": None, "type": "number", "min": 0}}
+    plain = {
+        **PLAIN,
+        "params": params,
+        "uses": {"answer": "math"},
+        "score": "params.least == null ? answer.score : 0.0",
+    }
+    spec = recipe_spec(parse_recipe({**plain, "passed": "params.name == null"}), ToyRegistry())
+    made = parse_params(spec, {})
+    assert (made.name, made.least) == (None, None)
+    assert parse_params(spec, {"name": "a", "least": 1}).least == 1.0
+    with pytest.raises(InvalidParams, match=r"params\.least"):
+        parse_params(spec, {"least": -1})
 
 
 def test_which_verifier_judges_follows_the_parameters() -> None:

@@ -167,6 +167,7 @@ ROWS = [
     Row("stem__gpqa_diamond_no_box", "C", {"So.\nAnswer: C": 1.0, "Answer: B": 0.0}),
     Row("stem__gpqa_diamond", "C", {"\\boxed{C}": 1.0, "\\boxed{B}": 0.0, "C or D": 0.0}),
     Row("stem__supergpqa", "J", {"\\boxed{J}": 1.0, "\\boxed{(A)}": 0.0}),
+    Row("stem_web", "3 N", {"The force is 3 N.": 0.0}),
     Row(
         "reasoning_gym",
         "4",
@@ -220,7 +221,7 @@ ROWS = [
 ]
 
 WITHOUT = [
-    *("stem_web", "ood__livebench", "simulation__cruxeval-i", "simulation__cruxeval-o"),
+    *("ood__livebench", "simulation__cruxeval-i", "simulation__cruxeval-o"),
     *("general-quality", "general-quality_ref", "general-quality_rubric", "rubric"),
     *("ifeval_old", "max_length", "up_to_max_length", "passthrough", "mathvision", "somewhere/else", None),
 ]
@@ -283,6 +284,12 @@ def test_names_that_share_a_route(source: str, judge: str) -> None:
     route = ROUTING.find(Sample(response="", data_source=source))
     assert route is not None
     assert route.use.name == judge
+
+
+@pytest.mark.needs_server
+def test_a_route_to_a_judge_says_that_none_is_configured() -> None:
+    ((_, _, said),) = judged([Row("stem_web_physics", "3 N", {"It is \\boxed{3\\,N}.": 1.0})])
+    assert "no judge is named, and the server has no default" in said
 
 
 def test_every_route_has_a_row() -> None:

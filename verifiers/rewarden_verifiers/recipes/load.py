@@ -160,12 +160,12 @@ _PYTHON: Mapping[str, Any] = {
 
 def _annotation(parameter: Parameter) -> Any:
     if parameter.choices:
-        return Literal[parameter.choices]
+        return Literal[parameter.choices] if parameter.default is not None else Literal[(*parameter.choices, None)]
     annotation = _PYTHON[parameter.type]
     for mark, bound in ((Ge, parameter.low), (Le, parameter.high)):
         if bound is not None:
             annotation = Annotated[annotation, mark(bound)]
-    return annotation
+    return annotation if parameter.default is not None else annotation | None
 
 
 def _spec(recipe: Recipe, children: Mapping[tuple[str | int, ...], VerifierSpec], registry: Registry) -> VerifierSpec:

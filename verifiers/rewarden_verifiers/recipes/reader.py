@@ -171,18 +171,19 @@ class _Reader:
         natural = {bool: "boolean", int: "number", float: "number", str: "string", list: "list", dict: "object"}
         type_ = given.get("type", natural.get(type(default)))
         type_ = self._one_of(*_PARAMETER)(type_, (*path, "type"))
-        if not _fits(default, type_):
+        unset = default is None and "type" in given  # what it is handed to decides then
+        if not unset and not _fits(default, type_):
             self._fail((*path, "default") if full else path, f"the default is not of type {type_}")
         low, high = (self._number_only(given[key], (*path, key)) if key in given else None for key in ("min", "max"))
         choices = tuple(self._items(given.get("choices", []), (*path, "choices")))
         if (low is not None or high is not None) and type_ not in ("number", "integer"):
             self._fail(path, "'min' and 'max' are for numbers")
-        if choices and default not in choices:
+        if choices and not unset and default not in choices:
             self._fail((*path, "default"), "the default is not among the choices")
-        if (low is not None and default < low) or (high is not None and default > high):
+        if not unset and ((low is not None and default < low) or (high is not None and default > high)):
             self._fail((*path, "default"), "the default lies outside 'min' and 'max'")
         description = str(given.get("description", ""))
-        if type_ == "number":
+        if type_ == "number" and not unset:
             default = float(default)
         return Parameter(
             name=name, type=type_, default=default, low=low, high=high, choices=choices, description=description
