@@ -1,0 +1,204 @@
+"""`rewarden judge calibrate`: how far a judge can be trusted, on labelled responses. docs/judges-calibration.md."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rewarden.client import AsyncClient
+from rewarden.commands.use import HELP as USE_HELP
+from rewarden.commands.use import read_use
+from rewarden.errors import RequestError, RewardenError
+from rewarden.types import Use
+from rewarden_server.calibration.asking import Asker, CalibrationError, with_params
+from rewarden_server.calibration.attacks import ATTACKS
+from rewarden_server.calibration.calibration import Calibration, Wanted, calibrate
+from rewarden_server.calibration.labels import Scale
+from rewarden_server.calibration.page import write_page
+from rewarden_server.calibration.render import table
+from rewarden_server.calibration.rows import Labels, Read, read_rows
+from rewarden_server.config import ConfigError, load_config
+from rewarden_server.report.page import check_output
+from rewarden_server.rescore.columns import read_columns_file
+from rewarden_server.rescore.judges import LOCAL
+from rewarden_server.rescore.options import RescoreError
+
+HELP = "how far a judge can be trusted: agreement with labels, biases, attacks"
+
+DONE, FAILED, REFUSED, NOTHING_SCORED = 0, 1, 2, 3
+
+_EPILOG = """\
+examples:
+  rewarden judge calibrate labelled.jsonl
+  rewarden judge calibrate labelled.jsonl --judge main --samples 3 --precision 0.98 --out report.html
+  rewarden judge calibrate ratings.parquet --label stars --scale 1,5 --right 4 --use recipe.yaml
+  rewarden judge calibrate pairs.jsonl --use pairwise
+
+exit status:
+  0  calibrated
+  1  the server, the judge or the disk failed
+  2  refused before anything was asked: arguments, columns, labels
+  3  not a single response was scored
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
+    one = commands.add_parser(
+        "calibrate",
+        help="verdicts against people's labels",
+        description="Judge responses that people have labelled, and say how far the verdicts can be trusted.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = one.add_argument
+    add("file", type=Path, metavar="FILE", help="labelled responses: JSON lines, plain or packed, or Parquet")
+    add("--use", default="judge", metavar="USE", help=f"what judges: {USE_HELP} (default: judge)")
+    add("--params", metavar="JSON", help="parameters of --use, an object")
+    add("--judge", metavar="NAME", help="which configured judge is asked (params.judge)")
+    add("--samples", type=_positive, metavar="K", help="opinions on each response (params.samples)")
+
+    group = one.add_argument_group("labels")
+    add = group.add_argument
+    add("--label", default="label", metavar="COLUMN", help="right or wrong, true or false, or a number")
+    add("--scale", type=_scale, default=(0.0, 1.0), metavar="LOW,HIGH", help="of numbers (default: 0,1)")
+    add("--right", type=float, metavar="X", help="the number from which a response is right (default: the middle)")
+    add("--preferred", default="preferred", metavar="COLUMN", help="of pairs: response, rival or tie")
+    add("--rival", default="rival", metavar="COLUMN", help="of pairs: the other response")
+    add("--columns", type=Path, metavar="FILE", help="which column holds what, as for rescore; the rest is guessed")
+    add("--limit", type=_positive, metavar="N", help="take so many of the labelled responses, drawn at random")
+
+    group = one.add_argument_group("what is found")
+    add = group.add_argument
+    add("--precision", type=_share, default=0.95, metavar="P", help="the threshold's (default: 0.95)")
+    add(
+        "--attacks",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help=f"see how many wrong responses pass in each of {len(ATTACKS)} misleading forms (default: yes)",
+    )
+    add("--attacked", type=_positive, default=40, metavar="N", help="wrong responses to attack (default: 40)")
+    add("--seed", type=int, default=0, metavar="N", help="of draws (default: 0)")
+    add("--out", type=Path, metavar="HTML", help="write a page with tables and plots")
+    add("--force", action="store_true", help="replace what stands at --out, whatever it is")
+    add("--json", action="store_true", help="print JSON")
+    add("-q", "--quiet", action="store_true", help="no plan, no progress")
+
+    group = one.add_argument_group("where it is judged")
+    add = group.add_argument
+    add("--target", default=LOCAL, metavar="URL", help="http://…, grpc://HOST:PORT; default: an engine in this process")
+    add("--api-key", metavar="KEY", help="default: REWARDEN_API_KEY")
+    add("--timeout", type=float, metavar="S", help="longest silence of the server's")
+    add("--config", type=Path, metavar="FILE", help="the engine's configuration (default: ./rewarden.toml)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """The exit status, as `--help` lists them."""
+    try:
+        use = _use(args)
+        if args.out is not None:
+            check_output(args.out, force=args.force)
+        read = _read(args)
+        say: Callable[[str], None] = (lambda text: None) if args.quiet else _tell
+        _plan(args, read, say)
+        found = asyncio.run(_calibrate(args, use, read, say))
+    except (RescoreError, CalibrationError, ConfigError) as error:
+        return _fail(error.message, REFUSED)
+    except RequestError as error:
+        return _fail(error.message, REFUSED if error.http_status < 429 else FAILED)
+    except RewardenError as error:
+        return _fail(error.message, REFUSED)
+    except OSError as error:
+        return _fail(str(error), REFUSED if isinstance(error, FileNotFoundError) else FAILED)
+    if not found.scored and all(fault == "caller" for _, fault, _ in found.unscored):
+        return _fail(found.problem or "no response could be judged", REFUSED)
+    print(json.dumps(found.to_json(), indent=1, ensure_ascii=False) if args.json else table(found))
+    if not found.scored:
+        return _fail("not a single response was scored", NOTHING_SCORED)
+    if args.out is not None:
+        try:
+            size = write_page(found, args.file, args.out)
+        except OSError as error:
+            return _fail(f"no page could be written: {error}", FAILED)
+        say(f"wrote {args.out} ({size / 1e3:,.0f} kB)")
+    return DONE
+
+
+def _use(args: argparse.Namespace) -> Use:
+    given: dict[str, Any] = {"judge": args.judge, "samples": args.samples}
+    return with_params(
+        read_use(args.use, args.params), {name: value for name, value in given.items() if value is not None}
+    )
+
+
+def _read(args: argparse.Namespace) -> Read:
+    low, high = args.scale
+    if args.right is not None and not low < args.right <= high:
+        raise CalibrationError(f"--right {args.right:g} is not within the scale of {low:g} to {high:g}")
+    labels = Labels(args.label, args.preferred, args.rival, Scale(low, high, args.right))
+    columns = read_columns_file(args.columns) if args.columns is not None else {}
+    return read_rows(args.file, labels, columns, limit=args.limit, seed=args.seed)
+
+
+def _plan(args: argparse.Namespace, read: Read, say: Callable[[str], None]) -> None:
+    for line in read.columns.describe():
+        say(line)
+    failing = min(args.attacked, sum(row.failing is not None for row in read.rows)) if args.attacks else 0
+    left_out = "".join(f", {count:,} {what} left out" for count, what in _left_out(read) if count)
+    say(f"{len(read.rows):,} of {read.total:,} labelled {'pairs' if read.paired else 'responses'}{left_out}")
+    say(f"up to {len(read.rows) + failing * (len(ATTACKS) + read.paired):,} verdicts are asked for")
+
+
+def _left_out(read: Read) -> list[tuple[int, str]]:
+    return [(read.unlabelled, "without a label"), (read.ties, "ties")]
+
+
+async def _calibrate(args: argparse.Namespace, use: Use, read: Read, say: Callable[[str], None]) -> Calibration:
+    settings: dict[str, Any] = {}
+    if args.target == LOCAL:
+        # Judges are asked from this process: workers are started when a verifier beside them needs one.
+        flags = {"engine.eager": ("calibration", "false")}
+        settings["config"] = load_config(args.config, environ=os.environ, flags=flags)
+    key = args.api_key or os.environ.get("REWARDEN_API_KEY") or None
+    wanted = Wanted(precision=args.precision, attacked=args.attacked if args.attacks else 0, seed=args.seed)
+    async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, **settings) as client:
+        return await calibrate(Asker(client, use), read.rows, wanted, paired=read.paired, say=say)
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _fail(text: str, status: int) -> int:
+    print(f"rewarden judge: {text}", file=sys.stderr)
+    return status
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError("must be between 0 and 1")
+    return number
+
+
+def _scale(text: str) -> tuple[float, float]:
+    low, comma, high = text.partition(",")
+    ends = (float(low), float(high)) if comma else (0.0, float(low))
+    if not -1e12 < ends[0] < ends[1] < 1e12:
+        raise argparse.ArgumentTypeError("two numbers, the lower one first, such as 1,5")
+    return ends
