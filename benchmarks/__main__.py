@@ -24,6 +24,7 @@ NAMES = (
     "large",
     "sandbox",
     "lean",
+    "judges",
 )
 
 
