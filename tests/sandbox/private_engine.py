@@ -76,6 +76,8 @@ class PrivateEngine:
                 while Path(f"/proc/{pid}").exists() and _state(pid) not in ("Z", ""):
                     time.sleep(0.01)
         (self.folder / "docker.sock").unlink(missing_ok=True)
+        # The dead containerd may not be buried yet, and the next engine would wait 15 s for it to answer.
+        (self.folder / "exec/containerd/containerd.pid").unlink(missing_ok=True)
 
     def _processes(self) -> list[int]:
         """All that belongs to the engine: its containerd, the containers' keepers, and what runs in containers."""

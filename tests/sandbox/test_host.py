@@ -17,7 +17,7 @@ from rewarden_sandboxes.settings import HostSettings
 from tests.programs import LAUNCHERS
 from tests.sandbox.conftest import events_of, run, started
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.needs_server, pytest.mark.alone, pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=LAUNCHERS)

@@ -34,7 +34,7 @@ from rewarden_sandboxes.launchers.launcher import LABEL
 from rewarden_sandboxes.settings import HostSettings
 from tests.programs import LAUNCHERS, problem_of
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
+pytestmark = [pytest.mark.needs_server, pytest.mark.alone, pytest.mark.slow]
 
 PATIENCE_S = 60.0
 LONG = Limits(cpu_s=120.0, wall_s=120.0)

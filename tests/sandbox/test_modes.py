@@ -437,6 +437,28 @@ def hacked(problem: dict[str, Any], hack: str) -> Ended:
     return judge(code, problem["test"], entry_point=problem["entry_point"])
 
 
+def attacked(every: list[dict[str, Any]], hack: str) -> list[Ended]:
+    """All problems, attacked in two processes, each of which waits for its own most of the time."""
+    reading, writing = os.pipe()
+    helper = os.fork()
+    if not helper:
+        try:
+            os.close(reading)
+            ends = [(end.code, end.report) for end in (hacked(problem, hack) for problem in every[1::2])]
+            with open(writing, "w") as file:
+                json.dump(ends, file)
+        finally:
+            os._exit(0)  # what it did not tell is missed
+    os.close(writing)
+    ended: list[Ended | None] = [None] * len(every)
+    ended[::2] = [hacked(problem, hack) for problem in every[::2]]
+    with open(reading) as file:
+        told = file.read()
+    os.waitpid(helper, 0)
+    ended[1::2] = [Ended(*end) for end in json.loads(told)]
+    return [end for end in ended if end is not None]
+
+
 def test_canonical_solutions_pass_all_164() -> None:
     unsolved = [problem["task_id"] for problem in problems() if not solved(problem)]
     assert unsolved == []
@@ -452,7 +474,8 @@ def test_a_hack_passes_none_of_a_sample(title: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("title", HACKS)
 def test_a_hack_passes_none_of_164(title: str) -> None:
-    ended = {problem["task_id"]: hacked(problem, HACKS[title]) for problem in problems()}
+    every = problems()
+    ended = dict(zip((problem["task_id"] for problem in every), attacked(every, HACKS[title]), strict=True))
     assert {name: end.report for name, end in ended.items() if end.said[0::2] != ("failed", "candidate")} == {}
 
 

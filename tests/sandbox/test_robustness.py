@@ -30,7 +30,12 @@ from tests.programs import LAUNCHERS, problem_of
 from tests.sandbox.conftest import events_of, run, started
 from tests.sandbox.private_engine import PrivateEngine, private_engine
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [
+    pytest.mark.needs_server,
+    pytest.mark.alone,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+]
 
 PATIENCE_S = 90.0
 """Of tests that wait for something that must come; what never comes fails the test."""

@@ -12,7 +12,7 @@ import pytest
 from rewarden_sandboxes.job import CaseResult, Job, JobEvent, Limits, Program
 from tests.attacks.sandbox.grounds import LAUNCHERS, Ground, ground
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
+pytestmark = [pytest.mark.needs_server, pytest.mark.alone, pytest.mark.slow]
 
 LIMIT_S = 0.4
 LIMITS = Limits(cpu_s=LIMIT_S, wall_s=LIMIT_S, memory_mb=128, processes=16)

@@ -19,6 +19,8 @@ from tests.attacks.sandbox import burning, disk, flooding, memory, processes, si
 from tests.attacks.sandbox.attack import CALL_ME
 from tests.attacks.sandbox.grounds import alive, ground
 
+pytestmark = pytest.mark.alone  # it looks at all that is on the machine
+
 LONG = Limits(cpu_s=60.0, wall_s=60.0, memory_mb=128, processes=16)
 
 

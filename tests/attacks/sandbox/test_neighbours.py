@@ -16,6 +16,8 @@ from tests.attacks.sandbox.attack import CALL_ME, ROOMY
 from tests.attacks.sandbox.grounds import Ground, alive, ground
 from tests.attacks.sandbox.secrets import PLANTED, READ_ALL
 
+pytestmark = pytest.mark.alone  # who runs beside whom is the question here
+
 WAITS = Limits(cpu_s=10.0, wall_s=20.0, memory_mb=256, processes=32, output_bytes=4 << 20, disk_mb=16, open_files=256)
 
 

@@ -238,6 +238,7 @@ def test_a_query_that_does_more_costs_more(hosted: Hosted) -> None:
 # Limits
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("caps", "postgres_text", "mysql_text", "reason"),
     [
@@ -761,6 +762,7 @@ def frozen(server: Server) -> Iterator[None]:
             os.kill(process, signal.SIGCONT)
 
 
+@pytest.mark.alone
 def test_a_server_that_stops_answering_is_our_failure_and_no_late_statement(hosted: Hosted) -> None:
     session = hosted.session()
     with frozen(hosted.server), pytest.raises(DatabaseFailed) as failed:
