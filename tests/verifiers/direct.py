@@ -10,9 +10,12 @@ from rewarden.errors import SampleError, SandboxError
 from rewarden.types import BadSample, Outcome, Sample, Use
 from rewarden.wire.json import outcome_to_json
 from rewarden_server.engine import failures
+from rewarden_server.engine.lanes.judges import JudgeLane
 from rewarden_server.engine.plan import Planner
 from rewarden_server.engine.scope import run_inline
+from rewarden_server.engine.settings import JudgeSettings
 from rewarden_server.engine.work import BoundUse
+from rewarden_verifiers import chat
 from rewarden_verifiers.contract import AsyncEquivalence, Member, call_orchestrator
 from rewarden_verifiers.programs import Sandbox
 from rewarden_verifiers.registry import Registry
@@ -47,6 +50,10 @@ class DirectContext:
     @property
     def sandbox(self) -> Sandbox:
         raise SandboxError("there is no sandbox here: cases that run programs go over the transports")
+
+    @property
+    def judge(self) -> chat.Judge:
+        return JudgeLane(JudgeSettings())  # of which none is configured: cases with a script go over the transports
 
     def equivalence(self, use: Use) -> AsyncEquivalence | None:
         bound = self._planner.bind(use)
