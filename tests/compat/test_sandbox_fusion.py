@@ -266,10 +266,10 @@ async def test_what_there_is_no_room_for_waits_and_is_then_504(
         yield host.CaseResult(index=0, program=host.Report(status="ok", exit_code=0))
 
     script.answer = slow
-    for limit in ({"engine.max_samples": 1}, {"sandbox.in_flight": 1, "sandbox.max_waiting": 1}):
+    for name, limit in enumerate(({"engine.max_samples": 1}, {"sandbox.in_flight": 1, "sandbox.max_waiting": 1})):
         let_go.clear()
         script.jobs.clear()
-        async with serving(script, tmp_path, "-".join(limit)) as address:
+        async with serving(script, tmp_path, str(name)) as address:
             server = await start({"sandbox.address": address, **limit})
             running = [asyncio.create_task(post(server, **PRINTS)) for _ in range(4)]
             async with asyncio.timeout(30):
