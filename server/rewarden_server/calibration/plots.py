@@ -11,6 +11,8 @@ from rewarden_server.calibration.assault import Assault
 from rewarden_server.calibration.threshold import Point
 
 _WIDTH = 360
+_LEFT, _TOP = 132.0, 22.0
+"""Where the rows of a drawing begin that has names at its left."""
 
 
 @dataclass
@@ -50,23 +52,28 @@ class _Drawing:
         )
 
 
-def attacks(found: Sequence[Assault]) -> str:
-    """For each attack how many wrong responses pass, with interval, and how many of the same do unattacked."""
-    left, right, step, top = 132.0, _WIDTH - 12.0, 19.0, 22.0
-    drawing = _Drawing(top + step * len(found) + 8, "Share of wrong responses that pass, by attack")
+def _ruled(height: float, below: float, title: str) -> tuple[_Drawing, Callable[[float], float]]:
+    """A drawing of so high rows with a line for each quarter of a share, and where a share lies from left to right."""
+    drawing = _Drawing(_TOP + height + below, title)
 
     def at(share: float) -> float:
-        return left + share * (right - left)
+        return _LEFT + share * (_WIDTH - 12.0 - _LEFT)
 
-    bottom = top + step * len(found)
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        drawing.line(at(share), top - 4, at(share), bottom, "grid-line")
-        drawing.text(at(share), top - 9, f"{share:.0%}", "end" if share == 1 else "middle")
+        drawing.line(at(share), _TOP - 4, at(share), _TOP + height, "grid-line")
+        drawing.text(at(share), _TOP - 9, f"{share:.0%}", "end" if share == 1 else "middle")
+    return drawing, at
+
+
+def attacks(found: Sequence[Assault]) -> str:
+    """For each attack how many wrong responses pass, with interval, and how many of the same do unattacked."""
+    step = 19.0
+    drawing, at = _ruled(step * len(found), 8, "Share of wrong responses that pass, by attack")
     for place, one in enumerate(found):
-        y = top + step * (place + 0.5)
-        drawing.text(left - 8, y + 3.5, one.attack.name.replace("_", " "), "end", "name")
+        y = _TOP + step * (place + 0.5)
+        drawing.text(_LEFT - 8, y + 3.5, one.attack.name.replace("_", " "), "end", "name")
         if one.passed.value is None or one.passed.low is None or one.passed.high is None:
-            drawing.text(left + 4, y + 3.5, "nothing scored")
+            drawing.text(_LEFT + 4, y + 3.5, "nothing scored")
             continue
         if one.before.value is not None:
             drawing.line(at(one.before.value), y - 7, at(one.before.value), y + 7, "before")
@@ -172,19 +179,11 @@ def scores(rows: Sequence[Judged]) -> str:
 
 def bars(items: Sequence[tuple[str, Figure]], title: str) -> str:
     """Shares with intervals, one below the other."""
-    left, right, step, top = 132.0, _WIDTH - 12.0, 26.0, 22.0
-    drawing = _Drawing(top + step * len(items) + 6, title)
-
-    def at(share: float) -> float:
-        return left + share * (right - left)
-
-    bottom = top + step * len(items)
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        drawing.line(at(share), top - 4, at(share), bottom, "grid-line")
-        drawing.text(at(share), top - 9, f"{share:.0%}", "end" if share == 1 else "middle")
+    step = 26.0
+    drawing, at = _ruled(step * len(items), 6, title)
     for place, (name, figure) in enumerate(items):
-        y = top + step * (place + 0.5)
-        drawing.text(left - 8, y + 3.5, name, "end", "name")
+        y = _TOP + step * (place + 0.5)
+        drawing.text(_LEFT - 8, y + 3.5, name, "end", "name")
         if figure.value is None or figure.low is None or figure.high is None:
             continue
         drawing.rect(at(0), y - 7, at(figure.value) - at(0), 14, "bar plain", f"{figure.count} of {figure.of}")

@@ -23,6 +23,7 @@ from rewarden_server.calibration.labels import Scale
 from rewarden_server.calibration.page import write_page
 from rewarden_server.calibration.render import table
 from rewarden_server.calibration.rows import Labels, Read, read_rows
+from rewarden_server.cli.numbers import positive
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.report.page import check_output
 from rewarden_server.rescore.columns import read_columns_file
@@ -64,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--use", default="judge", metavar="USE", help=f"what judges: {USE_HELP} (default: judge)")
     add("--params", metavar="JSON", help="parameters of --use, an object")
     add("--judge", metavar="NAME", help="which configured judge is asked (params.judge)")
-    add("--samples", type=_positive, metavar="K", help="opinions on each response (params.samples)")
+    add("--samples", type=positive, metavar="K", help="opinions on each response (params.samples)")
 
     group = one.add_argument_group("labels")
     add = group.add_argument
@@ -74,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--preferred", default="preferred", metavar="COLUMN", help="of pairs: response, rival or tie")
     add("--rival", default="rival", metavar="COLUMN", help="of pairs: the other response")
     add("--columns", type=Path, metavar="FILE", help="which column holds what, as for rescore; the rest is guessed")
-    add("--limit", type=_positive, metavar="N", help="take so many of the labelled responses, drawn at random")
+    add("--limit", type=positive, metavar="N", help="take so many of the labelled responses, drawn at random")
 
     group = one.add_argument_group("what is found")
     add = group.add_argument
@@ -85,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=True,
         help=f"see how many wrong responses pass in each of {len(ATTACKS)} misleading forms (default: yes)",
     )
-    add("--attacked", type=_positive, default=40, metavar="N", help="wrong responses to attack (default: 40)")
+    add("--attacked", type=positive, default=40, metavar="N", help="wrong responses to attack (default: 40)")
     add("--seed", type=int, default=0, metavar="N", help="of draws (default: 0)")
     add("--out", type=Path, metavar="HTML", help="write a page with tables and plots")
     add("--force", action="store_true", help="replace what stands at --out, whatever it is")
@@ -180,13 +181,6 @@ def _tell(text: str) -> None:
 def _fail(text: str, status: int) -> int:
     print(f"rewarden judge: {text}", file=sys.stderr)
     return status
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
 
 
 def _share(text: str) -> float:

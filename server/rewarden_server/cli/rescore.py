@@ -20,6 +20,7 @@ from rewarden.errors import RequestError, SampleError
 from rewarden.routing import Routing, read_routing
 from rewarden.types import Use
 from rewarden.wire.json import STATUSES, VERDICT_FIELDS
+from rewarden_server.cli.numbers import positive
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.report.page import check_output, make_report
 from rewarden_server.report.rows import ReportOptions
@@ -94,7 +95,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--columns", type=Path, metavar="FILE", help="the same from a TOML or JSON file")
     add("--group", metavar="COLUMN[,…]", help="the same as --column group=…; several together tell groups apart")
     add("--sort", action="store_true", help="bring the rows of a group together on disk, for verifiers of groups")
-    add("--max-group", type=_positive, metavar="N", help="most rows of one group (default: 100000)")
+    add("--max-group", type=positive, metavar="N", help="most rows of one group (default: 100000)")
 
     group = parser.add_argument_group("output")
     add = group.add_argument
@@ -104,8 +105,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--unscored", default="null", metavar="null|skip|NUMBER", help="the score of what has none (default: null)")
     add("--overwrite", action="store_true", help="replace columns of the input that are named like ours")
     add("--summary-json", action="store_true", help="print the summary as JSON instead of a table")
-    add("--report-rows", type=_positive, metavar="N", help="most responses that the report holds (default: 20000)")
-    add("--report-chars", type=_positive, metavar="N", help="most characters it holds of a response (default: 4000)")
+    add("--report-rows", type=positive, metavar="N", help="most responses that the report holds (default: 20000)")
+    add("--report-chars", type=positive, metavar="N", help="most characters it holds of a response (default: 4000)")
     add("-q", "--quiet", action="store_true", help="no plan, no progress")
 
     group = parser.add_argument_group("going on")
@@ -124,8 +125,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--target", default=LOCAL, metavar="URL", help="http://…, grpc://HOST:PORT; default: an engine in this process")
     add("--api-key", metavar="KEY", help="default: REWARDEN_API_KEY")
     add("--timeout", type=_seconds, metavar="S", help="longest silence of the server's")
-    add("--sort-mb", type=_positive, metavar="MB", help="memory for sorting (default: 64)")
-    add("--max-line-mb", type=_positive, metavar="MB", help="longer lines are set aside (default: 64)")
+    add("--sort-mb", type=positive, metavar="MB", help="memory for sorting (default: 64)")
+    add("--max-line-mb", type=positive, metavar="MB", help="longer lines are set aside (default: 64)")
     add("--workers", metavar="N", help="worker processes of the engine in this process")
     add("--config", type=Path, metavar="FILE", help="the engine's configuration (default: ./rewarden.toml)")
 
@@ -329,13 +330,6 @@ def _unscored(text: str) -> float | Literal["skip"] | None:
         number = math.nan
     if not math.isfinite(number):
         raise RescoreError(f"--unscored is null, skip or a number, not {text!r}")
-    return number
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
     return number
 
 

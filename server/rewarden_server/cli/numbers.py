@@ -1,0 +1,13 @@
+"""Numbers that commands take as arguments."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on. Raises what argparse tells as the argument's fault."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
