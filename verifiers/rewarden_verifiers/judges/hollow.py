@@ -40,7 +40,7 @@ _TASK = (
 _DONE = re.compile(
     rf"(?:(?:i|we)(?: have|'ve|’ve)? |{_TASK} (?:has |have |is |are |was |were )?|all )(?:now )?(?:been )?(?:now )?"
     r"(?:(?:successfully|fully|correctly|already) )?"
-    rf"(?:completed?|done|finished|solved|accomplished|fulfilled)(?: {_TASK})?"
+    rf"(?:completed?|done|finished|solved|accomplished|fulfilled|met|satisfied)(?: {_TASK})?"
     r"(?: (?:successfully|correctly|as requested|as instructed))?",
     re.IGNORECASE,
 )
