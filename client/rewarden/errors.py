@@ -181,6 +181,14 @@ class ProviderError(SampleError):
     retryable = True
 
 
+class ProviderRefused(ProviderError):
+    """A judge's or model's endpoint is there and will not do what it is asked: a wrong key, an unknown model, a text
+    longer than the model reads."""
+
+    reason = "provider_refused"
+    retryable = False
+
+
 class BudgetExhausted(SampleError):
     """The budget of the judges that were to be asked is spent; `details["judge"]` names the last of them."""
 

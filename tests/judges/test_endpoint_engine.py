@@ -84,14 +84,20 @@ HARMS = {
 }
 
 
-@pytest.mark.parametrize("fault", HARMS.values(), ids=HARMS)
-async def test_no_failure_is_a_number(spoiled: FaultyProxy, fault: Fault) -> None:
-    spoiled.otherwise = fault
+REFUSALS = {"400", "401", "404"}
+"""What is no better for being sent again."""
+
+
+@pytest.mark.parametrize("harmed", HARMS)
+async def test_no_failure_is_a_number(spoiled: FaultyProxy, harmed: str) -> None:
+    fault = spoiled.otherwise = HARMS[harmed]
+    refused = harmed in REFUSALS
     async with running(main={"base_url": spoiled.url, "retries": 1, **patience(fault)}) as engine:
         for verdict in (await judged(engine, samples(4))).verdicts:
-            assert (verdict.status, verdict.fault, verdict.reason) == ("error", "infra", "provider_failed")
+            reason = "provider_refused" if refused else "provider_failed"
+            assert (verdict.status, verdict.fault, verdict.reason) == ("error", "infra", reason)
             assert verdict.score is None
-            assert verdict.retryable
+            assert verdict.retryable is not refused
 
 
 @pytest.mark.parametrize("name", [name for name in HARMS if name not in ("400", "401", "404")])

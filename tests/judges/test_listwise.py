@@ -381,7 +381,7 @@ async def test_an_unreachable_judge_is_an_error_of_those_it_leaves_without_verdi
     scripted.script(*by_quality(BEST, MIDDLE, WORST))
     found = await judged("listwise", samples=group(BEST, MIDDLE, WORST, fourth))
     assert scores(found) == [1.0, 0.5, 0.0, None]
-    assert (found[3]["status"], found[3]["fault"], found[3]["reason"]) == ("error", "infra", "provider_failed")
+    assert (found[3]["status"], found[3]["fault"], found[3]["reason"]) == ("error", "infra", "provider_refused")
     assert all("comparisons_missing" in found[place]["flags"] for place in range(3))
 
 

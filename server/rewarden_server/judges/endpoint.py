@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from rewarden.errors import MissingDependency, ProviderError
+from rewarden.errors import MissingDependency, ProviderError, ProviderRefused
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import JudgeEndpoint
 from rewarden_server.judges.breaker import Breaker
@@ -79,7 +79,8 @@ class Endpoint:
                 continue
             pause = self._pause_before(retries, failure)
             if pause is None:
-                raise ProviderError(f"judge {self.name!r}: {failure}", judge=self.name, kind=failure.kind)
+                kind = ProviderRefused if failure.kind in ("rejected", "forbidden") else ProviderError
+                raise kind(f"judge {self.name!r}: {failure}", judge=self.name, kind=failure.kind)
             self._observer.judge_retried(self.name)
             await self._pause(pause)
             retries += 1

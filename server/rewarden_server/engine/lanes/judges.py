@@ -129,7 +129,7 @@ class JudgeLane:
 
 def _of_chain(errors: list[SampleError]) -> SampleError:
     """The error of a chain of which nobody answered: one that may pass where there is one, with what all said."""
-    chosen = next((error for error in errors if isinstance(error, ProviderError)), errors[-1])
+    chosen = next((error for error in errors if error.retryable), errors[-1])
     if len(errors) == 1:
         return chosen
     return type(chosen)("; ".join(error.message for error in errors), **chosen.details)
