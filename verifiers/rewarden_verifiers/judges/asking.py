@@ -8,7 +8,6 @@ If one of these two can be read, the candidate's own text made the replies unrea
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -17,6 +16,7 @@ from rewarden.errors import BudgetExhausted, ProviderError
 from rewarden.types import Media
 from rewarden_verifiers.chat import Question, Reply
 from rewarden_verifiers.contract import Context
+from rewarden_verifiers.judges.beside import beside
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.params import JudgeParams
 from rewarden_verifiers.judges.prompts import Chat, render, reply_form
@@ -35,7 +35,6 @@ class Inquiry(Generic[Reading]):
     prompt: the name of the built-in prompt. variables: see `prompts.render`. schema: of the reply. read: from the
     reply's object, which is of the schema, to what is wanted; it may raise UnreadableError too. direct: reads the reply
     itself, in the place of `read` (token probabilities). form: what is said of the reply's form; none: of the schema.
-    first: the sample's number from which opinions count, so that two inquiries of one text differ.
     """
 
     prompt: str
@@ -47,7 +46,6 @@ class Inquiry(Generic[Reading]):
     alternatives: int = 0
     max_tokens: int | None = None
     media: Sequence[Media] = ()
-    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,7 @@ async def opinions(
     """`params.samples` opinions, asked for at the same time. Raises what `ctx.judge.ask` raises."""
     chat = _rendered(params, inquiry)
     ledger.neutralised = max(ledger.neutralised, chat.neutralised)
-    numbers = range(inquiry.first, inquiry.first + params.samples)
-    return list(await asyncio.gather(*(_opinion(ctx, params, inquiry, chat, ledger, number) for number in numbers)))
+    return await beside(*(_opinion(ctx, params, inquiry, chat, ledger, number) for number in range(params.samples)))
 
 
 async def _opinion(
