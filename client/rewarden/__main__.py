@@ -19,7 +19,11 @@ from rewarden.errors import Overloaded, RequestError, RewardenError
 
 COMMAND_GROUP = "rewarden.commands"
 
-_OWN = {"verify": "rewarden.commands.verify", "verifiers": "rewarden.commands.verifiers"}
+_OWN = {
+    "verify": "rewarden.commands.verify",
+    "verifiers": "rewarden.commands.verifiers",
+    "ready": "rewarden.commands.ready",
+}
 
 
 class Command(Protocol):

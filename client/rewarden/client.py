@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 import weakref
 from collections.abc import (
     AsyncGenerator,
@@ -24,10 +25,10 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeVar, Union
 
-from rewarden.errors import InvalidRequest, Overloaded, Unavailable
+from rewarden.errors import DeadlineExceeded, InvalidRequest, Overloaded, Unavailable
 from rewarden.loop_thread import LoopThread
-from rewarden.resume import resume, wait_or_raise
-from rewarden.retry import Retry
+from rewarden.resume import resume
+from rewarden.retry import Retry, Tries, may_pass
 from rewarden.transports.base import Transport
 from rewarden.transports.targets import open_target
 from rewarden.types import (
@@ -67,7 +68,8 @@ class AsyncClient:
     """A client for asyncio.
 
     target: `http://…`, `https://…`, `grpc://host:port`, `grpcs://…`, or `local` (the engine in this process; needs
-    rewarden-server). api_key: sent with every request. timeout_s: the longest silence of the server's that is borne
+    rewarden-server). `https://` and `grpcs://` take `ca=FILE`: PEM, whom alone to believe; or `REWARDEN_CA`. api_key:
+    sent with every request. timeout_s: the longest silence of the server's that is borne
     before DeadlineExceeded; None waits for as long as it takes. retry: when to try again. stream_above: batches of more
     samples than this, or of more than 16 million characters, travel as a stream, whose verdicts are put in the
     request's order again. Other options go to the target (see its documentation).
@@ -127,9 +129,8 @@ class AsyncClient:
             expect=expect,
             fields=fields,
         )
-        if self._is_large(batch):
-            return await self._verify_streaming(batch)
-        return await self._tries(lambda transport: transport.verify(batch))
+        result = await self._judged(batch)
+        return await self._ask_again(batch, result) if self._retry.verdicts else result
 
     async def verify_one(
         self, response: Text, reference: Any = None, use: UseLike | None = None, **fields: Any
@@ -166,8 +167,7 @@ class AsyncClient:
             expect=expect,
             fields=fields,
         )
-        transport = self._open()
-        async with aclosing(resume(lambda taken: transport.stream(header, taken), _rows(rows), self._retry)) as items:
+        async with aclosing(self._resumed(header, _rows(rows), self._retry)) as items:
             async for item in items:
                 yield item
 
@@ -213,13 +213,54 @@ class AsyncClient:
 
     async def _tries(self, call: Callable[[Transport], Awaitable[T]]) -> T:
         transport = self._open()
-        failures = 0
+        tries = Tries(self._retry)
         while True:
             try:
                 return await call(transport)
             except (Overloaded, Unavailable) as error:
-                failures += 1
-                await wait_or_raise(self._retry, failures, error)
+                await tries.failed(error)
+
+    def _resumed(
+        self, header: Batch, samples: AsyncIterator[Sample], retry: Retry
+    ) -> AsyncGenerator[Verdict | Group, None]:
+        transport = self._open()
+        return resume(lambda taken: transport.stream(header, taken), samples, retry)
+
+    async def _judged(self, batch: Batch) -> BatchResult:
+        if self._is_large(batch):
+            return await self._verify_streaming(batch)
+        return await self._tries(lambda transport: transport.verify(batch))
+
+    async def _ask_again(self, batch: Batch, result: BatchResult) -> BatchResult:
+        """The result, where verdicts that may pass have been asked for again."""
+        verdicts, groups = list(result.verdicts), {group.group: group for group in result.groups}
+        names = [sample.group if isinstance(sample, Sample) else None for sample in batch.samples]
+        tries = Tries(self._retry)
+        began = time.monotonic()
+        before = len(verdicts) + 1
+        while failed := {place for place, verdict in enumerate(verdicts) if self._retry.asks_again(verdict)}:
+            if len(failed) < before:
+                tries.brought()
+            before = len(failed)
+            wait = tries.wait_s(may_pass(verdicts[min(failed)]))
+            left = None if batch.deadline_s is None else batch.deadline_s - (time.monotonic() - began)
+            if wait is None or (left is not None and left <= wait):
+                break
+            await asyncio.sleep(wait)
+            # A group is judged as a whole: one member again is all of them again.
+            whole = {names[place] for place in failed} - {None}
+            places = [place for place, name in enumerate(names) if place in failed or name in whole]
+            rest = [batch.samples[place] for place in places]
+            try:
+                answer = await self._judged(
+                    replace(batch, samples=rest, deadline_s=None if left is None else left - wait)
+                )
+            except (Overloaded, Unavailable, DeadlineExceeded):
+                break  # what is known already is not lost with it
+            for place, verdict in zip(places, answer.verdicts, strict=True):
+                verdicts[place] = replace(verdict, index=place)
+            groups |= {group.group: group for group in answer.groups}
+        return replace(result, verdicts=tuple(verdicts), groups=tuple(groups.values()))
 
     def _is_large(self, batch: Batch) -> bool:
         if len(batch.samples) > self._stream_above:
@@ -242,7 +283,9 @@ class AsyncClient:
         ]
         verdicts: list[Any] = [None] * len(samples)
         groups: dict[str, list[Group]] = {name: [] for name in sizes}
-        async with aclosing(self.stream(replace(batch, samples=sized))) as items:
+        # Verdicts that may pass are `_ask_again`'s: two loops around each other would multiply the patience.
+        retry = replace(self._retry, verdicts=False)
+        async with aclosing(self._resumed(replace(batch, samples=()), _rows(sized), retry)) as items:
             async for item in items:
                 if isinstance(item, Group):
                     groups.setdefault(item.group, []).append(item)

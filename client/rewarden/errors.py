@@ -52,6 +52,13 @@ class Unauthorized(RequestError):
     http_status = 401
 
 
+class Forbidden(RequestError):
+    """The API key is known and may not do this, or a page of another origin asks; `details` may name the scope."""
+
+    code = "forbidden"
+    http_status = 403
+
+
 class NotFound(RequestError):
     """No such verifier, recipe, job, blob or route."""
 
@@ -195,6 +202,21 @@ class BudgetExhausted(SampleError):
     reason = "budget_exhausted"
 
 
+class ModelError(SampleError):
+    """A model's process could not be reached or broke, or what it computed is no number."""
+
+    reason = "model_failed"
+    retryable = True
+
+
+class InputTooLong(SampleError):
+    """A model reads less than it was given. `details`: `tokens`, `context`, and `candidate`: how many of the tokens the
+    policy wrote. Verifiers score what the policy made too long; what is too long without it is the caller's."""
+
+    fault = "caller"
+    reason = "input_too_long"
+
+
 class DeadlineReached(SampleError):
     """The request's deadline passed before this sample was reached."""
 
@@ -214,6 +236,7 @@ REQUEST_ERRORS: Mapping[str, type[RequestError]] = {
     for cls in (
         InvalidRequest,
         Unauthorized,
+        Forbidden,
         NotFound,
         FingerprintMoved,
         TooLarge,

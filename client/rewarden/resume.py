@@ -12,8 +12,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from rewarden.errors import Overloaded, RequestError, Unavailable
-from rewarden.retry import Retry
+from rewarden.errors import Overloaded, Unavailable
+from rewarden.retry import Retry, Tries, may_pass
 from rewarden.types import Group, Sample, Verdict
 
 _AHEAD = 64
@@ -81,6 +81,7 @@ class _Source:
     def __init__(self, samples: AsyncIterator[Sample]) -> None:
         self._queue: asyncio.Queue[Any] = asyncio.Queue(_AHEAD)
         self._task = asyncio.create_task(self._pump(samples))
+        self._returning: set[asyncio.Task[None]] = set()
         self.ended = False
 
     async def _pump(self, samples: AsyncIterator[Sample]) -> None:
@@ -91,22 +92,35 @@ class _Source:
         except Exception as error:  # noqa: BLE001 - the caller's own; it is raised to the caller again
             await self._queue.put(_SourceFailed(error))
 
-    async def take(self) -> Sample | None:
-        """The next sample, None at the end. Raises _SourceFailed."""
+    async def take(self) -> Sample | int | None:
+        """The next sample, or the place of one that is to be sent again; None at the end. Raises _SourceFailed."""
         if self.ended:
             return None
         item = await self._queue.get()
-        if isinstance(item, Sample):
+        if isinstance(item, (Sample, int)):
             return item
         self.ended = True
         if item is not None:
             raise item
         return None
 
+    def again(self, place: int, wait_s: float) -> None:
+        """Have `take` give that place after so many seconds, unless the end comes first."""
+
+        async def give_back() -> None:
+            await asyncio.sleep(wait_s)
+            await self._queue.put(place)
+
+        task = asyncio.create_task(give_back())
+        self._returning.add(task)
+        task.add_done_callback(self._returning.discard)
+
     async def close(self) -> None:
         """Take no more."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        tasks = [self._task, *self._returning]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def resume(
@@ -114,12 +128,14 @@ async def resume(
 ) -> AsyncGenerator[Verdict | Group, None]:
     """The verdicts and groups of the samples, each once, over as many connections as it takes.
 
-    `Verdict.index` counts the samples. Raises what the server raised once `retry` gives up, what `samples` raised, and
-    at once any other refusal.
+    `Verdict.index` counts the samples. A verdict that `retry` asks again about is not told until then. Raises what the
+    server raised once `retry` gives up, what `samples` raised, and at once any other refusal.
     """
     ledger = _Ledger()
     source = _Source(samples)
-    failures = 0
+    tries = Tries(retry)
+    held: dict[int, Tries] = {}  # places whose verdict may pass, and what became of them so far
+    wait_s = 0.0
     try:
         while True:
             places: list[int] = []  # a sample's place in this connection's stream → its place among all samples
@@ -129,8 +145,12 @@ async def resume(
                     places.append(place)
                     yield sample
                 while (taken := await source.take()) is not None:
-                    places.append(ledger.enter(taken))
-                    yield taken
+                    if isinstance(taken, Sample):
+                        places.append(ledger.enter(taken))
+                        yield taken
+                    elif taken in ledger.open:
+                        places.append(taken)
+                        yield ledger.open[taken]
 
             try:
                 async with aclosing(open_stream(feed())) as answers:
@@ -138,25 +158,29 @@ async def resume(
                         if isinstance(item, Group):
                             if ledger.settle(item):
                                 yield item
-                        elif item.index < len(places) and ledger.answer(places[item.index]):
-                            failures = 0
-                            place = places[item.index]
+                            continue
+                        if item.index >= len(places):
+                            continue
+                        place = places[item.index]
+                        kept = ledger.open.get(place)
+                        if kept is not None and kept.group is None and retry.asks_again(item):
+                            wait = held.setdefault(place, Tries(retry)).wait_s(may_pass(item))
+                            if wait is not None:
+                                wait_s = wait
+                                source.again(place, wait)
+                                continue
+                        if ledger.answer(place):
+                            tries.brought()
+                            held.pop(place, None)
                             yield item if item.index == place else replace(item, index=place)
-                return
+                if not held:
+                    return
+                await asyncio.sleep(wait_s)  # those that are held are sent again alone
             except _SourceFailed as failed:
                 raise failed.cause from None
             except (Overloaded, Unavailable) as error:
                 if source.ended and not ledger.open:
                     return
-                failures += 1
-                await wait_or_raise(retry, failures, error)
+                await tries.failed(error)
     finally:
         await source.close()
-
-
-async def wait_or_raise(retry: Retry, failures: int, error: RequestError) -> None:
-    """Wait as `retry` says, or raise the error."""
-    wait = retry.wait_s(failures, error)
-    if wait is None:
-        raise error
-    await asyncio.sleep(wait)

@@ -10,7 +10,16 @@ from email.utils import formatdate
 
 import pytest
 
-from rewarden.errors import InternalError, InvalidRequest, Overloaded, RequestError, TooLarge, Unauthorized, Unavailable
+from rewarden.errors import (
+    Forbidden,
+    InternalError,
+    InvalidRequest,
+    Overloaded,
+    RequestError,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+)
 from rewarden.transports.http import HttpTransport, refusal, retry_after
 from rewarden.types import Batch, Group, Sample, Verdict
 
@@ -133,7 +142,7 @@ async def test_a_refused_stream_tells_the_servers_reason() -> None:
     [
         (400, InvalidRequest),
         (401, Unauthorized),
-        (403, Unauthorized),
+        (403, Forbidden),
         (413, TooLarge),
         (418, InvalidRequest),
         (429, Overloaded),

@@ -162,3 +162,9 @@ def test_however_a_command_ends_the_shell_is_told(
     declare(monkeypatch, "juggle", run=run)
     assert main(["juggle"]) == status
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["local", "http://127.0.0.1:1", "grpc://127.0.0.1:1"])
+def test_an_authority_is_for_targets_that_show_a_certificate(capsys: pytest.CaptureFixture[str], target: str) -> None:
+    assert main(["verifiers", "--target", target, "--ca", "ca.pem"]) == 2
+    assert f"--ca: target '{target}' shows no certificate" in capsys.readouterr().err

@@ -291,3 +291,13 @@ async def test_many_calls_share_a_transport(target: str, script: Script) -> None
     transport = open_target(target)
     assert await asyncio.gather(*map(one, range(50))) == [str(number) for number in range(50)]
     await transport.close()
+
+
+async def test_a_port_that_does_not_speak_grpc_is_no_server_to_wait_for(http_target: str) -> None:
+    transport = open_target(http_target.replace("http://", "grpc://"))
+    try:
+        for how in ("verify", "stream"):
+            with pytest.raises(InvalidRequest, match=r"HTTP/1\.1"):
+                await call(transport, how)
+    finally:
+        await transport.close()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import math
 import os
 import random
 import time
@@ -18,13 +16,11 @@ from rewarden.adapters.settings import Settings
 from rewarden.client import AsyncClient
 from rewarden.errors import DeadlineExceeded, InvalidRequest, Overloaded, RequestError, RewardenError, Unavailable
 from rewarden.loop_thread import LoopThread
-from rewarden.retry import NO_RETRY
+from rewarden.retry import NO_RETRY, warn
 from rewarden.sample_stream import SampleStream
 from rewarden.types import BadSample, Progress, Sample, Verdict
 
 T = TypeVar("T")
-
-_log = logging.getLogger("rewarden.adapters")
 
 _FIRST_S, _MOST_S = 0.2, 10.0
 
@@ -176,10 +172,13 @@ class Scorer:
             for ended in [known for known in self._open if known.is_closed()]:
                 del self._open[ended]
             settings = self.settings
+            # Targets of other packages know of no authority.
+            options: dict[str, Any] = {} if settings.ca is None else {"ca": settings.ca}
             client = AsyncClient(
                 settings.target,
                 api_key=settings.api_key or os.environ.get("REWARDEN_API_KEY") or None,
                 timeout_s=settings.timeout_s,
+                **options,
                 retry=NO_RETRY,  # patience is ours: two loops around each other would multiply
             )
             envelope: dict[str, Any] = {"expect": settings.expect} if settings.expect else {}
@@ -215,7 +214,7 @@ def number_of(verdict: Verdict, settings: Settings) -> float:
     if verdict.status == "scored" and verdict.score is not None:
         return verdict.score
     if isinstance(settings.unscored, (int, float)):
-        _warn("unscored (%s, fault %s): %s stands in its place", verdict.reason, verdict.fault, settings.unscored)
+        warn("unscored (%s, fault %s): %s stands in its place", verdict.reason, verdict.fault, settings.unscored)
         return settings.unscored
     raise NoScore(verdict)
 
@@ -265,7 +264,7 @@ class _Patience:
             return False
         # Spread, so that a thousand workers that failed together do not come back together.
         seconds = min(least_s + random.uniform(0.5, 1.0) * self._next_s, left)
-        _warn("%s; trying again in %.1f s, for %.0f s more", why, seconds, left)
+        warn("%s; trying again in %.1f s, for %.0f s more", why, seconds, left)
         self.waited = True
         await asyncio.sleep(seconds)
         self._next_s = min(2 * self._next_s, _MOST_S)
@@ -276,18 +275,6 @@ class _Patience:
         asked = error.details.get("retry_after_s")
         if not await self.wait(error.message, asked if isinstance(asked, (int, float)) else 0.0):
             raise error
-
-
-_said_s = -math.inf
-
-
-def _warn(text: str, *more: Any) -> None:
-    """Say it, at most once a second: a thousand samples that wait for one server have one thing to say."""
-    global _said_s
-    now = time.monotonic()
-    if now - _said_s >= 1.0:
-        _said_s = now
-        _log.warning(text, *more)
 
 
 def _plainer(value: Any) -> Any:

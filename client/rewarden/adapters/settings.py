@@ -30,7 +30,8 @@ class Settings:
 
     target: where the server is (`http://…`, `grpc://…`, or `local`). use: the verifier or recipe of all samples.
     routing: who judges what, by data source. Without either the server's own routing decides. api_key: for the server;
-    better left to the environment of the process that asks, which is read there, so that no pickle holds it. unscored:
+    better left to the environment of the process that asks, which is read there, so that no pickle holds it. ca: a PEM
+    file of who signed the server's certificate, on the machine of the process that asks. unscored:
     see `Unscored`. patience_s: for how many seconds a failure that may pass (a server that restarts, an overload, a
     broken sandbox) is waited out and tried again, before it counts. timeout_s: the longest silence of the server's that
     is borne (a lost machine is silent for ever; a large batch of programs may rightly take minutes). group_deadline_s:
@@ -41,7 +42,7 @@ class Settings:
     go, such as `wandb` or `jsonl:rewards.jsonl` (see `rewarden.logging.read_log`), or a `RewardLog`.
 
     In the environment: `REWARDEN_TARGET`, `REWARDEN_USE` (a name, JSON, or a recipe's file), `REWARDEN_ROUTING` (a
-    file, or `starter`), `REWARDEN_API_KEY`, `REWARDEN_UNSCORED` (a number, `raise`, or `native`),
+    file, or `starter`), `REWARDEN_API_KEY`, `REWARDEN_CA`, `REWARDEN_UNSCORED` (a number, `raise`, or `native`),
     `REWARDEN_PATIENCE_S`, `REWARDEN_TIMEOUT_S`, `REWARDEN_REFERENCE`, `REWARDEN_LOG`.
     """
 
@@ -49,6 +50,7 @@ class Settings:
     use: Use | None = None
     routing: Routing | None = None
     api_key: str | None = field(default=None, repr=False)
+    ca: str | None = None
     unscored: Unscored = None
     patience_s: float = 300.0
     timeout_s: float = 1800.0
@@ -90,7 +92,8 @@ class Settings:
         return self
 
 
-# The key is not among them: `Scorer` reads it where it connects, and no pickle of these settings holds it.
+# The key is not among them: `Scorer` reads it where it connects, and no pickle of these settings holds it. So does the
+# transport with `REWARDEN_CA`, whose file is of the machine that asks.
 _FROM_ENVIRONMENT = ("target", "use", "routing", "unscored", "patience_s", "timeout_s", "reference", "log")
 
 

@@ -6,7 +6,12 @@ import argparse
 import os
 
 from rewarden.client import DEFAULT_TARGET, Client
+from rewarden.errors import InvalidRequest
+from rewarden.retry import Retry
 from rewarden.transports.targets import declares
+
+_PATIENCE = Retry(patience_s=5.0)
+"""Somebody looks at the screen, and may have mistyped the address."""
 
 
 def default_target() -> str:
@@ -15,7 +20,7 @@ def default_target() -> str:
 
 
 def add_connection_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--target`, `--api-key` and `--timeout`."""
+    """`--target`, `--api-key`, `--ca` and `--timeout`."""
     group = parser.add_argument_group("where requests go")
     group.add_argument(
         "--target",
@@ -23,13 +28,20 @@ def add_connection_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"http://…, grpc://HOST:PORT or local; default: REWARDEN_TARGET, or else {default_target()}",
     )
     group.add_argument("--api-key", metavar="KEY", help="default: REWARDEN_API_KEY")
+    group.add_argument("--ca", metavar="FILE", help="PEM: who signed the server's certificate; default: REWARDEN_CA")
     group.add_argument("--timeout", type=float, metavar="S", help="longest silence of the server's, in seconds")
 
 
 def open_client(args: argparse.Namespace) -> Client:
     """The client that the arguments speak of."""
+    target = args.target or default_target()
+    options = {} if args.ca is None else {"ca": args.ca}
+    if options and not target.startswith(("https://", "grpcs://")):  # others know of no authority
+        raise InvalidRequest(f"--ca: target {target!r} shows no certificate; https://… and grpcs://… do")
     return Client(
-        args.target or default_target(),
+        target,
         api_key=args.api_key or os.environ.get("REWARDEN_API_KEY") or None,
         timeout_s=args.timeout,
+        retry=_PATIENCE,
+        **options,
     )

@@ -16,7 +16,8 @@ from email.message import Message
 from http.client import HTTPException, parse_headers
 from urllib.parse import urlsplit
 
-from rewarden.errors import Unavailable
+from rewarden.errors import InvalidRequest, Unavailable
+from rewarden.transports.authority import distrust
 from rewarden.transports.duplex import PeerClosed
 
 _BLOCK = 64 * 1024
@@ -131,7 +132,8 @@ def _breaking_off() -> Iterator[None]:
 async def open_exchange(
     url: str, headers: Mapping[str, str], *, tls: ssl.SSLContext | None, connect_s: float
 ) -> Exchange:
-    """Connect and send the head of the request. Raises Unavailable when the server cannot be reached."""
+    """Connect and send the head of the request. Raises Unavailable when the server cannot be reached,
+    InvalidRequest when its certificate is not believed."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -142,6 +144,8 @@ async def open_exchange(
     except asyncio.TimeoutError:
         raise Unavailable(f"{parts.netloc} did not accept a connection within {connect_s} s") from None
     except OSError as error:
+        if (why := distrust(error)) is not None:
+            raise InvalidRequest(f"{parts.netloc}: {why}") from None
         raise Unavailable(f"{parts.netloc} cannot be reached: {error.strerror or error}") from None
     lines = [f"POST {parts.path or '/'} HTTP/1.1", f"Host: {parts.netloc}", "Transfer-Encoding: chunked"]
     lines += [f"{name}: {value}" for name, value in headers.items()]

@@ -10,6 +10,7 @@ from typing import Any
 from rewarden.errors import (
     DeadlineExceeded,
     FingerprintMoved,
+    Forbidden,
     InternalError,
     InvalidRequest,
     NotFound,
@@ -20,6 +21,7 @@ from rewarden.errors import (
     Unauthorized,
     Unavailable,
 )
+from rewarden.transports.authority import BELIEF, NO_TLS, PathLike, authority
 from rewarden.transports.duplex import PeerClosed, converse
 from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden.wire import json as plain
@@ -39,6 +41,10 @@ _OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_metadata_size", 1 << 20),
+    # A channel that could not connect refuses every call until it tries again: by itself up to two minutes later, long
+    # after a restarted server is back. When to try again is `rewarden.retry`'s to say.
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 2000),
 )
 
 # For servers and proxies that send a bare status; ours sends its own error along.
@@ -46,7 +52,7 @@ _BY_STATUS: dict[str, type[RequestError]] = {
     "INVALID_ARGUMENT": InvalidRequest,
     "OUT_OF_RANGE": TooLarge,
     "UNAUTHENTICATED": Unauthorized,
-    "PERMISSION_DENIED": Unauthorized,
+    "PERMISSION_DENIED": Forbidden,
     "NOT_FOUND": NotFound,
     "UNIMPLEMENTED": NotFound,
     "FAILED_PRECONDITION": FingerprintMoved,
@@ -57,11 +63,27 @@ _BY_STATUS: dict[str, type[RequestError]] = {
     "DEADLINE_EXCEEDED": DeadlineExceeded,
 }
 
+# What gRPC says, as UNAVAILABLE, of servers that there will never be a connection to.
+_NEVER = {
+    "CERTIFICATE_VERIFY_FAILED": f"its certificate is not believed; {BELIEF}",
+    "Hostname Verification Check failed": "its certificate is of another name than this address",
+    "WRONG_VERSION_NUMBER": NO_TLS,
+    "http1.x server (HTTP status 4": "what answers there speaks HTTP/1.1; grpc:// targets name the server's gRPC port",
+}
+
 
 class GrpcTransport:
-    """A server at `grpc://host:port`, or `grpcs://…` with TLS. `timeout_s`: the longest silence that is borne."""
+    """A server at `grpc://host:port`, or `grpcs://…` with TLS. `timeout_s`: the longest silence that is borne. `ca`:
+    see `authority`."""
 
-    def __init__(self, target: str, *, api_key: str | None = None, timeout_s: float | None = None) -> None:
+    def __init__(
+        self,
+        target: str,
+        *,
+        api_key: str | None = None,
+        timeout_s: float | None = None,
+        ca: PathLike | None = None,
+    ) -> None:
         scheme, _, address = target.partition("://")
         address = address.rstrip("/")
         if not address:
@@ -70,7 +92,9 @@ class GrpcTransport:
         self._timeout_s = timeout_s
         self._metadata = () if api_key is None else (("authorization", f"Bearer {api_key}"),)
         if scheme == "grpcs":
-            self._channel = grpc.aio.secure_channel(address, grpc.ssl_channel_credentials(), options=_OPTIONS)
+            path = authority(ca)
+            roots = None if path is None else path.read_bytes()
+            self._channel = grpc.aio.secure_channel(address, grpc.ssl_channel_credentials(roots), options=_OPTIONS)
         else:
             self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
         self._stub = stubs.RewardServiceStub(self._channel)
@@ -239,6 +263,10 @@ def refusal(error: grpc.aio.AioRpcError) -> RequestError:
                 break
     if otherwise is Overloaded and "larger than max" in text:
         otherwise = TooLarge  # gRPC's own answer to a message over the receiver's limit
+    if otherwise is Unavailable:
+        for words, why in _NEVER.items():
+            if words in text:
+                return InvalidRequest(f"{why}: {text}")
     return otherwise(text)
 
 

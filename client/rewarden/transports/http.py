@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -18,6 +19,7 @@ from rewarden.errors import (
     RewardenError,
     Unavailable,
 )
+from rewarden.transports.authority import PathLike, authority, distrust
 from rewarden.transports.duplex import converse
 from rewarden.transports.exchange import Exchange, open_exchange
 from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
@@ -25,10 +27,7 @@ from rewarden.wire import json as wire
 
 CONNECT_S = 10.0
 
-_BY_STATUS = {error.http_status: error for error in REQUEST_ERRORS.values()} | {
-    403: REQUEST_ERRORS["unauthorized"],
-    502: Unavailable,
-}
+_BY_STATUS = {error.http_status: error for error in REQUEST_ERRORS.values()} | {502: Unavailable}
 
 
 class _Headers(Protocol):
@@ -38,9 +37,17 @@ class _Headers(Protocol):
 
 
 class HttpTransport:
-    """A server at `http://…` or `https://…`. `timeout_s`: the longest silence of the server's that is borne."""
+    """A server at `http://…` or `https://…`. `timeout_s`: the longest silence of the server's that is borne. `ca`: see
+    `authority`."""
 
-    def __init__(self, target: str, *, api_key: str | None = None, timeout_s: float | None = None) -> None:
+    def __init__(
+        self,
+        target: str,
+        *,
+        api_key: str | None = None,
+        timeout_s: float | None = None,
+        ca: PathLike | None = None,
+    ) -> None:
         import httpx
 
         self._httpx = httpx
@@ -50,7 +57,7 @@ class HttpTransport:
         if api_key is not None:
             self._headers["Authorization"] = f"Bearer {api_key}"
         try:
-            self._tls = httpx.create_ssl_context() if httpx.URL(target).scheme == "https" else None
+            self._tls = _context(httpx, ca) if httpx.URL(target).scheme == "https" else None
             self._client = httpx.AsyncClient(
                 headers=self._headers,
                 timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
@@ -123,10 +130,25 @@ class HttpTransport:
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise InvalidRequest(f"{self._base} is no address: {error}") from None
         except httpx.HTTPError as error:
+            if (why := distrust(error)) is not None:
+                raise InvalidRequest(f"{self._base}: {why}") from None
             raise Unavailable(f"{self._base} cannot be reached: {error or type(error).__name__}") from None
         if response.status_code != 200:
             raise refusal(response.status_code, response.headers, response.content)
         return _loaded(response.content)
+
+
+def _context(httpx: Any, ca: PathLike | None) -> ssl.SSLContext:
+    """Raises InvalidRequest for a file that holds no certificates."""
+    path = authority(ca)
+    try:
+        made: ssl.SSLContext = (
+            httpx.create_ssl_context() if path is None else ssl.create_default_context(cafile=str(path))
+        )
+    except ssl.SSLError:
+        raise InvalidRequest(f"ca: {path} holds no certificates (PEM)") from None
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    return made
 
 
 class _LineStream:

@@ -22,6 +22,7 @@ from rewarden.wire import json as plain
 GRPC_STATUS: Mapping[str, str] = {
     "invalid_request": "INVALID_ARGUMENT",
     "unauthorized": "UNAUTHENTICATED",
+    "forbidden": "PERMISSION_DENIED",
     "not_found": "NOT_FOUND",
     "fingerprint_moved": "FAILED_PRECONDITION",
     "too_large": "OUT_OF_RANGE",

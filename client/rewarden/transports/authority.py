@@ -1,0 +1,49 @@
+"""Whom `https://` and `grpcs://` targets are believed: the authorities of this machine, or a file of one's own."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from pathlib import Path
+from typing import Union
+
+from rewarden.errors import InvalidRequest
+
+VARIABLE = "REWARDEN_CA"
+
+BELIEF = f"name who signed it: ca=FILE, or {VARIABLE}"
+NO_TLS = "what answers there does not speak TLS; http:// and grpc:// targets do without"
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+def authority(given: PathLike | None) -> Path | None:
+    """The PEM file whose authorities alone are believed: as given, or else of `REWARDEN_CA`; None: the machine's own.
+
+    Raises InvalidRequest for a file that cannot be read, naming where it was said.
+    """
+    named = given or os.environ.get(VARIABLE)
+    if not named:
+        return None
+    path = Path(named).expanduser()
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        said = "ca" if given else VARIABLE
+        raise InvalidRequest(f"{said}: {path} cannot be read: {error.strerror or error}") from None
+    return path
+
+
+def distrust(error: BaseException) -> str | None:
+    """Why there will never be a connection: who answers shows no certificate that is believed, or speaks no TLS.
+
+    Looks at the error and at what caused it. None for all that may pass, such as a server that ends in a handshake.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not believed ({cause.verify_message}); {BELIEF}"
+        if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
+            return NO_TLS
+        cause = cause.__cause__ or cause.__context__
+    return None
