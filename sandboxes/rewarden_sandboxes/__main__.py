@@ -14,6 +14,7 @@ import uvloop
 from rewarden_sandboxes.errors import HostError
 from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.languages import LanguageError
+from rewarden_sandboxes.secret import read_tokens
 from rewarden_sandboxes.service import serve
 from rewarden_sandboxes.settings import HostSettings
 from rewarden_sandboxes.tls import Tls
@@ -25,16 +26,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--address", required=True, help="unix:PATH or HOST:PORT")
     parser.add_argument("--settings", default="{}", help="JSON object of settings")
     parser.add_argument("--tied", action="store_true", help="end when standard input does")
-    for name, what in (("cert", "this host's certificate"), ("key", "its key"), ("ca", "who signs the servers'")):
-        parser.add_argument(f"--tls-{name}", type=Path, metavar="FILE", help=f"{what}, PEM; all three or none")
+    for name, what in (
+        ("cert", "this host's certificate, PEM"),
+        ("key", "its key"),
+        ("ca", "who signs the servers' certificates; without it they show none"),
+    ):
+        parser.add_argument(f"--tls-{name}", type=Path, metavar="FILE", help=what)
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="tokens, one of which comes with each call")
     given = parser.parse_args(arguments)
     files = {name: getattr(given, f"tls_{name}") for name in ("cert", "key", "ca")}
-    if any(files.values()) and not all(files.values()):
-        parser.error("--tls-cert, --tls-key and --tls-ca go together")
-    tls = Tls(**files) if all(files.values()) else None
+    tls = Tls(**files) if any(files.values()) else None
     try:
         settings = settings_of(json.loads(given.settings))
-        uvloop.run(_serve(settings, given.address, given.tied, tls))
+        tokens = read_tokens(given.token_file) if given.token_file is not None else ()
+        uvloop.run(_serve(settings, given.address, given.tied, tls, tokens))
     except (HostError, LanguageError, ValueError, TypeError) as error:
         print(f"rewarden sandbox-host: {error}", file=sys.stderr)
         return 2
@@ -54,8 +59,8 @@ def settings_of(given: dict[str, Any]) -> HostSettings:
     return HostSettings(**values)
 
 
-async def _serve(settings: HostSettings, address: str, tied: bool, tls: Tls | None) -> None:
-    await serve(Host(settings), address, tied=tied, tls=tls)
+async def _serve(settings: HostSettings, address: str, tied: bool, tls: Tls | None, tokens: tuple[str, ...]) -> None:
+    await serve(Host(settings), address, tied=tied, tls=tls, tokens=tokens, drain_s=settings.drain_s)
 
 
 if __name__ == "__main__":

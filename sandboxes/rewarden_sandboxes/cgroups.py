@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
@@ -58,6 +59,8 @@ class Cgroup:
         folders: dict[str, Path] = {}
         for line in lines:
             _, controllers, path = line.split(":", 2)
+            if path.startswith("/..") and version() == 2:
+                path = _seen_from(path)
             for controller in controllers.split(","):
                 folder = ROOT / controller / path.lstrip("/") if controller else ROOT / path.lstrip("/")
                 # The root group counts the whole machine: no run's numbers.
@@ -122,6 +125,29 @@ class Cgroup:
             for folder in self.folders.values():
                 with contextlib.suppress(OSError):
                     folder.rmdir()
+
+
+def _seen_from(path: str) -> str:
+    """A path of version 2 below ROOT, from one that is told from our own group: in a container that has a namespace of
+    groups, with the machine's groups mounted at ROOT, siblings are called `/../<name>`. `/`: not known.
+    """
+    own = _own_folder()
+    if own is None:
+        return "/"
+    folder = os.path.normpath(f"{own}{path}")
+    return folder.removeprefix(str(ROOT)) if folder.startswith(f"{ROOT}/") else "/"
+
+
+@lru_cache(1)
+def _own_folder() -> Path | None:
+    """Our own group's folder below ROOT: the one that lists this process, whose number is the machine's there."""
+    here = str(os.getpid())
+    for folder, _, files in os.walk(ROOT):
+        if "cgroup.procs" in files:
+            with contextlib.suppress(OSError):  # groups come and go
+                if here in (Path(folder) / "cgroup.procs").read_text(encoding="ascii").split():
+                    return Path(folder)
+    return None
 
 
 def leftovers() -> list[Path]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import grpc
 import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from rewarden_sandboxes.agent.frames import WINDOW
 from rewarden_sandboxes.codec import (
@@ -20,11 +21,12 @@ from rewarden_sandboxes.codec import (
     session_event_from_answer,
     session_to_message,
 )
-from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, NoRoom
+from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, Leaving, NoRoom
 from rewarden_sandboxes.job import Clock, Job, JobEvent, Program, Report
+from rewarden_sandboxes.secret import shown
 from rewarden_sandboxes.service import ALIVE, MOST_BYTES
 from rewarden_sandboxes.session import Begun, SessionEvent, Taken
-from rewarden_sandboxes.tls import Tls
+from rewarden_sandboxes.tls import Tls, is_local
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
 
@@ -52,15 +54,25 @@ _ENVELOPE = 1024**2
 class HostClient:
     """A client of the host at `unix:PATH` or `HOST:PORT`. Used on the loop where it was made; any number of calls."""
 
-    def __init__(self, address: str, tls: Tls | None = None) -> None:
-        """Opens nothing yet. Raises HostError for files of `tls` that cannot be read."""
+    def __init__(
+        self, address: str, tls: Tls | None = None, token: str | None = None, *, name: str | None = None
+    ) -> None:
+        """Opens nothing yet. token: shown with every call. name: the one that the host's certificate must have, where
+        that is not the address's. Raises HostError for files of `tls` that cannot be read.
+        """
+        if token is not None and tls is None and not is_local(address):
+            # Attack: whoever listens on the way would have the token, and run programs with it.
+            raise HostError(f"a token is sent to {address} over TLS alone: sandbox.tls_ca is missing")
         self.address = address
+        options = [*_OPTIONS, *([("grpc.ssl_target_name_override", name)] if name is not None else [])]
         self._channel = (
-            grpc.aio.insecure_channel(address, options=_OPTIONS)
+            grpc.aio.insecure_channel(address, options=options)
             if tls is None
-            else grpc.aio.secure_channel(address, tls.of_server(), options=_OPTIONS)
+            else grpc.aio.secure_channel(address, tls.of_server(), options=options)
         )
         self._stub = stubs.SandboxHostStub(self._channel)
+        self._health = health_pb2_grpc.HealthStub(self._channel)
+        self._shown = shown(token)
         self._numbers = itertools.count(1)
         self._talk: Talk | None = None
 
@@ -116,7 +128,7 @@ class HostClient:
         Raises HostLost, also when it says nothing for `timeout_s`, and HostError.
         """
         try:
-            reply = await self._stub.Status(pb.StatusRequest(probe=probe), timeout=timeout_s)
+            reply = await self._stub.Status(pb.StatusRequest(probe=probe), timeout=timeout_s, metadata=self._shown)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.INTERNAL:
                 raise HostError(error.details() or "the host broke") from None
@@ -126,9 +138,22 @@ class HostClient:
             raise HostError("the host's status cannot be read: it must be an object")
         return told
 
+    async def healthy(self, timeout_s: float) -> bool:
+        """Whether the host says that it is ready, by the protocol that needs no token. Raises HostLost."""
+        try:
+            reply = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=timeout_s)
+        except grpc.aio.AioRpcError as error:
+            raise HostLost(_why(error)) from None
+        return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+
+    def hang_up(self, why: str) -> None:
+        """Give up all that is under way, which raises HostLost with these words; the host kills it when it hears."""
+        if self._talk is not None:
+            self._talk.hang_up(why)
+
     def _talking(self) -> Talk:
         if self._talk is None or self._talk.over:
-            self._talk = Talk(self._stub)
+            self._talk = Talk(self._stub, self._shown)
         return self._talk
 
     @staticmethod
@@ -303,10 +328,10 @@ class Talk:
     Whoever orders never writes: a task that is cancelled while it writes would end the call for all.
     """
 
-    def __init__(self, stub: stubs.SandboxHostStub) -> None:
+    def __init__(self, stub: stubs.SandboxHostStub, metadata: tuple[tuple[str, str], ...]) -> None:
         self.why = "the connection to the sandbox host was closed"
         self.over = False
-        self._call = stub.Work()
+        self._call = stub.Work(metadata=metadata)
         self._expected: dict[int, asyncio.Queue[pb.Answer | None]] = {}
         self._orders: asyncio.Queue[pb.Order] = asyncio.Queue()
         loop = asyncio.get_running_loop()
@@ -327,6 +352,16 @@ class Talk:
         if cancel and not self.over:
             self.order(pb.Order(id=number, cancel=True))
 
+    def hang_up(self, why: str) -> None:
+        """Break it from this side."""
+        if not self.over:
+            self.over, self.why = True, why
+            self._call.cancel()
+
+    def _note(self, why: str) -> None:
+        if not self.over:  # else we hung up, and have said why
+            self.why = why
+
     async def _write(self) -> None:
         # Who listens finds out why a call does not take any more.
         with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError, asyncio.CancelledError):
@@ -339,9 +374,11 @@ class Talk:
                 expected = self._expected.get(answer.id)
                 if expected is not None:
                     expected.put_nowait(answer)
-            self.why = f"the sandbox host cannot be reached, or went away: {await self._call.details() or 'it hung up'}"
+            self._note(
+                f"the sandbox host cannot be reached, or went away: {await self._call.details() or 'it hung up'}"
+            )
         except grpc.aio.AioRpcError as error:
-            self.why = _why(error)
+            self._note(_why(error))
         except asyncio.CancelledError:
             pass  # the channel was closed
         finally:
@@ -352,6 +389,8 @@ class Talk:
 
 
 def _why(error: grpc.aio.AioRpcError) -> str:
+    if error.code() is grpc.StatusCode.UNAUTHENTICATED:
+        return str(error.details())
     return f"the sandbox host cannot be reached, or went away: {error.details() or error.code().name}"
 
 
@@ -362,6 +401,8 @@ def _named(refusal: pb.Refusal) -> HostError:
             return NoRoom(refusal.message)
         case "busy":
             return Busy(refusal.message)
+        case "leaving":
+            return Leaving(refusal.message)
         case "bad_job":
             return BadJob(refusal.path, refusal.message)
         case _:

@@ -19,6 +19,10 @@ class Busy(HostError):
     """Too much waits already; the same job may be sent again a little later."""
 
 
+class Leaving(HostError):
+    """The host is about to end: it answers what runs, and takes nothing new. Another host may."""
+
+
 class HostLost(HostError):
     """The host could not be reached, or went away in the middle of a job. Raised by its client, never by the host."""
 

@@ -9,19 +9,21 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import math
 import os
-import shutil
 import tempfile
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rewarden_sandboxes import cgroups
+from rewarden_sandboxes import cgroups, place
 from rewarden_sandboxes.agent import frames
-from rewarden_sandboxes.errors import Busy, HostError, NoRoom
+from rewarden_sandboxes.errors import Busy, HostError, Leaving, NoRoom
 from rewarden_sandboxes.job import Case, CaseResult, Clock, CompileResult, Job, JobEvent, Limits, Program, Report
 from rewarden_sandboxes.languages import Registry, UnknownLanguage
 from rewarden_sandboxes.launchers.bwrap import BwrapLauncher
@@ -35,14 +37,15 @@ from rewarden_sandboxes.settings import HostSettings
 from rewarden_sandboxes.slot import Slot, SlotBroken, SlotLost, words_of
 from rewarden_sandboxes.tokens import Token, Tokens
 
-OWNER = "owner"
-"""The file of a host's folder that holds its process number."""
+VERSION = next((item.version for item in metadata.distributions(name="rewarden-server")), "unknown")
+"""Of the package that has this host, as it says it to servers: hosts of one server should have the same."""
 
 FIRST_IMAGE = "python"
 """The image whose slots are warm from the beginning."""
 
 _CLASSES_MB = (512, 1024, 2048, 4096)
 _TEND_S = 2.0
+_IMAGES_S = 10.0
 _OTHERS_S = 0.3
 _SETTLING_S = 0.2
 _SPLIT_CASES = 4
@@ -84,7 +87,7 @@ class Host:
         rows = (limits.processes or 0 for row in self.registry for limits in (row.limits, row.compile_limits))
         self._processes = max(settings.most.processes or 512, *rows)
         self._starts = asyncio.Semaphore(max(2, settings.warm))
-        self._folder: Path | None = None
+        self._place: place.Place | None = None
         self._rooms = settings.rooms != "no"
         self._known = asyncio.Event()
         self._any_size = os.geteuid() == 0 and cgroups.version() > 0
@@ -92,6 +95,10 @@ class Host:
         self._runs: Counter[str] = Counter()
         self._tending: asyncio.Task[None] | None = None
         self._finding: asyncio.Task[None] | None = None
+        self._images: dict[str, str] = {}
+        self._images_at = -math.inf
+        self._asking: asyncio.Task[None] | None = None
+        self._leaving = False
         self._closed = False
 
     # --- life ------------------------------------------------------------------------------------------------------
@@ -102,20 +109,11 @@ class Host:
         self._tending = asyncio.get_running_loop().create_task(self._tend())
 
     def _make_folder(self) -> None:
-        if self._folder is not None:
+        if self._place is not None:
             return
-        base = self.settings.folder
-        if base is not None:
-            Path(base).mkdir(parents=True, exist_ok=True)
-        # Its name is seen from inside (/proc/net/unix), so it tells nothing of the host.
-        folder = Path(tempfile.mkdtemp(prefix="rewarden-slots-", dir=base))
-        try:
-            (folder / OWNER).write_text(str(os.getpid()), encoding="ascii")
-            folder.chmod(0o711)  # slots' users pass through, and list nothing
-        except OSError:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        self._folder = folder
+        base = Path(self.settings.folder or tempfile.gettempdir())
+        self._place = place.Place(base)
+        place.clean(base)  # a host that was killed, and is started again and again, leaves a folder each time
 
     async def _choose(self) -> None:
         problems = []
@@ -196,20 +194,26 @@ class Host:
     def _first_pool(self) -> Pool:
         return self._pool(Kind(FIRST_IMAGE, memory_mb=self._class(self.settings.limits.memory_mb or 512)))
 
+    def leave(self) -> None:
+        """The host is about to end. From now on no program is blamed for a slot that dies: whoever ends the host may
+        end its slots with it.
+        """
+        self._leaving = True
+
     async def close(self) -> None:
         """End every slot and remove what was made. Twice is once."""
         if self._closed:
             return
         self._closed = True
-        for task in (self._tending, self._finding):
+        for task in (self._tending, self._finding, self._asking):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         await asyncio.gather(*(pool.close() for pool in self._pools.values()))
         if self._launcher is not None:
             self._launcher.close()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._place is not None:
+            self._place.remove()
 
     async def _tend(self) -> None:
         while True:
@@ -295,6 +299,8 @@ class Host:
                         yield event
                 return
             except SlotLost as error:
+                if self._leaving:
+                    raise Leaving("a slot was lost while the sandbox host ended") from None
                 attempts += 1
                 if attempts < 2:
                     continue
@@ -376,6 +382,8 @@ class Host:
                                     return
                     break
                 except SlotLost as error:
+                    if self._leaving:
+                        raise Leaving("a slot was lost while the sandbox host ended") from None
                     if attempt == 2:  # the program can reach its supervisor here; killing it must not pay
                         yield CaseResult(index=index, program=_killed(error), partner=None)
 
@@ -466,13 +474,13 @@ class Host:
     def _pool(self, kind: Kind) -> Pool:
         if kind not in self._pools:
             assert self._launcher is not None
-            assert self._folder is not None
+            assert self._place is not None
             first = kind.image == FIRST_IMAGE and not self._pools
             self._pools[kind] = Pool(
                 self._launcher,
                 self.settings,
                 kind.image,
-                self._folder,
+                self._place.path,
                 memory_mb=kind.memory_mb,
                 processes=self._processes,
                 mounts=dict(kind.mounts),
@@ -509,11 +517,9 @@ class Host:
         ready = self._known.is_set() and any(pool.ready for pool in self._pools.values())
         problem = self._reason()
         sample = next((pool.sample for pool in self._pools.values() if pool.sample is not None), None)
-        images = {}
-        if self._launcher is not None:
-            for image in sorted({name for language in self.registry for name in language.images}):
-                images[image] = await self._launcher.image_id(image)
+        images = await self._images_now(fresh=probe)
         return {
+            "version": VERSION,
             "ready": ready,
             "reason": None if ready else problem or "the first slot is still starting",
             "problem": problem,
@@ -521,6 +527,7 @@ class Host:
             "runtime": self.settings.runtime,
             "rooms": self._rooms,
             "images": images,
+            "capacity": {"slots": self.settings.slots, "sessions": self.settings.sessions},
             "languages": self.registry.as_dict(),
             "limits": _plain(self.settings.limits),
             "most": _plain(self.settings.most),
@@ -534,6 +541,26 @@ class Host:
             "runs": dict(self._runs),
             **found,
         }
+
+    async def _images_now(self, *, fresh: bool) -> dict[str, str]:
+        """What stands behind each image's name. The engine is slow to say, and slower while it starts containers or is
+        started again: servers, who ask every second, hear what it said last.
+        """
+        if self._launcher is None:
+            return {}
+        if self._asking is None and (fresh or time.monotonic() - self._images_at > _IMAGES_S):
+            self._asking = asyncio.get_running_loop().create_task(self._ask_for_images(self._launcher))
+        if self._asking is not None and (fresh or not self._images):
+            await asyncio.shield(self._asking)
+        return self._images
+
+    async def _ask_for_images(self, launcher: Launcher) -> None:
+        try:
+            names = sorted({name for language in self.registry for name in language.images})
+            self._images = {name: await launcher.image_id(name) for name in names}
+        finally:
+            self._images_at = time.monotonic()
+            self._asking = None
 
     async def _probe(self) -> dict[str, Any]:
         job = Job(program=Program(language="python", code=b"print('room')"), cases=[Case()], patience_s=20.0)

@@ -16,8 +16,7 @@ import docker
 import docker.errors
 import requests.exceptions
 
-from rewarden_sandboxes import cgroups
-from rewarden_sandboxes.host import OWNER
+from rewarden_sandboxes import cgroups, place
 from rewarden_sandboxes.launchers.docker import leftovers as containers
 
 _GROUP = re.compile(r"rewarden-(\d+)-")
@@ -28,7 +27,7 @@ def clean(folder: Path | None = None) -> list[str]:
     could not be. `folder`: where hosts put their sockets, the temporary folder by default.
     """
     base = folder or Path(tempfile.gettempdir())
-    return [*_clean_containers(), *_clean_groups(), *_clean_folders(base), *_clean_sockets(base)]
+    return [*_clean_containers(), *_clean_groups(), *place.clean(base), *_clean_sockets(base)]
 
 
 def _clean_containers() -> list[str]:
@@ -63,24 +62,6 @@ def _clean_groups() -> list[str]:
             said.append(f"the cgroup {group} cannot be removed: {error.strerror}")
         else:
             said.append(f"removed the cgroup {group}")
-    return said
-
-
-def _clean_folders(base: Path) -> list[str]:
-    said = []
-    for path in sorted(base.glob("rewarden-slots-*")):
-        # The folder of temporary files is everybody's: only what a host of this user made is removed.
-        about = path.lstat()
-        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
-            continue
-        try:
-            owner = int((path / OWNER).read_text(encoding="ascii"))
-        except (OSError, ValueError):
-            continue
-        if alive(owner):
-            continue
-        shutil.rmtree(path, ignore_errors=True)
-        said.append(f"removed the folder {path}")
     return said
 
 

@@ -11,14 +11,15 @@ import signal
 import socket
 import stat
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import grpc
 import grpc.aio
+from grpc_health.v1 import health_pb2_grpc
 
 from rewarden_sandboxes.checks import check_job
 from rewarden_sandboxes.codec import (
@@ -27,8 +28,11 @@ from rewarden_sandboxes.codec import (
     session_event_to_answer,
     session_from_message,
 )
-from rewarden_sandboxes.errors import BadJob, Busy, HostError, NoRoom
+from rewarden_sandboxes.drain import Drain
+from rewarden_sandboxes.errors import BadJob, Busy, HostError, Leaving, NoRoom
+from rewarden_sandboxes.health import Health
 from rewarden_sandboxes.job import CompileResult, Job, JobEvent, Report
+from rewarden_sandboxes.secret import Gate
 from rewarden_sandboxes.session import Feed
 from rewarden_sandboxes.tls import Tls, is_local
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
@@ -59,8 +63,9 @@ Doing = Callable[[pb.Order, Answer], Awaitable[None]]
 class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ignore]
     """See protos/rewarden_sandbox/v1/sandbox.proto."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, drain: Drain) -> None:
         self._host = host
+        self._drain = drain
 
     async def Work(self, orders: AsyncIterator[pb.Order], context: grpc.aio.ServicerContext) -> None:
         """Jobs and sessions, until the caller leaves, which kills what runs."""
@@ -101,11 +106,17 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
         """See one job or session to its last answer, whatever ends it."""
         number = order.id
         try:
-            await work(order, answer)
+            if self._drain.leaving:
+                raise self._drain.refusal()
+            with self._drain.under_way(session=order.WhichOneof("item") == "session"):
+                await work(order, answer)
         except HostError as error:
             await answer(pb.Answer(id=number, refusal=_refusal(error), last=True))
         except asyncio.CancelledError:
-            raise
+            if not self._drain.over:
+                raise
+            # The host ends, and what ran was killed: whoever asked knows at once that another may do it.
+            await answer(pb.Answer(id=number, refusal=_refusal(self._drain.refusal()), last=True))
         except Exception:  # noqa: BLE001 - a defect of ours, which ends this job and no other
             # Its text may quote a program: the log alone has it.
             _log.exception("a job broke the host")
@@ -143,9 +154,12 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
     async def Status(self, request: pb.StatusRequest, context: grpc.aio.ServicerContext) -> pb.StatusReply:
         """How the host is."""
         try:
-            return pb.StatusReply(status_json=json.dumps(await self._host.status(request.probe)))
+            told = await self._host.status(request.probe and not self._drain.leaving)
         except HostError as error:
             await _abort(context, error)
+        if self._drain.leaving:
+            told = {**told, "ready": False, "leaving": True, "reason": self._drain.refusal().message}
+        return pb.StatusReply(status_json=json.dumps(told))
 
 
 async def _leave(task: asyncio.Task[None], last: pb.Answer, answer: Answer) -> None:
@@ -187,7 +201,7 @@ def _is_last(event: JobEvent, job: Job) -> bool:
 
 
 def _refusal(error: HostError) -> pb.Refusal:
-    kinds = {NoRoom: "no_room", Busy: "busy", BadJob: "bad_job"}
+    kinds = {NoRoom: "no_room", Busy: "busy", BadJob: "bad_job", Leaving: "leaving"}
     kind = next((word for cls, word in kinds.items() if isinstance(error, cls)), "broken")
     path = error.path if isinstance(error, BadJob) else ""
     return pb.Refusal(kind=kind, message=_sound(error.message), path=_sound(path))
@@ -203,14 +217,29 @@ async def _abort(context: grpc.aio.ServicerContext, error: HostError) -> NoRetur
     raise AssertionError("abort always raises")
 
 
-def make_server(host: Host, address: str, tls: Tls | None = None) -> grpc.aio.Server:
+def make_server(
+    host: Host,
+    address: str,
+    tls: Tls | None = None,
+    tokens: tuple[str, ...] = (),
+    drain: Drain | None = None,
+) -> grpc.aio.Server:
     """A server bound to its address, not started. Raises HostError when it cannot listen there, or must not."""
-    if tls is None and not is_local(address):
+    drain = drain or Drain()
+    if not is_local(address):
         # Attack: whoever reaches an open port would run programs here, and read what others' programs are sent.
-        raise HostError(
-            f"{address} can be reached from other machines: that needs TLS (--tls-cert, --tls-key, --tls-ca)"
-        )
+        if tls is None:
+            raise HostError(
+                f"{address} can be reached from other machines: that needs TLS (sandbox.tls_cert, sandbox.tls_key), "
+                "and sandbox.tls_ca or sandbox.token_file"
+            )
+        if not tls.mutual and not tokens:
+            raise HostError(
+                f"{address} can be reached from other machines: callers must show a certificate (sandbox.tls_ca says "
+                "who signed it) or a token (sandbox.token_file)"
+            )
     server = grpc.aio.server(
+        interceptors=(Gate(tokens),) if tokens else (),
         options=[
             ("grpc.max_receive_message_length", MOST_BYTES),
             ("grpc.max_send_message_length", MOST_BYTES),
@@ -219,9 +248,10 @@ def make_server(host: Host, address: str, tls: Tls | None = None) -> grpc.aio.Se
             ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
             # Otherwise a second host at the same port would quietly take a share of the jobs.
             ("grpc.so_reuseport", 0),
-        ]
+        ],
     )
-    stubs.add_SandboxHostServicer_to_server(SandboxService(host), server)
+    stubs.add_SandboxHostServicer_to_server(SandboxService(host, drain), server)
+    health_pb2_grpc.add_HealthServicer_to_server(Health(host, drain), server)
     try:
         if tls is None:
             server.add_insecure_port(address)
@@ -232,29 +262,48 @@ def make_server(host: Host, address: str, tls: Tls | None = None) -> grpc.aio.Se
     return server
 
 
-async def serve(host: Host, address: str, *, tied: bool = False, tls: Tls | None = None) -> None:
+async def serve(
+    host: Host,
+    address: str,
+    *,
+    tied: bool = False,
+    tls: Tls | None = None,
+    tokens: tuple[str, ...] = (),
+    drain_s: float = 0.0,
+) -> None:
     """Serve a host at `unix:PATH` or `HOST:PORT` until SIGTERM or SIGINT; then end it, and leave nothing behind.
 
     One line on standard output says when it answers. tied: it also ends when standard input does, which is how it
-    learns that the server that started it is gone, even by SIGKILL. Raises HostError when it cannot listen there.
+    learns that the server that started it is gone, even by SIGKILL. tokens: one of them comes with each call. drain_s:
+    at a signal it takes nothing new, and answers what runs for so long; a second signal, and the end of standard input,
+    end it at once. Raises HostError when it cannot listen there.
     """
-    stop = asyncio.Event()
+    asked, now = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        (now if asked.is_set() else asked).set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, end)
     if tied:
-        await _until_input_ends(stop)
+        await _until_input_ends(now)
     path = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
     if path is not None:
         _remove_stale(path)
-    server = make_server(host, address, tls)
+    drain = Drain()
+    server = make_server(host, address, tls, tokens, drain)
     try:
         await host.start()
         await server.start()
         print(f"sandbox host serves at {address}", flush=True)
-        await stop.wait()
+        await _first(asked.wait(), now.wait())
+        host.leave()
+        if not now.is_set() and not tied:
+            await _first(drain.wait(drain_s), now.wait())
     finally:
         # What runs is killed first: callers are told at once, and rooms do not outlive their host.
+        await drain.cut(_LAST_WORDS_S)
         await host.close()
         await server.stop(_LAST_WORDS_S)
         if path is not None:
@@ -262,6 +311,17 @@ async def serve(host: Host, address: str, *, tied: bool = False, tls: Tls | None
             if tied:  # its folder was made for it alone
                 with contextlib.suppress(OSError):
                     path.parent.rmdir()
+
+
+async def _first(*works: Coroutine[Any, Any, Any]) -> None:
+    """Until the first of these ends; the others are cancelled."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _remove_stale(path: Path) -> None:

@@ -45,6 +45,7 @@ class HostSettings:
     YAML file of further languages. limits, most: of one run by default, and at most. queue: jobs that may wait;
     patience_s: how long one waits for a room. runs: after so many a slot is replaced. cpus: cores that one slot may use
     at once. rooms: `no`: each run has a container to itself; `auto`: so where namespaces cannot be had inside a slot.
+    drain_s: how long a host that is told to end answers what runs, before that is killed.
     folder: where the slots' sockets lie; None: the temporary folder. lean: Lean projects, name to the folder of a lake
     project or of a toolchain; the first one's compiler is the language `lean` too. lean_memory_mb: of each program of
     theirs.
@@ -71,6 +72,7 @@ class HostSettings:
     runs: int = 5000
     cpus: float = field(default_factory=lambda: float(min(2, cores())))
     rooms: Literal["auto", "yes", "no"] = "auto"
+    drain_s: float = 5.0
     folder: str | None = None
 
     def __post_init__(self) -> None:
@@ -90,3 +92,6 @@ class HostSettings:
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
                 raise ValueError(f"{name} must be a number above 0, not {value!r}")
+        value = self.drain_s
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < float("inf"):
+            raise ValueError(f"drain_s must be a number, at least 0, not {value!r}")

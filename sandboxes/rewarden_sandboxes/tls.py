@@ -1,11 +1,13 @@
-"""TLS between a server and a sandbox host on another machine: each side shows a certificate, and asks for the other's.
+"""TLS between a server and a sandbox host on another machine.
 
-Whoever can speak to a host can run programs there, so a host listens beyond its machine with this or not at all.
+Whoever can speak to a host can run programs there, so a host listens beyond its machine with this or not at all: and
+then its callers show a certificate, or the shared token (`secret.py`), or both.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,21 +18,39 @@ from rewarden_sandboxes.errors import HostError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """Files in PEM: our own certificate and its key, and the authority that signed those of the other side."""
+    """Files in PEM: our own certificate and its key, and the authority that signed those of the other side.
 
-    cert: Path
-    key: Path
-    ca: Path
+    A host needs cert and key; with a ca its callers must show a certificate. A server needs the ca; with cert and key
+    it shows a certificate.
+    """
+
+    cert: Path | None = None
+    key: Path | None = None
+    ca: Path | None = None
+
+    @property
+    def mutual(self) -> bool:
+        """Whether both sides show a certificate."""
+        return None not in (self.cert, self.key, self.ca)
 
     def of_host(self) -> grpc.ServerCredentials:
-        """What a host listens with. Raises HostError for a file that cannot be read."""
-        return grpc.ssl_server_credentials(
-            [(_read(self.key), _read(self.cert))], root_certificates=_read(self.ca), require_client_auth=True
-        )
+        """What a host listens with. Raises HostError for a file that is missing, cannot be read or is none."""
+        if self.cert is None or self.key is None:
+            raise HostError("a host listens with TLS by sandbox.tls_cert and sandbox.tls_key; both are needed")
+        own = _pair(self.cert, self.key)
+        if self.ca is None:
+            return grpc.ssl_server_credentials([own])
+        return grpc.ssl_server_credentials([own], root_certificates=_authority(self.ca), require_client_auth=True)
 
     def of_server(self) -> grpc.ChannelCredentials:
-        """What a server connects with. Raises HostError for a file that cannot be read."""
-        return grpc.ssl_channel_credentials(_read(self.ca), _read(self.key), _read(self.cert))
+        """What a server connects with. Raises HostError for a file that is missing, cannot be read or is none."""
+        if self.ca is None:
+            raise HostError("a server knows a host by sandbox.tls_ca, the authority that signed its certificate")
+        if (self.cert is None) != (self.key is None):
+            raise HostError("sandbox.tls_cert and sandbox.tls_key go together")
+        if self.cert is None or self.key is None:
+            return grpc.ssl_channel_credentials(_authority(self.ca))
+        return grpc.ssl_channel_credentials(_authority(self.ca), *_pair(self.cert, self.key))
 
 
 def is_local(address: str) -> bool:
@@ -42,6 +62,32 @@ def is_local(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _pair(cert: Path, key: Path) -> tuple[bytes, bytes]:
+    """A key and its certificate. gRPC says of wrong ones only that it cannot listen, or reach anybody."""
+    found = _read(key), _read(cert)
+    try:
+        # Hang: without the empty password a key that has one would have it asked for at the terminal.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")
+    except (OSError, ValueError) as error:  # ssl.SSLError is one
+        raise HostError(
+            f"TLS: {cert} and {key} are no certificate in PEM and its own key, without a password: "
+            f"{getattr(error, 'reason', None) or 'no PEM'}"
+        ) from None
+    return found
+
+
+def _authority(path: Path) -> bytes:
+    """Certificates of those whose signature is believed."""
+    found = _read(path)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=found.decode())
+    except (OSError, ValueError) as error:
+        raise HostError(
+            f"TLS: {path} has no certificates in PEM: {getattr(error, 'reason', None) or 'no PEM'}"
+        ) from None
+    return found
 
 
 def _read(path: Path) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 
 
@@ -38,7 +39,9 @@ class Tokens:
             if future.done() and not future.cancelled():
                 self.give()
             else:
-                self._waiting.remove(future)
+                # A cancellation was lost: whoever gave a token in the same moment has taken it out already.
+                with contextlib.suppress(ValueError):
+                    self._waiting.remove(future)
             raise
 
     def give(self) -> None:

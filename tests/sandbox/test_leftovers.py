@@ -28,9 +28,10 @@ import requests.exceptions
 from rewarden_sandboxes import cgroups, probing
 from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostError
-from rewarden_sandboxes.host import OWNER, Host
+from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import Case, CaseResult, CompileResult, Job, Limits, Program
 from rewarden_sandboxes.launchers.launcher import LABEL
+from rewarden_sandboxes.place import OWNER, Place
 from rewarden_sandboxes.settings import HostSettings
 from tests.programs import LAUNCHERS, problem_of
 
@@ -319,7 +320,6 @@ def test_clean_removes_no_folder_that_is_not_a_dead_hosts_of_this_user(tmp_path:
     strange = {
         "rewarden-slots-none": None,
         "rewarden-slots-words": "who knows",
-        "rewarden-slots-ours": str(os.getpid()),
         "somebody-elses": str(dead.pid),
     }
     for name, owner in strange.items():
@@ -332,6 +332,7 @@ def test_clean_removes_no_folder_that_is_not_a_dead_hosts_of_this_user(tmp_path:
         (tmp_path / "rewarden-slots-theirs").mkdir()
         (tmp_path / "rewarden-slots-theirs" / OWNER).write_text(str(dead.pid))
         os.chown(tmp_path / "rewarden-slots-theirs", 12345, 12345)
+    ours = Place(tmp_path)
     before = sorted(path.name for path in tmp_path.iterdir())
     (tmp_path / "rewarden-slots-dead").mkdir()
     (tmp_path / "rewarden-slots-dead" / OWNER).write_text(str(dead.pid))
@@ -339,6 +340,19 @@ def test_clean_removes_no_folder_that_is_not_a_dead_hosts_of_this_user(tmp_path:
     assert said == [f"removed the folder {tmp_path / 'rewarden-slots-dead'}"]
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     assert (kept / OWNER).exists()
+    ours.remove()
+    assert not ours.path.exists()
+
+
+async def test_a_host_removes_what_a_killed_one_left_whose_number_is_taken_again(tmp_path: Path) -> None:
+    # In a container each host is process 1, or nearly so: numbers say nothing.
+    (tmp_path / "rewarden-slots-dead").mkdir()
+    (tmp_path / "rewarden-slots-dead" / OWNER).write_text(str(os.getpid()))
+    host = Host(HostSettings(launcher="none", folder=str(tmp_path)))
+    await host.start()
+    await host.status(probe=True)
+    await host.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_clean_removes_a_container_that_never_started() -> None:

@@ -86,8 +86,9 @@ class DockerLauncher:
         security = ["no-new-privileges", f"seccomp={self._profile}"]
         if settings.apparmor is not None:
             security.append(f"apparmor={settings.apparmor}")
-        elif os.path.isdir("/sys/kernel/security/apparmor"):
-            # Docker's own profile denies mount, without which there is no room.
+        elif any("apparmor" in option for option in client.info().get("SecurityOptions") or ()):
+            # Docker's own profile denies mount, without which there is no room. Asked of the engine: a host that is a
+            # container itself does not see the machine's.
             security.append("apparmor=unconfined")
         host = client.api.create_host_config(
             binds={str(lease.folder): {"bind": os.path.dirname(boot.SOCKET), "mode": "rw"}},
