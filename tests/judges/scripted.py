@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import uvicorn
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+
+from tests.threaded import Threaded
 
 
 @dataclass
@@ -60,11 +59,12 @@ class ScriptedJudge:
 
     rules: list[Rule] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[Mapping[str, str]] = field(default_factory=list)
     url: str = ""
 
     def script(self, *rules: Mapping[str, Any]) -> None:
-        """Add rules."""
-        self.rules += [rule_of(rule) for rule in rules]
+        """Add rules; those of models are passed over."""
+        self.rules += [rule_of(rule) for rule in rules if "task" not in rule]
 
     def chats(self) -> list[str]:
         """The text of each chat that came."""
@@ -74,6 +74,7 @@ class ScriptedJudge:
         """Forget rules and requests."""
         self.rules.clear()
         self.requests.clear()
+        self.headers.clear()
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """What `[judges.named.NAME]` has to say for this server."""
@@ -82,6 +83,7 @@ class ScriptedJudge:
     async def _complete(self, request: Request) -> Response:
         body = await request.json()
         self.requests.append(body)
+        self.headers.append(dict(request.headers))
         text = text_of(body["messages"])
         fitting = [rule for rule in self.rules if all(part in text for part in rule.when)]
         if not fitting:
@@ -93,21 +95,12 @@ class ScriptedJudge:
         return _answer(best[0].next(), body)
 
     def __enter__(self) -> ScriptedJudge:
-        app = Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
-        config = uvicorn.Config(app, port=0, log_level="error", lifespan="off", loop="asyncio")
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
-        self._thread.start()
-        while not self._server.started:
-            self._thread.join(0.005)
-            assert self._thread.is_alive(), "the scripted judge did not start"
-        port = self._server.servers[0].sockets[0].getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}/v1"
+        self._server = Threaded([Route("/v1/chat/completions", self._complete, methods=["POST"])])
+        self.url = f"{self._server.start()}/v1"
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.should_exit = True
-        self._thread.join(10)
+        self._server.stop()
 
 
 def _answer(reply: Any, body: Mapping[str, Any]) -> Response:

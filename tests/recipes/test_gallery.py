@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,17 @@ SQL = frozenset(name for name in NAMES if "sql" in name)
 """Those that are tried on real databases: test_sql_recipes.py."""
 JUDGED = frozenset(name for name in NAMES if "params.judge}" in (GALLERY / f"{name}.yaml").read_text(encoding="utf-8"))
 """Those that ask judges: tests/judges/test_recipes.py."""
-ELSEWHERE = SQL | LEAN | JUDGED
+MODELLED = frozenset(
+    name for name in NAMES if re.search(r"params\.models?}", (GALLERY / f"{name}.yaml").read_text(encoding="utf-8"))
+)
+"""Those that ask models: tests/models/test_recipes.py."""
+ELSEWHERE = SQL | LEAN | JUDGED | MODELLED
 """Those that the toys here cannot stand in for; test_lean_recipes.py tries the ones that prove."""
-WITHOUT_REFERENCE = {"lean_statement", "openbezoar", "reward_design_lms", "urial_just_eval", "writing_zero"}
+WITHOUT_REFERENCE = {
+    *("lean_statement", "openbezoar", "reward_design_lms", "urial_just_eval", "writing_zero", "writing_zero_grm"),
+    *("a_lol", "cgpo", "deepseek_grm", "fetch", "genrm", "libra_rm", "longwriter_zero", "math_shepherd", "restl"),
+    *("rlhf_workflow", "rlmt", "rlot", "salmon", "sharpening", "spark", "teacher_forcing"),
+}
 
 
 def shipped(name: str) -> Any:

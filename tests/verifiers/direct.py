@@ -11,11 +11,12 @@ from rewarden.types import BadSample, Outcome, Sample, Use
 from rewarden.wire.json import outcome_to_json
 from rewarden_server.engine import failures
 from rewarden_server.engine.lanes.judges import JudgeLane
+from rewarden_server.engine.lanes.models import ModelLane
 from rewarden_server.engine.plan import Planner
 from rewarden_server.engine.scope import run_inline
-from rewarden_server.engine.settings import JudgeSettings
+from rewarden_server.engine.settings import JudgeSettings, ModelSettings
 from rewarden_server.engine.work import BoundUse
-from rewarden_verifiers import chat
+from rewarden_verifiers import chat, inference
 from rewarden_verifiers.contract import AsyncEquivalence, Member, call_orchestrator
 from rewarden_verifiers.programs import Sandbox
 from rewarden_verifiers.registry import Registry
@@ -54,6 +55,10 @@ class DirectContext:
     @property
     def judge(self) -> chat.Judge:
         return JudgeLane(JudgeSettings())  # of which none is configured: cases with a script go over the transports
+
+    @property
+    def model(self) -> inference.Model:
+        return ModelLane(ModelSettings())  # likewise
 
     def equivalence(self, use: Use) -> AsyncEquivalence | None:
         bound = self._planner.bind(use)
@@ -110,8 +115,8 @@ async def group_outcomes(
             for index, sample in enumerate(samples)
         ]
         given = {"samples": members, "ctx": context or DirectContext(planner), "params": bound.params, "progress": None}
-        found: Sequence[Outcome] = await call_orchestrator(bound.spec, {name: given[name] for name in bound.spec.reads})
-        return found
+        found = await call_orchestrator(bound.spec, {name: given[name] for name in bound.spec.reads})
+        return [failures.outcome_of(one) if isinstance(one, SampleError) else one for one in found]
     except SampleError as error:
         return [failures.outcome_of(error)] * len(samples)
 

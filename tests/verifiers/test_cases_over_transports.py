@@ -18,6 +18,7 @@ from rewarden_server.casebatch import case_batch, judge_cases
 from rewarden_verifiers.cases import Case, load_cases
 from rewarden_verifiers.registry import Registry
 from tests.judges.scripted import ScriptedJudge
+from tests.models.scripted import NAME, ScriptedModel
 from tests.programs import LEAN, LEAN_PROJECTS, SANDBOXED, lacking, no_lean
 
 pytestmark = pytest.mark.needs_server
@@ -25,11 +26,15 @@ pytestmark = pytest.mark.needs_server
 
 @pytest.fixture(scope="module")
 def judge() -> Iterator[dict[str, str]]:
-    """The variable that names a judge which replies as all cases' scripts say; set in this process too."""
-    with ScriptedJudge() as made, pytest.MonkeyPatch.context() as patch:
+    """The variables that name a judge and a model which answer as all cases' scripts say; set in this process too."""
+    with ScriptedJudge() as made, ScriptedModel() as model, pytest.MonkeyPatch.context() as patch:
         for case in every_case():
             made.script(*case.script)
-        variables = {"REWARDEN_JUDGES_NAMED": json.dumps({"main": made.settings(retries=0)})}
+            model.script(*case.script)
+        variables = {
+            "REWARDEN_JUDGES_NAMED": json.dumps({"main": made.settings(retries=0)}),
+            "REWARDEN_MODELS_NAMED": json.dumps({NAME: model.settings()}),
+        }
         for name, value in variables.items():
             patch.setenv(name, value)
         yield variables

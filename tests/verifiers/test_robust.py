@@ -22,6 +22,7 @@ from rewarden.wire.json import outcome_to_json, sample_from_json
 from rewarden_server.engine.plan import Planner
 from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.judges.site import JUDGING
+from rewarden_verifiers.models.site import MODELLED
 from rewarden_verifiers.registry import BUILT_IN, Registry
 from tests.programs import LEAN, SANDBOXED
 from tests.verifiers.counting import HOSTILE
@@ -34,8 +35,8 @@ LIMITS = {"math": {"undecided_equality"}, "puzzle_rules": {"needs_sandbox"}}
 because `puzzle` is to decide it, in a sandbox."""
 
 ROUNDS, EACH = 100, 100
-FEWER = dict.fromkeys((*JUDGING, "cascade"), 5)
-"""Rounds of what ends by asking a judge, of whom there is none here: what is left are the ways there."""
+FEWER = dict.fromkeys((*JUDGING, "cascade", *MODELLED), 5)
+"""Rounds of what ends by asking a judge or a model, of whom there is none here: what is left are the ways there."""
 RUNNER = asyncio.Runner()
 REGISTRY = Registry()
 PLANNER = Planner(REGISTRY)
@@ -86,8 +87,8 @@ def test_no_response_makes_a_verifier_raise(name: str) -> None:
                 honest[place] = judged(use, sample)
             text = response(rng, pieces, thought_of)
             outcome = judged(use, replaced(sample, text))
-            if outcome.reason == "sandbox_failed" or outcome.evidence.get("path") == "params.judge":
-                continue  # it runs programs, or asks a judge, which are not there
+            if outcome.reason == "sandbox_failed" or outcome.evidence.get("path") in ("params.judge", "params.model"):
+                continue  # it runs programs, or asks a judge or a model, which are not there
             # Not deciding must not be for the policy to choose (promise 2).
             told = (use, sample.reference, text, outcome.reason, outcome.feedback)
             if honest[place].status == "scored" and outcome.status != "scored":
@@ -107,9 +108,9 @@ def replaced(sample: Sample, text: str) -> Sample:
 
 def judged(use: Use, sample: Sample) -> Outcome:
     """The outcome without an engine; orchestrators are driven by hand, as nothing here ever waits: but for those that
-    ask several judges at once."""
+    ask several judges at once, or a model."""
     routine = outcome_of(PLANNER, use, sample)
-    if use.name in FEWER:
+    if use.name in FEWER or "embedding" in use.params.get("metrics", ()):
         return RUNNER.run(routine)
     try:
         routine.send(None)

@@ -6,8 +6,8 @@
 `kind` is `full`, `zero`, `malformed`, `hack`, and `partial` for graded verifiers. `expect` is matched field by field
 against the verdict: a plain value is equality, `{"min", "max"}` bounds a number, `{"has": x}` asks that a list holds
 x, an object descends. `script` says what judges reply, for verifiers that ask them: rules of `{"when": text or texts
-that the chat holds, "reply": a text or an object}`, or `replies` in turn. One generic test runs them all, directly and
-over each transport.
+that the chat holds, "reply": a text or an object}`, or `replies` in turn; with `"task": kind` it is what a model makes
+of such a task (`inference.py`). One generic test runs them all, directly and over each transport.
 """
 
 from __future__ import annotations

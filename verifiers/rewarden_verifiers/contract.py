@@ -36,6 +36,7 @@ from typing import Any, Literal, Protocol, get_type_hints
 from rewarden.errors import PluginError, SampleError
 from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.chat import Judge
+from rewarden_verifiers.inference import Model
 from rewarden_verifiers.programs import Sandbox
 from rewarden_verifiers.provers import Prover
 from rewarden_verifiers.view import DEFAULT_VIEW, Part, View
@@ -159,6 +160,10 @@ class Context(Protocol):
     def judge(self) -> Judge:
         """Language models that answer questions. See `rewarden_verifiers.chat`."""
 
+    @property
+    def model(self) -> Model:
+        """Models that give numbers: rewards, probabilities, vectors. See `rewarden_verifiers.inference`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifierSpec:
@@ -187,6 +192,7 @@ class VerifierSpec:
     default_view: View = DEFAULT_VIEW
     score_range: tuple[float, float] = (0.0, 1.0)
     bounds: Callable[[Any], tuple[float, float]] | None = None
+    instead: Callable[[Any], VerifierSpec | None] | None = None
     module: str = ""
     summary: str = ""
     doc: str = ""
@@ -216,6 +222,7 @@ def verifier(
     view: Part | View = "final",
     score_range: tuple[float, float] = (0.0, 1.0),
     bounds: Callable[[Any], tuple[float, float]] | None = None,
+    instead: Callable[[Any], VerifierSpec | None] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a function to be a verifier.
 
@@ -225,6 +232,8 @@ def verifier(
     configuration provides nothing. prepare(reference, params): parsed once per distinct reference; it may name `site`
     and `watch` as well. equivalence(params): makes the verifier's `Equivalence`. children(params): the uses that an
     orchestrator will verify, for finding cycles early. bounds(params): the score range, where it depends on parameters.
+    instead(params): the form of this verifier, by the same name and with the same parameters, that is bound in its
+    place where parameters ask for what it does not do itself: a pure verifier that with some of them asks a model.
 
     Raises TypeError when the signature is not one that the contract knows, naming the argument.
     """
@@ -249,6 +258,7 @@ def verifier(
             default_view=view if isinstance(view, View) else View(part=view),
             score_range=score_range,
             bounds=bounds,
+            instead=instead,
         )
         setattr(function, SPEC_ATTRIBUTE, spec)
         return function

@@ -57,8 +57,17 @@ BUILT_IN: Mapping[str, str] = {
     "fact": "rewarden_verifiers.judges.fact:fact",
     "reader": "rewarden_verifiers.judges.reader:reader",
     "cascade": "rewarden_verifiers.judges.cascade:cascade",
+    "rm_scalar": "rewarden_verifiers.models.rm_scalar:rm_scalar",
+    "rm_generative": "rewarden_verifiers.models.rm_generative:rm_generative",
+    "rm_pairwise": "rewarden_verifiers.models.rm_pairwise:rm_pairwise",
+    "rm_listwise": "rewarden_verifiers.models.rm_listwise:rm_listwise",
+    "rm_process": "rewarden_verifiers.models.rm_process:rm_process",
+    "rm_likelihood": "rewarden_verifiers.models.rm_likelihood:rm_likelihood",
+    "rm_reflection": "rewarden_verifiers.models.rm_reflection:rm_reflection",
+    "style_metric": "rewarden_verifiers.models.style_metric:style_metric",
     "group_stats": "rewarden_verifiers.group.group_stats:group_stats",
     "consensus": "rewarden_verifiers.group.consensus:consensus",
+    "diversity": "rewarden_verifiers.group.diversity:diversity",
 }
 
 VERIFIER_GROUP = "rewarden.verifiers"

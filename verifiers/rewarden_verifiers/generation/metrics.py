@@ -1,4 +1,5 @@
-"""The metrics of `similarity`, each as a function of a hypothesis and its references, from 0 to 1.
+"""The metrics of `similarity`, each as a function of a hypothesis and its references, from 0 to 1; `embedding`, which
+asks a model, is in `meaning.py`.
 
 BLEU, chrF and TER are sacrebleu's, with its sentence-level entry points; sacrebleu is imported on first use.
 """
@@ -15,7 +16,7 @@ from rewarden.errors import MissingDependency
 from rewarden_verifiers.generation import rouge
 from rewarden_verifiers.generation.texts import Read
 
-Name = Literal["bleu", "chrf", "chrf++", "ter", "rouge1", "rouge2", "rougeL", "rougeLsum", "edit"]
+Name = Literal["bleu", "chrf", "chrf++", "ter", "rouge1", "rouge2", "rougeL", "rougeLsum", "edit", "embedding"]
 Smoothing = Literal["exp", "floor", "add-k", "none"]
 Tokenizer = Literal["13a", "intl", "char", "zh", "none"]
 

@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 
 from rewarden_verifiers.words import tokens
 
+_LOOP_WORDS = 12
+"""Words from which on a text can be a loop."""
+_LOOP_DISTINCT = 0.4
+"""The share of distinct 4-grams below which it is one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -24,3 +29,11 @@ def read(text: str) -> Read:
         clean = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8"))
     lines = tuple(found for line in clean.split("\n") if (found := tuple(tokens(line))))
     return Read(clean.strip(), tuple(word for line in lines for word in line), lines)
+
+
+def loops(text: Read) -> bool:
+    """Whether a text says the same again and again: few of its 4-grams are distinct."""
+    count = len(text.words) - 3
+    if len(text.words) < _LOOP_WORDS:
+        return False
+    return len(set(zip(*(text.words[place:] for place in range(4)), strict=False))) < _LOOP_DISTINCT * count

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from rewarden.errors import InvalidSample, SampleError
 from rewarden.types import Outcome, Use
-from rewarden_verifiers.contract import Context, Member, verifier
-from rewarden_verifiers.fingerprint import canonical
+from rewarden_verifiers.contract import Context, Member, VerifierSpec, spec_of, verifier
+from rewarden_verifiers.group.answers import SHOWN, Given, Meaning, by_meaning, by_use
 from rewarden_verifiers.group.clusters import Cluster, Clustering, cluster
+from rewarden_verifiers.models.seen import Seen
+from rewarden_verifiers.models.site import ModelSite
 from rewarden_verifiers.outcome import no_answer, scored, undecided
 from rewarden_verifiers.uses import UseLike, parse_use
-
-Answer = tuple[str, str | None] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,8 @@ class ConsensusParams:
 
     use: the verifier whose `Equivalence` says which answers are the same; one without an equivalence judges each
         member, and what it extracted is compared.
+    embedding: in the place of `use`, `{model, prefix, fit, threshold}`: answers are whole responses, and the same where
+        the cosine of their vectors is at least `threshold`, whatever their words.
     mode: `majority`: 1 for the members of the biggest cluster, else 0; `soft`: the share of one's own cluster.
     ties: when several clusters are the biggest: `none` of them has the majority, the `first` (by its first member),
         or `all` of them.
@@ -36,6 +38,7 @@ class ConsensusParams:
     """
 
     use: UseLike = "math"
+    embedding: Meaning | None = None
     mode: Literal["majority", "soft"] = "majority"
     ties: Literal["none", "first", "all"] = "none"
     min_share: float = 0.0
@@ -50,14 +53,22 @@ class ConsensusParams:
 
 
 def _children(params: ConsensusParams) -> list[Use]:
-    return [parse_use(params.use)]
+    return [] if params.embedding is not None else [parse_use(params.use)]
 
 
-@verifier(version="1", graded=True, children=_children)
+def _instead(params: ConsensusParams) -> VerifierSpec | None:
+    own = spec_of(consensus)
+    if own is None or params.embedding is None:
+        return None
+    return replace(own, site=ModelSite, determinism="tolerance", instead=None)
+
+
+@verifier(version="1", graded=True, children=_children, instead=_instead)
 async def consensus(samples: list[Member], params: ConsensusParams, ctx: Context) -> Sequence[Outcome | SampleError]:
     """Agreement with the siblings: majority vote (TTRL) or the mass of one's cluster of equal answers (EMPO).
 
-    Answers are clustered by the sameness of another verifier; groups of a thousand need no n² comparisons. A member
+    Answers are clustered by the sameness of another verifier, or by the nearness of their vectors (FETCH merges equal
+    states of a search so, arXiv 2502.11183); groups of a thousand need no n² comparisons. A member
     without an answer is in no cluster and scores at the bottom. No reference is read: agreement is not correctness,
     and a policy can learn to agree on what is wrong. Sources: TTRL (arXiv 2504.16084), EMPO (arXiv 2504.05812).
 
@@ -68,45 +79,19 @@ async def consensus(samples: list[Member], params: ConsensusParams, ctx: Context
         raise InvalidSample(
             f"the group has {len(samples)} members; consensus needs at least {params.min_answered}", path="group"
         )
-    use = parse_use(params.use)
-    equivalence = ctx.equivalence(use)
-    failed: dict[int, Outcome | SampleError] = {}
-    if equivalence is not None:
-        texts = list(dict.fromkeys(member.response for member in samples if member.response is not None))
-        read = dict(zip(texts, await equivalence.read(texts), strict=True))
-        given = [None if member.response is None else read[member.response] for member in samples]
-        failed = {place: found for place, found in enumerate(given) if isinstance(found, SampleError)}
-        answers: list[Answer] = [None if isinstance(found, SampleError) else found for found in given]
-        found = await cluster(answers, equivalence.same)
+    seen = Seen()
+    if params.embedding is not None:
+        given = await by_meaning(ctx, samples, params.embedding, seen)
     else:
-        outcomes = await ctx.verify_group(use, samples)
-        failed = {place: outcome for place, outcome in enumerate(outcomes) if _failed(outcome)}
-        answers = [None if place in failed else _extracted(outcome) for place, outcome in enumerate(outcomes)]
-        found = await cluster(answers, None)
-    shown = {place: outcome.extracted for place, outcome in enumerate(outcomes)} if equivalence is None else {}
-    return _judge(samples, params, answers, found, failed, shown)
-
-
-def _failed(outcome: Outcome) -> bool:
-    """Whether a member could not be judged for a reason that is not its own, so that nobody knows what it answered."""
-    return outcome.status == "error" or (outcome.status == "undecided" and outcome.extracted is None)
-
-
-def _extracted(outcome: Outcome) -> Answer:
-    if outcome.extracted is None or "no_answer" in outcome.flags:
-        return None
-    text = canonical(outcome.extracted)
-    return text, text
+        given = await by_use(ctx, samples, parse_use(params.use))
+    found = await cluster(given.answers, given.same)
+    return _judge(samples, params, given, found, seen)
 
 
 def _judge(
-    samples: Sequence[Member],
-    params: ConsensusParams,
-    answers: Sequence[Answer],
-    found: Clustering,
-    failed: dict[int, Outcome | SampleError],
-    shown: dict[int, Any],
+    samples: Sequence[Member], params: ConsensusParams, given: Given, found: Clustering, seen: Seen
 ) -> list[Outcome | SampleError]:
+    answers, failed, shown = given.answers, given.failed, given.shown
     size = len(samples) - len(failed)
     answered = sum(answer is not None for answer in answers)
     winners, problem = _winners(params, found, answered, size)
@@ -118,9 +103,10 @@ def _judge(
         "sizes": [len(made.members) for made in found.clusters[:8]],
         "agreement": len(found.clusters[0].members) / size if answered else None,
         "entropy": _entropy(found.clusters, answered),
-        "consensus": winners[0].answer if winners else None,
+        "consensus": _said(winners[0], params) if winners else None,
         "comparisons": found.comparisons,
         "unclear": found.unclear,
+        **(seen.evidence() if seen.tasks else {}),
     }
     flags = tuple(
         flag
@@ -130,7 +116,7 @@ def _judge(
             ("comparisons_unclear", found.unclear > 0),
         )
         if raised
-    )
+    ) + tuple(seen.flags())
     judged: list[Outcome | SampleError] = []
     for place, answer in enumerate(answers):
         known = failed.get(place)
@@ -139,7 +125,8 @@ def _judge(
         elif known is not None:
             judged.append(replace(known, evidence={**known.evidence, "group": evidence}))
         elif answer is None:
-            judged.append(no_answer(evidence=evidence, flags=flags))
+            why = given.beneath.get(place) or no_answer()
+            judged.append(replace(why, evidence={**why.evidence, **evidence}, flags=(*why.flags, *flags)))
         elif problem is not None and problem != "too_few_answers" and params.below == "undecided":
             said = shown.get(place, answer[0])
             judged.append(undecided(problem, extracted=said, evidence=evidence, flags=flags))
@@ -168,6 +155,11 @@ def _judge(
             for place, outcome in enumerate(judged)
         ]
     return judged
+
+
+def _said(made: Cluster, params: ConsensusParams) -> str:
+    """The answer, of a whole response its beginning."""
+    return made.answer if params.embedding is None else made.answer[:SHOWN]
 
 
 def _winners(params: ConsensusParams, found: Clustering, answered: int, size: int) -> tuple[list[Cluster], str | None]:

@@ -10,22 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from rewarden.errors import BudgetExhausted, ProviderError
+from rewarden.errors import BudgetExhausted, ModelError, ProviderError
 from rewarden.types import Media
-from rewarden_verifiers.chat import Question, Reply
-from rewarden_verifiers.contract import Context
+from rewarden_verifiers.chat import Judge, Question, Reply
+from rewarden_verifiers.judges.aside import aside
 from rewarden_verifiers.judges.beside import beside
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.params import JudgeParams
-from rewarden_verifiers.judges.prompts import Chat, render, reply_form
+from rewarden_verifiers.judges.prompts import Chat, Material, render, reply_form
 from rewarden_verifiers.judges.replies import UnreadableError, read_object
 
 Reading = TypeVar("Reading")
 
 _WARMER = 0.5
 """The temperature of a question that is asked once more: at 0 the same reply would come again."""
+
+
+class Asked(Protocol):
+    """Whom questions go to: a verifier's context, or a model that we host in the place of its judge."""
+
+    @property
+    def judge(self) -> Judge:
+        """See `rewarden_verifiers.chat`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +43,7 @@ class Inquiry(Generic[Reading]):
     prompt: the name of the built-in prompt. variables: see `prompts.render`. schema: of the reply. read: from the
     reply's object, which is of the schema, to what is wanted; it may raise UnreadableError too. direct: reads the reply
     itself, in the place of `read` (token probabilities). form: what is said of the reply's form; none: of the schema.
+    plain: see `prompts.render`.
     """
 
     prompt: str
@@ -46,6 +55,7 @@ class Inquiry(Generic[Reading]):
     alternatives: int = 0
     max_tokens: int | None = None
     media: Sequence[Media] = ()
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +69,16 @@ class Opinion(Generic[Reading]):
 
 
 async def opinions(
-    ctx: Context, params: JudgeParams, inquiry: Inquiry[Reading], ledger: Ledger
+    ctx: Asked, params: JudgeParams, inquiry: Inquiry[Reading], ledger: Ledger
 ) -> list[Opinion[Reading]]:
     """`params.samples` opinions, asked for at the same time. Raises what `ctx.judge.ask` raises."""
-    chat = _rendered(params, inquiry)
+    chat = await aside(_size(inquiry), rendered, params, inquiry)
     ledger.neutralised = max(ledger.neutralised, chat.neutralised)
     return await beside(*(_opinion(ctx, params, inquiry, chat, ledger, number) for number in range(params.samples)))
 
 
 async def _opinion(
-    ctx: Context, params: JudgeParams, inquiry: Inquiry[Reading], chat: Chat, ledger: Ledger, number: int
+    ctx: Asked, params: JudgeParams, inquiry: Inquiry[Reading], chat: Chat, ledger: Ledger, number: int
 ) -> Opinion[Reading]:
     problem = ""
     for attempt in range(2):
@@ -79,20 +89,21 @@ async def _opinion(
         except UnreadableError as error:
             problem = str(error)
     try:
-        await _asked(ctx, params, inquiry, _rendered(params, inquiry, escape=True), ledger, number, 2)
+        chat = await aside(_size(inquiry), rendered, params, inquiry, escape=True)
+        await _asked(ctx, params, inquiry, chat, ledger, number, 2)
         return Opinion(None, problem, "policy")
     except UnreadableError:
         pass
     try:
         # Without it a text that persuades the judge even when it is escaped would be masked, and so be worth writing.
-        await _asked(ctx, params, inquiry, _rendered(params, inquiry, withhold=True), ledger, 0, 3)
+        await _asked(ctx, params, inquiry, rendered(params, inquiry, withhold=True), ledger, 0, 3)
         return Opinion(None, problem, "policy")
-    except (UnreadableError, ProviderError, BudgetExhausted):
+    except (UnreadableError, ProviderError, BudgetExhausted, ModelError):
         return Opinion(None, problem, "verifier")
 
 
 async def _asked(
-    ctx: Context,
+    ctx: Asked,
     params: JudgeParams,
     inquiry: Inquiry[Reading],
     chat: Chat,
@@ -122,10 +133,27 @@ async def _asked(
         raise
 
 
-def _rendered(params: JudgeParams, inquiry: Inquiry[Any], *, escape: bool = False, withhold: bool = False) -> Chat:
+def _size(inquiry: Inquiry[Any]) -> int:
+    """Characters of what others wrote, but for what is deep within."""
+    given = inquiry.variables.values()
+    texts = [one for value in given for one in (value if isinstance(value, list) else (value,))]
+    return sum(len(one.text) for one in texts if isinstance(one, Material))
+
+
+def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, escape: bool = False, withhold: bool = False) -> Chat:
+    """The chat of an inquiry. escape, withhold: see `prompts.render`."""
     form = inquiry.form if inquiry.form is not None else reply_form(inquiry.schema or {})
     variables = {"instructions": params.instructions, **inquiry.variables}
-    return render(inquiry.prompt, params.prompt, variables, form, escape=escape, withhold=withhold, media=inquiry.media)
+    return render(
+        inquiry.prompt,
+        params.prompt,
+        variables,
+        form,
+        escape=escape,
+        withhold=withhold,
+        media=inquiry.media,
+        plain=inquiry.plain,
+    )
 
 
 def _read(inquiry: Inquiry[Reading], reply: Reply) -> Reading:

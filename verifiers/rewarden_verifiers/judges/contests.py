@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from rewarden.errors import BudgetExhausted, ProviderError, SampleError
+from rewarden.errors import BudgetExhausted, ModelError, ProviderError, SampleError
 from rewarden.types import Media
-from rewarden_verifiers.contract import Context
-from rewarden_verifiers.judges.asking import Inquiry, Opinion, opinions
+from rewarden_verifiers.judges.asking import Asked, Inquiry, Opinion, opinions
 from rewarden_verifiers.judges.beside import beside
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.preference import Preference, PreferenceParams, preferences
@@ -33,7 +32,7 @@ class Contest:
     """What all comparisons of a group share. texts: of the players, different from each other; copies: how many members
     have each. shown: further variables of the prompts. orders: of a pair, 1 or 2."""
 
-    ctx: Context
+    ctx: Asked
     params: PreferenceParams
     texts: Sequence[str]
     copies: Sequence[int]
@@ -79,7 +78,7 @@ class Contest:
             if not votes:
                 await self._blame(tally, pair, problem)
                 return
-        except (ProviderError, BudgetExhausted) as error:
+        except (ProviderError, BudgetExhausted, ModelError) as error:
             tally.fail(pair, error)
             return
         tally.checked += len(votes)
@@ -109,7 +108,13 @@ class Contest:
         # The first two attempts of each are the same as before, and remembered.
         alone = await beside(self._asked(pair, (True, False)), self._asked(pair, (False, True)))
         guilty = [player for player, found in zip(pair, alone, strict=True) if _cured(found)]
-        if len(guilty) != 1:
+        if not guilty:
+            # Neither alone cures what both cure: each spoils it. Were that nobody's, a policy that always does would
+            # never be scored.
+            for player, other in (pair, pair[::-1]):
+                tally.forfeit(player, [other], self.copies, problem)
+            return
+        if len(guilty) > 1:
             tally.lose(pair, problem)
             return
         (sibling,) = (player for player in pair if player not in guilty)

@@ -24,10 +24,11 @@ from rewarden_verifiers.judges.itemised_params import ItemisedParams
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.numbered import by_number, numbered
 from rewarden_verifiers.judges.parts import Itemised, Part, Vote, counted, total, worst_of
+from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.programmed import reached, run_programs
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.quotes import quoted, readable
-from rewarden_verifiers.judges.showing import images, of_transcript, size, written
+from rewarden_verifiers.judges.showing import of_transcript, size, written
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import undecided, wrong
 

@@ -27,8 +27,9 @@ from rewarden_verifiers.judges.judge_modes import (
 )
 from rewarden_verifiers.judges.judge_params import Params
 from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.prompts import Material
-from rewarden_verifiers.judges.showing import images, of_transcript, size, written
+from rewarden_verifiers.judges.showing import of_transcript, size, written
 from rewarden_verifiers.judges.site import JudgeSite
 from rewarden_verifiers.judges.votes import Verdict, combine
 from rewarden_verifiers.outcome import scored, undecided, wrong

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from rewarden.errors import InvalidParams, InvalidSample, SampleError
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import Context, Member, verifier
+from rewarden_verifiers.judges.aside import aside
 from rewarden_verifiers.judges.contests import Contest, refuses
 from rewarden_verifiers.judges.ending import refused
 from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.preference import PreferenceParams
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.ranking import Match, Score, Standing, standings, win_rates
 from rewarden_verifiers.judges.schedule import drawn, pairs, rounds
-from rewarden_verifiers.judges.showing import images
 from rewarden_verifiers.judges.site import JudgeSite
 from rewarden_verifiers.judges.tally import Tally
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
@@ -85,7 +86,7 @@ class Params(PreferenceParams):
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class Field:
     """The texts that compete, who has each, and those about whom nobody is asked (by place in the group)."""
 
     texts: list[str]
@@ -94,6 +95,7 @@ class _Field:
 
     @property
     def copies(self) -> list[int]:
+        """How many members have each text."""
         counted = Counter(self.players.values())
         return [counted[player] for player in range(len(self.texts))]
 
@@ -116,19 +118,17 @@ async def listwise(samples: list[Member], params: Params, ctx: Context) -> Seque
 
     Raises InvalidSample for a group of one, and for one whose members answer different prompts.
     """
-    if len(samples) < 2:
-        raise InvalidSample("the group has one member; listwise compares at least 2", path="group")
-    asked = [None if member.sample.prompt is None else transcript(member.sample.prompt) for member in samples]
-    if any(one != asked[0] for one in asked):
-        raise InvalidSample("the group's members answer different prompts, so they cannot be compared", path="group")
-    ledger = Ledger()
-    found = _field(samples, params)
-    prompt, reference = asked[0], samples[0].sample.reference
-    shown = {
-        "prompt": Material(prompt) if prompt else None,
-        "reference": Material(reference) if isinstance(reference, str) and reference.strip() else None,
-    }
-    contest = Contest(
+    return await ranked(samples, params, ctx, Ledger(), Contest)
+
+
+async def ranked(
+    samples: Sequence[Member], params: Params, ctx: Context, ledger: Ledger, made: Callable[..., Contest]
+) -> Sequence[Outcome | SampleError]:
+    """The outcomes of a group whose members are compared by the contest that is `made` of the fields of `Contest`. See
+    `listwise`."""
+    size = sum(len(member.response or "") for member in samples)
+    shown, found = await aside(size, field_of, samples, params)
+    contest = made(
         ctx=ctx,
         params=params,
         texts=found.texts,
@@ -172,8 +172,23 @@ async def listwise(samples: list[Member], params: Params, ctx: Context) -> Seque
     return outcomes
 
 
-def _field(samples: Sequence[Member], params: Params) -> _Field:
-    found = _Field([], {}, {})
+def field_of(samples: Sequence[Member], params: Params) -> tuple[dict[str, Material | None], Field]:
+    """What is shown beside the texts, and the texts that compete. Raises InvalidSample: see `listwise`."""
+    if len(samples) < 2:
+        raise InvalidSample("the group has one member; at least 2 are compared", path="group")
+    asked = [None if member.sample.prompt is None else transcript(member.sample.prompt) for member in samples]
+    if any(one != asked[0] for one in asked):
+        raise InvalidSample("the group's members answer different prompts, so they cannot be compared", path="group")
+    prompt, reference = asked[0], samples[0].sample.reference
+    shown = {
+        "prompt": Material(prompt) if prompt else None,
+        "reference": Material(reference) if isinstance(reference, str) and reference.strip() else None,
+    }
+    return shown, _field(samples, params)
+
+
+def _field(samples: Sequence[Member], params: Params) -> Field:
+    found = Field([], {}, {})
     numbers: dict[str, int] = {}
     for place, member in enumerate(samples):
         early = no_answer() if member.response is None else refused(member.response, params)
@@ -197,7 +212,7 @@ def _field(samples: Sequence[Member], params: Params) -> _Field:
     return found
 
 
-def _anchors(found: _Field, params: Params) -> list[int]:
+def _anchors(found: Field, params: Params) -> list[int]:
     """The players in the order in which they may be the anchor."""
     order = drawn(found.texts)
     if params.anchor == "longest":
@@ -230,7 +245,7 @@ async def _against_anchor(contest: Contest, order: Sequence[int]) -> tuple[int |
     return None, tally, spoiled
 
 
-def _standings(found: _Field, tally: Tally, params: Params) -> list[Standing]:
+def _standings(found: Field, tally: Tally, params: Params) -> list[Standing]:
     size, copies, last = len(found.texts), found.copies, len(found.out)
     matches = tally.settled()
     if params.mode != "reference":

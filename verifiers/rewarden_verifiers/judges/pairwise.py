@@ -10,13 +10,14 @@ from typing import Any, Literal
 from rewarden.errors import InvalidReference
 from rewarden.types import Media, Outcome
 from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.judges.asking import Opinion
 from rewarden_verifiers.judges.ending import readings, refused
 from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.preference import Preference, PreferenceParams, preferences
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.rivals import Against, Rival, rival_of
-from rewarden_verifiers.judges.showing import images
 from rewarden_verifiers.judges.site import JudgeSite
 from rewarden_verifiers.judges.tiebreaks import JUDGE, Measure, measured, measures_of
 from rewarden_verifiers.judges.votes import combine
@@ -85,7 +86,7 @@ async def pairwise(
         if measure.by != JUDGE:
             score, numbers = measured(measure, response, metadata, rival)
             compared.append(numbers)
-        elif _seen(response) == _seen(rival.text):
+        elif seen(response) == seen(rival.text):
             compared.append({"by": JUDGE, "score": 0.5, "same_text": True})
         else:
             judged = await _judged(response, rival, shown, shown_media, params, ctx)
@@ -97,7 +98,7 @@ async def pairwise(
             break
     if len(measures) > 1:
         score = float(score > 0.5) if score != 0.5 else 0.5
-    return _ended(score, compared, judged, params)
+    return ended(score, compared, judged, params)
 
 
 async def _judged(
@@ -111,7 +112,11 @@ async def _judged(
     """What the judge alone says."""
     ledger = Ledger()
     pair = (Material(response, candidate=True), Material(rival.text))
-    found = await preferences(ctx, params, pair, shown, ledger, media=media)
+    return decided(await preferences(ctx, params, pair, shown, ledger, media=media), params, ledger)
+
+
+def decided(found: Sequence[Opinion[Preference]], params: Params, ledger: Ledger) -> Outcome:
+    """What the opinions on one comparison come to."""
     votes, early = readings(found, Preference(0.0, False, ""), ledger)
     if early is not None:
         return early
@@ -141,7 +146,8 @@ async def _judged(
     )
 
 
-def _ended(score: float, compared: Sequence[Mapping[str, Any]], judged: Outcome | None, params: Params) -> Outcome:
+def ended(score: float, compared: Sequence[Mapping[str, Any]], judged: Outcome | None, params: Params) -> Outcome:
+    """The outcome of a score that the last of the criteria `compared` decided. judged: what the opinions came to."""
     passed = score >= _passing(params)
     outcome = scored(
         score,
@@ -156,7 +162,7 @@ def _ended(score: float, compared: Sequence[Mapping[str, Any]], judged: Outcome 
     return replace(outcome, evidence=evidence, flags=judged.flags, feedback=judged.feedback)
 
 
-def _seen(text: str) -> str:
+def seen(text: str) -> str:
     """The text as a judge sees it: a character that nobody sees makes no other."""
     return harmless(text).text.strip()
 

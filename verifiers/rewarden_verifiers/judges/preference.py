@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from rewarden.types import Media
 from rewarden_verifiers.chat import Reply
-from rewarden_verifiers.contract import Context
-from rewarden_verifiers.judges.asking import Inquiry, Opinion, opinions
+from rewarden_verifiers.judges.asking import Asked, Inquiry, Opinion, opinions
 from rewarden_verifiers.judges.beside import beside
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.params import JudgeParams
@@ -47,12 +46,15 @@ class Preference:
     reason: str
 
 
-_Margin = tuple[float, str]
+Margin = tuple[float, str]
 """From -1 to 1: how much better text A is; and why."""
+
+Inquire = Callable[[PreferenceParams, tuple[Material, Material], Mapping[str, Any], Sequence[Media]], Inquiry[Margin]]
+"""What is asked of two texts, A and B, with further variables of the prompt, and images."""
 
 
 async def preferences(
-    ctx: Context,
+    ctx: Asked,
     params: PreferenceParams,
     pair: tuple[Material, Material],
     shown: Mapping[str, Any],
@@ -60,22 +62,24 @@ async def preferences(
     *,
     orders: int = 2,
     media: Sequence[Media] = (),
+    inquire: Inquire | None = None,
 ) -> list[Opinion[Preference]]:
     """`params.samples` preferences between two texts, each of one opinion an order. shown: further variables of the
-    prompt. orders: 1: only as given. A preference lacks where one of its opinions does, by the blame of that one.
+    prompt. orders: 1: only as given. inquire: what is asked; none: the judge's question. A preference lacks where one
+    of its opinions does, by the blame of that one.
 
     Raises what `ctx.judge.ask` raises.
     """
     first, second = pair
     asked = ((first, second), (second, first))[:orders]
-    inquiries = [_inquiry(params, texts, shown, media) for texts in asked]
+    inquiries = [(inquire or _inquiry)(params, texts, shown, media) for texts in asked]
     found = await beside(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
     return [_agreed(seen) for seen in zip(*found, strict=True)]
 
 
 def _inquiry(
     params: PreferenceParams, texts: tuple[Material, Material], shown: Mapping[str, Any], media: Sequence[Media]
-) -> Inquiry[_Margin]:
+) -> Inquiry[Margin]:
     variables = {**shown, "response_a": texts[0], "response_b": texts[1]}
     if params.by == "probability":
         return Inquiry(
@@ -101,16 +105,16 @@ def _schema(strength: bool) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def _by_verdict(found: Mapping[str, Any]) -> _Margin:
+def _by_verdict(found: Mapping[str, Any]) -> Margin:
     sign = {"A": 1.0, "tie": 0.0, "B": -1.0}[found["better"]]
     return sign * found.get("strength", 3) / 3, found["reason"]
 
 
-def _by_probability(reply: Reply) -> _Margin:
+def _by_probability(reply: Reply) -> Margin:
     return 2 * probability(reply, ("A",), ("B",)) - 1, ""
 
 
-def _agreed(seen: Sequence[Opinion[_Margin]]) -> Opinion[Preference]:
+def _agreed(seen: Sequence[Opinion[Margin]]) -> Opinion[Preference]:
     """A preference that all orders share; a tie in one of them is a tie, since half a preference is none."""
     for blame in ("policy", "verifier"):
         for one in seen:

@@ -15,14 +15,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rewarden.errors import InvalidParams, InvalidSample
+from rewarden.errors import InvalidParams
 from rewarden.types import Media
 from rewarden_verifiers.chat import Message
 from rewarden_verifiers.judges.fencing import delimiter, escaped, fenced, harmless, rule
 from rewarden_verifiers.judges.params import Prompt
+from rewarden_verifiers.judges.pictures import address_of, encodable
 from rewarden_verifiers.judges.templates import Places, text_of
 
-FOLDER = Path(__file__).parent / "prompts"
+FOLDERS = (Path(__file__).parent / "prompts", Path(__file__).parents[1] / "models" / "prompts")
+"""Where the built-in prompts are: of judges, and of the reward models that we host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +55,16 @@ def render(
     escape: bool = False,
     withhold: bool = False,
     media: Sequence[Media] = (),
+    plain: bool = False,
 ) -> Chat:
     """The chat of a built-in prompt, or of what the request has in its place.
 
     variables: by name, `Material` (fenced; lists of them too) or the caller's own values, which stand as they are.
     form: what is said of the reply's form, last of all. escape: candidates' texts escaped and shortened. withhold: not
-    shown at all. media: images that are shown behind the text. Raises InvalidParams for a prompt of the request's that
-    is none.
+    shown at all. media: images that are shown behind the text. plain: for models that were trained on a template of
+    their own: nothing is fenced, and where the request has that template, nothing is said beside it.
+
+    Raises InvalidParams for a prompt of the request's that is none.
     """
     texts: list[str] = []
     neutralised = 0
@@ -84,7 +89,7 @@ def render(
 
     def fence(label: str, value: Any) -> Any:
         if isinstance(value, Material):
-            return places.add(fenced(label, value.text, key), len(value.text))
+            return places.add(value.text if plain else fenced(label, value.text, key), len(value.text))
         if isinstance(value, Mapping):
             return {inner: fence(inner, item) for inner, item in value.items()}
         if isinstance(value, list):
@@ -94,26 +99,31 @@ def render(
 
     given = {variable: fence(variable, value) for variable, value in cleaned.items()}
     own = built_in(name)
-    system = _text(prompt.system or own.system, given, places, "params.prompt.system" if prompt.system else name)
+    bare = plain and prompt.user
+    template = prompt.system or ("" if bare else own.system)
+    system = _text(template, given, places, "params.prompt.system" if prompt.system else name)
     user = _text(prompt.user or own.user, given, places, "params.prompt.user" if prompt.user else name)
-    asked = f"{user}\n\n{form}"
-    if not _encodable(system + asked):
+    asked = user if bare or not form else f"{user}\n\n{form}"
+    if not encodable(system + asked):
         # Of material they are gone, so one is the caller's.
         raise InvalidParams("params: what a judge is told has a lone surrogate, which no text can hold", path="params")
     content: Any = asked
     if media:
         content = [
             {"type": "text", "text": asked},
-            *({"type": "image_url", "image_url": {"url": _address(one)}} for one in media),
+            *({"type": "image_url", "image_url": {"url": address_of(one)}} for one in media),
         ]
-    messages = ({"role": "system", "content": f"{system}\n\n{rule(key)}"}, {"role": "user", "content": content})
-    return Chat(messages, neutralised)
+    if not plain:
+        system = f"{system}\n\n{rule(key)}"
+    first = ({"role": "system", "content": system},) if system else ()
+    return Chat((*first, {"role": "user", "content": content}), neutralised)
 
 
 @lru_cache(maxsize=64)
 def built_in(name: str) -> Prompt:
     """The prompt of that name that ships."""
-    text = (FOLDER / f"{name}.j2").read_text(encoding="utf-8")
+    file = next(file for folder in FOLDERS if (file := folder / f"{name}.j2").is_file())
+    text = file.read_text(encoding="utf-8")
     _, system, user = re.split(r"^\[(?:system|user)\]\n", text, flags=re.MULTILINE)
     return Prompt(system=system.strip(), user=user.strip())
 
@@ -124,27 +134,6 @@ def reply_form(schema: Mapping[str, Any]) -> str:
         "Reply with one JSON object and nothing else: no text before or after it, no code fence. Its JSON Schema:\n"
         + json.dumps(schema, ensure_ascii=False)
     )
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _address(media: Media) -> str:
-    if not _encodable(f"{media.url}{media.mime}{media.base64}"):
-        raise InvalidSample("media has a lone surrogate, which no address can hold", path="media")
-    if media.url is not None:
-        return media.url
-    if media.base64 is not None:
-        return f"data:{media.mime};base64,{media.base64}"
-    if media.blob is not None:
-        message = f"a judge cannot be shown blob {media.blob[:64]!r}, which only a server has; give url or base64"
-        raise InvalidSample(message, path="media")
-    raise InvalidSample("media that a judge is shown must have url, blob or base64", path="media")
 
 
 def _text(template: str, variables: Mapping[str, Any], places: Places, where: str) -> str:

@@ -15,9 +15,9 @@ from rewarden_verifiers.judges.ending import readings, refused
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.numbered import by_number, numbered
 from rewarden_verifiers.judges.params import JudgeParams
+from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.questions import Quiz, quiz_of
-from rewarden_verifiers.judges.showing import images
 from rewarden_verifiers.judges.site import JudgeSite
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
-from rewarden.errors import InvalidSample
-from rewarden.types import Media, Sample
+from rewarden.types import Sample
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.view import Turn, turns
 
@@ -39,14 +37,6 @@ def written(sample: Sample) -> str:
 def size(sample: Sample) -> int:
     """About how many characters a judge is shown of the response's messages."""
     return sum(len(_whole(turn)) + _FENCE for turn in turns(sample.response))
-
-
-def images(media: Sequence[Media] | None) -> Sequence[Media]:
-    """The sample's images. Raises InvalidSample where there is none, since the judge was to see one."""
-    found = [one for one in media or () if not one.mime.startswith(("audio/", "video/", "text/"))]
-    if not found:
-        raise InvalidSample("params.media is set, and the sample has no image", path="media")
-    return found
 
 
 def _whole(turn: Turn) -> str:

@@ -1,0 +1,66 @@
+"""The form of `similarity` that asks a model how near texts are in meaning."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from rewarden.errors import InvalidReference
+from rewarden.types import Outcome, Use
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.extraction import extract
+from rewarden_verifiers.generation.metrics import Name
+from rewarden_verifiers.generation.similarity_params import Reference, SimilarityParams, SimilarityReference, weighed
+from rewarden_verifiers.models.asking import too_long
+from rewarden_verifiers.models.embeddings import cosines, near, vectors
+from rewarden_verifiers.models.seen import Seen
+from rewarden_verifiers.models.site import ModelSite
+
+_OURS = frozenset({"metrics", "embedding", "threshold", "graded"})
+_AS_GIVEN = {"part": "full", "special_tokens": []}
+"""What this verifier was shown is viewed already."""
+
+
+def _of_text(params: SimilarityParams) -> Use:
+    """`similarity` by the text metrics among these. It judges what no metric pays, too; so where there is none, one
+    that costs little is measured, and its value is not read."""
+    given = {item.name: getattr(params, item.name) for item in fields(params) if item.name not in _OURS}
+    weights = {name: weight for name, weight in params.weights.items() if name != "embedding"}
+    return Use(name="similarity", params={**given, "metrics": weights or "rouge1", "view": _AS_GIVEN})
+
+
+def _children(params: SimilarityParams) -> list[Use]:
+    return [_of_text(params)]
+
+
+@verifier(version="1", name="similarity", graded=True, determinism="tolerance", site=ModelSite, children=_children)
+async def by_meaning(response: str, params: SimilarityParams, ctx: Context, reference: Reference) -> Outcome:
+    """`similarity` with the metric `embedding`, alone or beside others, which are measured where they always are.
+
+    What earns nothing without it earns nothing here: whether it does is asked first. Raises InvalidReference for a
+    reference beyond the model's context, ModelError where it gives no vectors.
+    """
+    judged = await ctx.verify(_of_text(params), response=response)
+    if not judged.components:  # nothing was measured: no answer, a copy, a loop, a bad reference
+        return judged
+    text = response
+    if params.extraction is not None and (found := extract(response, params.extraction)) is not None:
+        text = found.text
+    given = reference.texts if isinstance(reference, SimilarityReference) else reference
+    texts = (given,) if isinstance(given, str) else given
+    seen = Seen()
+    wanted = await vectors(ctx, texts, params.embedding, seen, written=False)
+    if wanted.long:
+        error = next(iter(wanted.long.values()))
+        raise InvalidReference(f"the reference is too long for the model: {error.message}", path="reference")
+    own = await vectors(ctx, [text], params.embedding, seen)
+    if text in own.long:
+        return too_long(own.long[text])
+    values = await cosines(own.of[text], [wanted.of[one] for one in texts])
+    nearness = [near(value, params.embedding.scale) for value in values]
+    best = sum(nearness) / len(nearness) if params.references == "mean" else max(nearness)
+    measured: dict[Name, float] = {}
+    for name in params.weights:
+        known = None if name == "embedding" else judged.components[name].score
+        measured[name] = best if known is None else known
+    evidence = {**judged.evidence, "cosines": list(values[:16]), **seen.evidence()}
+    return weighed(measured, params, evidence, tuple(seen.flags()))

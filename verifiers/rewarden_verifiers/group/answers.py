@@ -1,0 +1,137 @@
+"""What the members of a group answered, and when two answers are the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rewarden.errors import InputTooLong, SampleError
+from rewarden.types import Outcome, Use
+from rewarden_verifiers.contract import Context, Member
+from rewarden_verifiers.fingerprint import canonical
+from rewarden_verifiers.generation.texts import loops, read
+from rewarden_verifiers.group.clusters import Pairs, Same
+from rewarden_verifiers.judges.hollow import hollow
+from rewarden_verifiers.models.asking import too_long
+from rewarden_verifiers.models.embeddings import Embedding, cosines, vectors
+from rewarden_verifiers.models.seen import Seen
+from rewarden_verifiers.outcome import no_answer, wrong
+from rewarden_verifiers.words import visible
+
+SHOWN = 200
+"""Characters of a whole response that its verdict shows."""
+
+Answer = tuple[str, str | None] | None
+"""An answer and its key; None is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning(Embedding):
+    """Sameness by a model: answers whose vectors have a cosine of at least `threshold` are the same."""
+
+    threshold: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not -1 <= self.threshold <= 1:
+            raise ValueError("threshold must lie between -1 and 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The answers, by place. failed: outcomes of members that could not be judged, so that nobody knows what they
+    answered. shown: what stands for an answer in its verdict, where that is not the answer itself. beneath: outcomes of
+    members whose text is no answer though there is one. same: compares answers that have different keys."""
+
+    answers: Sequence[Answer]
+    failed: Mapping[int, Outcome | SampleError] = field(default_factory=dict)
+    shown: Mapping[int, Any] = field(default_factory=dict)
+    beneath: Mapping[int, Outcome] = field(default_factory=dict)
+    same: Same | None = None
+
+
+async def by_use(ctx: Context, samples: Sequence[Member], use: Use) -> Given:
+    """Answers as another verifier reads them: by its `Equivalence`, or what it extracted where it has none."""
+    equivalence = ctx.equivalence(use)
+    if equivalence is not None:
+        texts = list(dict.fromkeys(member.response for member in samples if member.response is not None))
+        read_ = dict(zip(texts, await equivalence.read(texts), strict=True))
+        found = [None if member.response is None else read_[member.response] for member in samples]
+        unread = {place: one for place, one in enumerate(found) if isinstance(one, SampleError)}
+        return Given([None if isinstance(one, SampleError) else one for one in found], unread, same=equivalence.same)
+    outcomes = await ctx.verify_group(use, samples)
+    lost = {place: outcome for place, outcome in enumerate(outcomes) if failed(outcome)}
+    answers = [None if place in lost else _extracted(outcome) for place, outcome in enumerate(outcomes)]
+    return Given(answers, lost, {place: outcome.extracted for place, outcome in enumerate(outcomes)})
+
+
+async def by_meaning(ctx: Context, samples: Sequence[Member], how: Meaning, seen: Seen) -> Given:
+    """Whole responses as answers, the same where a model finds them near. Loops and texts without substance are near
+    to nothing: they are no answers; nor is one beyond the model's context, if it is the policy's doing."""
+    beneath, _ = await unfit(samples)
+    texts = {place: member.response or "" for place, member in enumerate(samples) if place not in beneath}
+    found = await vectors(ctx, list(texts.values()), how, seen)
+    lost: dict[int, Outcome | SampleError] = {}
+    for place, text in texts.items():
+        if text in found.long:
+            outcome = excess(found.long[text])
+            if isinstance(outcome, Outcome):
+                beneath[place] = outcome
+            else:
+                lost[place] = outcome
+
+    async def same(pairs: Pairs) -> Sequence[bool | None]:
+        near: dict[tuple[str, str], bool] = {}
+        for first in dict.fromkeys(a for a, _ in pairs):  # `cluster` compares one with many
+            others = [b for a, b in pairs if a == first]
+            values = await cosines(found.of[first], [found.of[one] for one in others])
+            near |= {(first, one): value >= how.threshold - 1e-9 for one, value in zip(others, values, strict=True)}
+        return [near[pair] for pair in pairs]
+
+    answers: list[Answer] = [
+        None if place in beneath or place in lost else (texts[place], visible(texts[place]))
+        for place in range(len(samples))
+    ]
+    return Given(answers, lost, {place: text[:SHOWN] for place, text in texts.items()}, beneath, same)
+
+
+async def unfit(samples: Sequence[Member]) -> tuple[dict[int, Outcome], dict[int, tuple[str, ...]]]:
+    """By place, the outcomes of members whose text stands beside no other (there is none, it has no substance, or it
+    loops), and the words of all others. On a thread: a group may hold megabytes."""
+    return await asyncio.to_thread(_unfit, samples)
+
+
+def _unfit(samples: Sequence[Member]) -> tuple[dict[int, Outcome], dict[int, tuple[str, ...]]]:
+    found: dict[int, Outcome] = {}
+    words: dict[int, tuple[str, ...]] = {}
+    for place, member in enumerate(samples):
+        if member.response is None:
+            found[place] = no_answer()
+        elif (why := hollow(member.response)) is not None:
+            found[place] = no_answer(why)
+        elif loops(text := read(member.response)):
+            found[place] = wrong("repeated", flags=("repeated",))
+        else:
+            words[place] = text.words
+    return found, words
+
+
+def excess(error: InputTooLong) -> Outcome | SampleError:
+    """The outcome of a member that is too long for the model by its own doing; else the error itself."""
+    try:
+        return too_long(error)
+    except InputTooLong as known:
+        return known
+
+
+def failed(outcome: Outcome) -> bool:
+    """Whether a member could not be judged for a reason that is not its own, so that nobody knows what it answered."""
+    return outcome.status == "error" or (outcome.status == "undecided" and outcome.extracted is None)
+
+
+def _extracted(outcome: Outcome) -> Answer:
+    if outcome.extracted is None or "no_answer" in outcome.flags:
+        return None
+    text = canonical(outcome.extracted)
+    return text, text

@@ -1,0 +1,39 @@
+"""Images of a sample, as messages show them. Apart from prompts, which need a package more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rewarden.errors import InvalidSample
+from rewarden.types import Media
+
+
+def images(media: Sequence[Media] | None) -> Sequence[Media]:
+    """The sample's images. Raises InvalidSample where there is none, since the judge was to see one."""
+    found = [one for one in media or () if not one.mime.startswith(("audio/", "video/", "text/"))]
+    if not found:
+        raise InvalidSample("params.media is set, and the sample has no image", path="media")
+    return found
+
+
+def encodable(text: str) -> bool:
+    """Whether a text can be sent: a lone surrogate cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def address_of(media: Media) -> str:
+    """An image's address as a message's part has it. Raises InvalidSample for media that have none."""
+    if not encodable(f"{media.url}{media.mime}{media.base64}"):
+        raise InvalidSample("media has a lone surrogate, which no address can hold", path="media")
+    if media.url is not None:
+        return media.url
+    if media.base64 is not None:
+        return f"data:{media.mime};base64,{media.base64}"
+    if media.blob is not None:
+        message = f"a judge cannot be shown blob {media.blob[:64]!r}, which only a server has; give url or base64"
+        raise InvalidSample(message, path="media")
+    raise InvalidSample("media that a judge is shown must have url, blob or base64", path="media")

@@ -1,0 +1,173 @@
+"""A generative model that we host, asked like a judge.
+
+What is known of asking judges holds for such a model as well: prompts with fences, opinions that are asked for again
+where they cannot be read, and whose fault it is where they still cannot. So it answers the same questions (`chat.py`).
+Several samples of one prompt are one task: the prompt is read once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rewarden.errors import InputTooLong
+from rewarden.types import Media, Sample
+from rewarden_verifiers.chat import Alternative, Message, Question, Reply
+from rewarden_verifiers.contract import Context
+from rewarden_verifiers.inference import Choose, Input, Texts, Write, Written
+from rewarden_verifiers.judges.fencing import harmless
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.pictures import images
+from rewarden_verifiers.judges.replies import UnreadableError
+from rewarden_verifiers.models.asking import ask
+from rewarden_verifiers.models.generative_params import GenerativeParams
+from rewarden_verifiers.models.seen import Seen
+from rewarden_verifiers.models.verdicts import after_thought
+
+_TURN = 1009
+"""Between the seeds of two turns or attempts: more than there are samples."""
+
+
+@dataclass
+class ModelLedger(Ledger):
+    """What the opinions of a model that we host took."""
+
+    seen: Seen = field(default_factory=Seen)
+
+    def enter(self, reply: Reply) -> None:
+        """Nothing: results are counted where they come in."""
+
+    def evidence(self) -> dict[str, Any]:
+        """See `Seen.evidence`; `unreadable`: texts that could not be read; `neutralised`: see `Ledger.evidence`."""
+        more = {"unreadable": self.unreadable, "neutralised": self.neutralised}
+        return {**self.seen.evidence(), **{name: count for name, count in more.items() if count}}
+
+    def flags(self) -> list[str]:
+        """See `Seen.flags` and `Ledger.flags`."""
+        return list(dict.fromkeys([*self.seen.flags(), *super().flags()]))
+
+
+@dataclass
+class Hosted:
+    """A `rewarden_verifiers.chat.Judge` over `ctx.model`, and the `Asked` that has it, for the texts of one outcome.
+
+    candidate: what of the questions the policy wrote. choices: the words whose probabilities are asked for; none: texts
+    are written. form: what is said of the verdict's form, behind the last of several turns.
+    """
+
+    ctx: Context
+    params: GenerativeParams
+    seen: Seen
+    candidate: str
+    choices: Sequence[str] = ()
+    form: str = ""
+    _first: dict[str, asyncio.Task[Texts]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # As it stands in the questions: what is made harmless is more tokens than it was, and those are the policy's.
+        self.shown = harmless(self.candidate).text
+
+    @property
+    def judge(self) -> Hosted:
+        """Itself."""
+        return self
+
+    async def ask(self, question: Question, judge: str | None = None) -> Reply:
+        """What the model of that name says: of the choices their probabilities, else one written text. Raises what
+        `ctx.model.run` raises."""
+        try:
+            return await self._said(question, judge)
+        except InputTooLong as error:
+            if not question.attempt:
+                raise
+            # What was read once is too long only as we have escaped it.
+            raise UnreadableError("too long when escaped") from error
+
+    async def _said(self, question: Question, judge: str | None) -> Reply:
+        if self.choices:
+            task = Choose(input=self._input(question.messages), choices=tuple(self.choices))
+            found = await ask(self.ctx, task, judge, self.seen)
+            pairs = zip(self.choices, found.logprobs, strict=True)
+            told = tuple(Alternative(text=text, logprob=logprob) for text, logprob in pairs)
+            return Reply(text="", judge="", model="", alternatives=told)
+        written = await self._written(question, judge)
+        # A lead may open the thought that the text then closes.
+        return Reply(text=self.params.lead + written.text, judge="", model="", finish=written.finish)
+
+    async def _written(self, question: Question, judge: str | None) -> Written:
+        number, seed = question.sample, self.params.seed + question.attempt * _TURN + question.sample
+        messages = list(question.messages)
+        if question.attempt:
+            written = (await self._write(messages, judge, question, seed)).texts[0]
+        else:
+            key = json.dumps(messages, sort_keys=True)
+            if key not in self._first:
+                first = self._write(messages, judge, question, self.params.seed, self.params.samples)
+                self._first[key] = asyncio.ensure_future(first)
+            written = (await self._first[key]).texts[number]
+        for place, turn in enumerate(self.params.turns, start=1):
+            if written.finish == "length":
+                return written
+            said = after_thought(self.params.lead + written.text, self.params.opened).strip()
+            last = place == len(self.params.turns)
+            asked = f"{turn}\n\n{self.form}" if last and self.form else turn
+            messages += [{"role": "assistant", "content": said}, {"role": "user", "content": asked}]
+            try:
+                written = (await self._write(messages, judge, question, seed + place * 64 * _TURN)).texts[0]
+            except InputTooLong as error:
+                # The chat without its turns was read, so it is the model's own text that is too long.
+                raise UnreadableError("a turn was too long") from error
+        return written
+
+    async def _write(
+        self, messages: Sequence[Message], judge: str | None, question: Question, seed: int, samples: int = 1
+    ) -> Texts:
+        task = Write(
+            input=self._input(messages),
+            samples=samples,
+            max_tokens=self.params.max_tokens,
+            temperature=question.temperature or 0.0,
+            top_p=self.params.top_p,
+            seed=seed,
+            thinking_tokens=self.params.thinking_tokens,
+        )
+        return await ask(self.ctx, task, judge, self.seen)
+
+    def _input(self, messages: Sequence[Message]) -> Input:
+        lead: list[Message] = [{"role": "assistant", "content": self.params.lead}] if self.params.lead else []
+        return Input(
+            messages=[*messages, *lead],
+            begin=not lead,
+            open=bool(lead),
+            candidate=self.shown,
+            fit=self.params.fit,
+        )
+
+
+def share(reply: Reply, accepting: int, least: float) -> float:
+    """The probability of the accepting words, which are the first so many, among all that were asked for. Raises
+    UnreadableError where all together have less than `least`: then the model was about to say something else."""
+    masses = [math.exp(min(one.logprob, 0.0)) for one in reply.alternatives]
+    yes, total = math.fsum(masses[:accepting]), math.fsum(masses)
+    if total < least or total <= 0:
+        raise UnreadableError(f"the words have {total:.2g} of the probability")
+    return min(yes / total, 1.0)
+
+
+def pictures(sample: Sample, media: Sequence[Media] | None) -> Sequence[Media]:
+    """The images of a sample: its media, and those that stand as parts in its prompt. Raises InvalidSample where there
+    is none."""
+    found: list[Media] = []
+    for message in sample.prompt if sample.prompt is not None and not isinstance(sample.prompt, str) else ():
+        content = message.get("content") if isinstance(message, Mapping) else None
+        for part in content if isinstance(content, (list, tuple)) else ():
+            if isinstance(part, Mapping) and part.get("type") == "image_url":
+                image = part.get("image_url")
+                address = image.get("url") if isinstance(image, Mapping) else image
+                if isinstance(address, str):
+                    found.append(Media(mime="image/*", url=address))
+    return images([*(media or ()), *found])

@@ -1,0 +1,57 @@
+"""Which number of a classification head is meant, and the shares of its labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from rewarden.errors import InvalidParams
+from rewarden_verifiers.inference import Logits
+
+Output = str | int
+"""A label as the model names it, or the place of an output from 0."""
+
+Activation = Literal["auto", "softmax", "sigmoid", "none"]
+
+
+def place_of(logits: Logits, output: Output | None, path: str) -> int:
+    """The place of an output; None: the only one. Raises InvalidParams at `path`, naming the model's labels."""
+    labels = list(logits.labels)
+    if output is None and len(labels) == 1:
+        return 0
+    if isinstance(output, int) and 0 <= output < len(labels):
+        return output
+    if isinstance(output, str) and output in labels:
+        return labels.index(output)
+    said = "name one of several outputs" if output is None else f"there is no output {output!r}"
+    raise InvalidParams(f"{path}: {said}; the model {logits.facts.model!r} has: {', '.join(labels)}", path=path)
+
+
+def sigmoid(value: float) -> float:
+    """1 / (1 + exp(-value)), for numbers of any size."""
+    if value >= 0:
+        return 1.0 / (1.0 + math.exp(-value))
+    grown = math.exp(value)
+    return grown / (1.0 + grown)
+
+
+def exclusive(logits: Logits, activation: Activation = "auto") -> bool:
+    """Whether the labels' shares sum to 1: where `auto` finds several labels that the model does not say to be
+    independent of each other, or softmax is asked for."""
+    if activation == "auto":
+        return len(logits.values) > 1 and not logits.multi
+    return activation == "softmax"
+
+
+def shares(logits: Logits, activation: Activation = "auto") -> Sequence[float]:
+    """Each label's share from 0 to 1: softmax of labels that exclude each other, a sigmoid of each where they do not;
+    `none`: the outputs themselves, of a head that was trained to numbers from 0 to 1, cut off at these."""
+    if activation == "none":
+        return [min(1.0, max(0.0, value)) for value in logits.values]
+    if not exclusive(logits, activation):
+        return [sigmoid(value) for value in logits.values]
+    most = max(logits.values)
+    grown = [math.exp(value - most) for value in logits.values]
+    total = math.fsum(grown)
+    return [value / total for value in grown]

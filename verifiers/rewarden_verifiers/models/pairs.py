@@ -1,0 +1,148 @@
+"""One comparison of two texts by a model that we host: by the letter that it would say first, by what it writes, or by
+the rewards that it gives each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rewarden.errors import InvalidParams
+from rewarden.types import Media, Text
+from rewarden_verifiers.chat import Reply
+from rewarden_verifiers.contract import Context
+from rewarden_verifiers.inference import Classify, Input
+from rewarden_verifiers.judges.asking import Inquiry
+from rewarden_verifiers.judges.preference import Inquire, Margin, PreferenceParams
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.replies import UnreadableError
+from rewarden_verifiers.models.asking import LONGEST, ask, chat_of
+from rewarden_verifiers.models.generative_params import GenerativeParams, words
+from rewarden_verifiers.models.hosted import share
+from rewarden_verifiers.models.outputs import Output, place_of
+from rewarden_verifiers.models.params import within
+from rewarden_verifiers.models.seen import Seen
+from rewarden_verifiers.models.verdicts import verdict_in
+
+_MOST = 3
+"""The greatest strength of a preference."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairParams(GenerativeParams):
+    """Options of every comparison of two texts by a model that we host.
+
+    by: `token`: the share of A's letter among both letters, as what the model says first; `written`: the model writes a
+        comparison and a verdict, A, B or tie; `scalar`: the chance 1 / (1 + exp(-alpha × (r_a - r_b))) by the rewards
+        of both (Bradley and Terry), which know of no order.
+    first, second: by token: what names A and what names B; each spelling, whose probabilities add up.
+    strength: written: the verdict also says how much better, from 1 to 3; a win is then 2/3, 5/6 or 1.
+    disagree: what two orders come to that name different texts: a `tie`, or nothing that counts (`undecided`).
+    alpha: see `scalar`. output: of a head with several outputs the one that is the reward, by place or name.
+    system: of `scalar`: stands before all else.
+    """
+
+    by: Literal["token", "written", "scalar"] = "token"
+    first: tuple[str, ...] = ("A",)
+    second: tuple[str, ...] = ("B",)
+    strength: bool = False
+    disagree: Literal["tie", "undecided"] = "tie"
+    alpha: float = 1.0
+    output: Output | None = None
+    system: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        words((("first", self.first), ("second", self.second)))
+        if not 0 < self.alpha <= 1e6:
+            raise InvalidParams("params.alpha must be above 0 and at most 1000000", path="params.alpha")
+        within("samples", self.samples, 1, 64 if self.by == "written" else 1)
+        for name, given in (("turns", bool(self.turns)), ("strength", self.strength)):
+            if given and self.by != "written":
+                raise InvalidParams(f"params.{name} is of written verdicts; set by: written", path=f"params.{name}")
+        if self.by == "scalar" and self.media:
+            raise InvalidParams("params.media is of verdicts by token or written", path="params.media")
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words whose probabilities are asked for, the first text's first."""
+        return (*self.first, *self.second) if self.by == "token" else ()
+
+    @property
+    def said(self) -> str:
+        """What is said of the verdict's form."""
+        if self.by == "token":
+            return f"Reply with one letter and nothing else: {self.first[0].strip()} or {self.second[0].strip()}."
+        what = "A, B or tie"
+        if self.strength:
+            what = "A or B with how much better it is (1 slightly, 2 clearly, 3 far), such as `A 2`, or tie"
+        return self.form.words("Verdict", what, {"type": "string"})
+
+    def shared(self) -> dict[str, Any]:
+        """The options that judges know too, by their names there."""
+        return {
+            "judge": self.model,
+            "instructions": self.instructions,
+            "prompt": self.prompt,
+            "samples": self.samples,
+            "temperature": self.temperature,
+            "hollow": self.hollow,
+            "shown": self.shown,
+            "disagree": self.disagree,
+            "longest": 10**7 if self.by == "scalar" else LONGEST,
+            "media": self.media,
+        }
+
+
+def inquire_of(params: PairParams) -> Inquire:
+    """What the model is asked of two texts."""
+    direct: Callable[[Reply], Margin]
+    if params.by == "token":
+
+        def direct(reply: Reply) -> Margin:
+            return 2 * share(reply, len(params.first), params.least_mass) - 1, ""
+
+    else:
+
+        def direct(reply: Reply) -> Margin:
+            read = _reader(params.strength)
+            return verdict_in(reply, params.form, "Verdict", {"type": "string"}, read, params.opened)
+
+    def inquire(
+        _: PreferenceParams, texts: tuple[Material, Material], shown: Mapping[str, Any], media: Sequence[Media]
+    ) -> Inquiry[Margin]:
+        return Inquiry(
+            prompt=f"rm_pairwise.{params.by}",
+            variables={**shown, "response_a": texts[0], "response_b": texts[1], "turns": len(params.turns)},
+            schema=None,
+            direct=direct,
+            form="" if params.turns else params.said,  # of several turns the last one is told
+            media=media,
+            plain=params.plain,
+        )
+
+    return inquire
+
+
+async def reward(ctx: Context, prompt: Text | None, text: str, params: PairParams, seen: Seen) -> float:
+    """The reward of one text. Raises what `ctx.model.run` raises."""
+    given = Input(messages=chat_of(prompt, text, params.system), candidate=text, fit=params.fit)
+    logits = await ask(ctx, Classify(input=given), params.model, seen)
+    return float(logits.values[place_of(logits, params.output, "params.output")])
+
+
+_VERDICT = re.compile(r"\[{0,2}(a|b|tie)\]{0,2}(?:[ ,:(]{1,3}([1-3])\)?)?", re.IGNORECASE)
+
+
+def _reader(strength: bool) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        match = _VERDICT.fullmatch(text.strip("'\". "))
+        if match is None:
+            raise UnreadableError("neither A, B nor tie")
+        name, number = match.group(1).lower(), match.group(2)
+        if name != "tie" and strength != (number is not None):
+            raise UnreadableError("how much better is not said" if strength else "more than a letter")
+        return {"a": 1.0, "b": -1.0, "tie": 0.0}[name] * (int(number) / _MOST if number else 1.0)
+
+    return read

@@ -1,0 +1,233 @@
+"""`rm_generative`: what a generative reward model that we host says of a response."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rewarden.errors import InputTooLong
+from rewarden.types import Media, Outcome, Sample
+from rewarden_verifiers.chat import Message, Reply
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.inference import Classify, Input
+from rewarden_verifiers.judges.answers import accepted
+from rewarden_verifiers.judges.aside import aside
+from rewarden_verifiers.judges.asking import Inquiry, Opinion, opinions, rendered
+from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.ending import readings
+from rewarden_verifiers.judges.params import JudgeParams
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.votes import combine
+from rewarden_verifiers.models.asking import ask, refused, too_long
+from rewarden_verifiers.models.hosted import Hosted, ModelLedger, pictures, share
+from rewarden_verifiers.models.outputs import place_of, sigmoid
+from rewarden_verifiers.models.rm_generative_params import Meta, Params, bounds, lowest, share_of
+from rewarden_verifiers.models.site import ModelSite
+from rewarden_verifiers.models.verdicts import on_scale, one_of, verdict_in
+from rewarden_verifiers.outcome import scored, undecided
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One verdict: on its own scale, and what was written before it. rating: the meta model's."""
+
+    value: float
+    text: str = ""
+    rating: float | None = None
+
+
+@verifier(version="1", graded=True, determinism="sampled", site=ModelSite, bounds=bounds)
+async def rm_generative(
+    response: str,
+    prompt: str | None,
+    media: Sequence[Media] | None,
+    sample: Sample,
+    params: Params,
+    ctx: Context,
+    reference: str | list[str] | None = None,
+) -> Outcome:
+    """A generative reward model's verdict on a response: a probability, or what it writes, voted on.
+
+    By `token`: the probability of the accepting words over that of accepting and rejecting ones. By `written`: texts of
+    principles, critique and verdict; thoughts are no part of them, and what is not in the form asked for is no verdict.
+    A reference, or several of which each is accepted, is shown where there is one; none is needed (Libra-RM).
+
+    A text that cannot be read is asked for again. Where the response makes it unreadable it counts as the lowest; all
+    such are zero (`unreadable_reply`). Where half of them or more are lacking otherwise: undecided, `unreadable_reply`,
+    or `verdict_mass` where the words have too little of the probability. `raw`: the verdicts' mean (or sum, or median)
+    on their own scale. Zero without asking: a response without substance; and one that makes the input longer than the
+    model's context (`too_long`), unless `fit` cuts it.
+    """
+    span = bounds(params)
+    answers = accepted(reference)
+    early = await aside(len(response), refused, response, params, answers, prompted=True, range=span)
+    if early is not None:
+        return early
+    ledger = ModelLedger()
+    shown = pictures(sample, media) if params.media else ()
+    inquiry = _inquiry(response, prompt, answers, shown, params)
+    judged = _judge_params(params)
+    choices = (*params.accept, *params.reject) if params.by == "token" else ()
+    size = len(response)
+    hosted = await aside(size, Hosted, ctx, params, ledger.seen, response, choices, _form(params))
+    try:
+        found = await opinions(hosted, judged, inquiry, ledger)
+        if params.meta is not None:
+            chat = await aside(size, rendered, judged, inquiry)
+            found = await _rated(found, chat.messages, hosted.shown, params.meta, params, ctx, ledger)
+    except InputTooLong as error:
+        return too_long(error, range=span)
+    votes, early = readings(found, _Reading(lowest(params)), ledger, range=span)
+    if early is not None:
+        return _unread(early, params)
+    return _outcome(_kept(votes, params), ledger, params)
+
+
+def _inquiry(
+    response: str, prompt: str | None, answers: Sequence[str], media: Sequence[Media], params: Params
+) -> Inquiry[_Reading]:
+    variables: dict[str, Any] = {
+        "prompt": Material(prompt) if prompt else None,
+        "references": [Material(answer) for answer in answers],
+        "response": Material(response, candidate=True),
+        "rubric": list(params.rubric),
+        "scale": params.scale.words() if params.says == "score" else None,
+        "turns": len(params.turns),
+    }
+
+    def direct(reply: Reply) -> _Reading:
+        if params.by == "token":
+            return _Reading(share(reply, len(params.accept), params.least_mass))
+        if params.says == "word":
+            read = one_of(params.accept, params.reject)
+            said, text = verdict_in(reply, params.form, "Verdict", {"type": "string"}, read, params.opened)
+            return _Reading(float(said), text)
+        schema = params.scale.schema()
+        value, text = verdict_in(reply, params.form, "Score", schema, on_scale(params.scale), params.opened)
+        return _Reading(value, text)
+
+    # Of several turns the last one is told the form.
+    form = "" if params.turns else _form(params)
+    return Inquiry(
+        prompt=f"rm_generative.{params.by}",
+        variables=variables,
+        schema=None,
+        direct=direct,
+        form=form,
+        media=media,
+        plain=params.plain,
+    )
+
+
+def _form(params: Params) -> str:
+    """What is said of the verdict's form."""
+    yes, no = (group[0].strip() for group in (params.accept, params.reject))
+    if params.by == "token":
+        return f"Reply with one word and nothing else: {yes} or {no}."
+    if params.says == "word":
+        return params.form.words("Verdict", f"{yes} or {no}", {"type": "string", "enum": [yes, no]})
+    return params.form.words("Score", f"the number {params.scale.ends}", params.scale.schema())
+
+
+def _judge_params(params: Params) -> JudgeParams:
+    return JudgeParams(
+        judge=params.model,
+        instructions=params.instructions,
+        prompt=params.prompt,
+        samples=params.samples,
+        aggregate="majority" if params.aggregate == "majority" else "mean",
+        tie=params.tie,
+        temperature=params.temperature,
+    )
+
+
+async def _rated(
+    found: Sequence[Opinion[_Reading]],
+    messages: Sequence[Message],
+    shown: str,
+    meta: Meta,
+    params: Params,
+    ctx: Context,
+    ledger: ModelLedger,
+) -> list[Opinion[_Reading]]:
+    """The opinions, each reading with the meta model's rating of its text, as the chat's last turn. shown: of the
+    messages what the policy wrote."""
+
+    async def rated(one: Opinion[_Reading]) -> Opinion[_Reading]:
+        if one.reading is None:
+            return one
+        chat = [*messages, {"role": "assistant", "content": one.reading.text}]
+        task = Classify(input=Input(messages=chat, candidate=shown, fit=params.fit))
+        logits = await ask(ctx, task, meta.model, ledger.seen)
+        rating = float(logits.values[place_of(logits, meta.output, "params.meta.output")])
+        return Opinion(replace(one.reading, rating=rating))
+
+    return await beside(*(rated(one) for one in found))
+
+
+def _kept(votes: Sequence[_Reading], params: Params) -> list[_Reading]:
+    """The verdicts that count. Those that the response made unreadable have no rating and always do: were they left
+    out as the worst critiques, it would pay to spoil the bad ones."""
+    if params.meta is None or params.meta.keep is None:
+        return list(votes)
+    ratings = sorted((vote.rating for vote in votes if vote.rating is not None), reverse=True)
+    # Equal ratings count alike, so that no place among the samples decides.
+    least = ratings[: params.meta.keep][-1] if ratings else 0.0
+    return [vote for vote in votes if vote.rating is None or vote.rating >= least]
+
+
+def _unread(outcome: Outcome, params: Params) -> Outcome:
+    if params.by == "token" and outcome.status == "undecided":
+        message = "the model was about to say something else than the words of accept and reject"
+        return replace(outcome, reason="verdict_mass", feedback=message)
+    return outcome
+
+
+def _outcome(votes: Sequence[_Reading], ledger: ModelLedger, params: Params) -> Outcome:
+    scores = [share_of(vote.value, params) for vote in votes]
+    weights = [_weight(vote, params) for vote in votes]
+    verdict = combine(scores, 0.5 if params.passing is None else params.passing, _judge_params(params))
+    evidence: dict[str, Any] = {"by": params.by, **verdict.evidence(scores), **ledger.evidence()}
+    if params.by == "written":
+        evidence["verdicts"] = [vote.value for vote in votes]
+    if params.meta is not None:
+        evidence["ratings"] = [vote.rating for vote in votes]
+    if verdict.score is None:
+        return undecided("tie", evidence=evidence, flags=tuple(ledger.flags()))
+    low, high = bounds(params)
+    score = verdict.score if params.aggregate == "majority" else _middle(scores, weights, params)
+    score = min(max(score, low), high)
+    passed = None if params.passing is None else _passes(score, params)
+    nearest = min(votes, key=lambda vote: abs(share_of(vote.value, params) * high - score))
+    return scored(
+        score,
+        range=(low, high),
+        passed=passed,
+        reason="judged_poor" if passed is False else None,
+        raw=_middle([vote.value for vote in votes], weights, params),
+        feedback=nearest.text[: params.shown] or None,
+        evidence=evidence,
+        flags=ledger.flags(),
+    )
+
+
+def _passes(score: float, params: Params) -> bool:
+    assert params.passing is not None
+    return score > 0 if params.aggregate == "majority" else score >= params.passing
+
+
+def _weight(vote: _Reading, params: Params) -> float:
+    # What has no rating was made unreadable, and weighs in full.
+    weighed = params.meta is not None and params.meta.weigh and vote.rating is not None
+    return max(sigmoid(vote.rating or 0.0), 1e-12) if weighed else 1.0
+
+
+def _middle(numbers: Sequence[float], weights: Sequence[float], params: Params) -> float:
+    """The median, mean or sum of numbers. A sum is that of as many as were asked for, whoever did not count."""
+    if params.aggregate == "median":
+        return statistics.median(numbers)
+    total = sum(weight * number for weight, number in zip(weights, numbers, strict=True))
+    mean = total / sum(weights)
+    return mean * params.samples if params.aggregate == "sum" else mean

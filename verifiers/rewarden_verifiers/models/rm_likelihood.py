@@ -1,0 +1,176 @@
+"""`rm_likelihood`: how likely a reference is behind the response's reasoning, or the response itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rewarden.errors import InputTooLong, InvalidReference
+from rewarden.types import Outcome, Sample, StepScore
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.judges.answers import accepted
+from rewarden_verifiers.judges.aside import aside
+from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.models.asking import refused, too_long
+from rewarden_verifiers.models.likely_tokens import behind, reasoning_of, sent, weights_of, whole
+from rewarden_verifiers.models.rm_likelihood_params import Params
+from rewarden_verifiers.models.seen import Seen
+from rewarden_verifiers.models.site import ModelSite
+from rewarden_verifiers.models.token_measures import Measured, Tokens, measured
+from rewarden_verifiers.outcome import no_answer, scored, wrong
+
+_MOST_REFERENCES = 64
+
+_SHORTEST = 256
+_WINDOWS = ((256, 4), (8192, 32))
+_VARIED = 0.25
+"""Of the runs of so many characters in windows of such a size so many must be different: the likeliest text of all is
+one that repeats itself, be it a word or a page."""
+
+
+@verifier(
+    version="1",
+    graded=True,
+    determinism="tolerance",
+    site=ModelSite,
+    view="full",
+    bounds=lambda params: params.range,
+)
+async def rm_likelihood(
+    response: str,
+    sample: Sample,
+    params: Params,
+    ctx: Context,
+    reference: str | list[str] | None = None,
+) -> Outcome:
+    """How likely the reference is behind the response's reasoning, token by token; or how likely the response is.
+
+    The reference takes the place of the answer, as in RLPR (arXiv 2506.18254), whose reward is `measure: mean` with
+    `against: no_reasoning`. Of several references the likeliest counts. `of: response` is the whole response's
+    likelihood, as for sharpening (arXiv 2412.01951) with `measure: sum`; with `per_token` each token is a step. With
+    `source: signals` the trainer sends what it has computed: `reference_logprobs`, and `baseline_logprobs` without
+    reasoning; or `logprobs` of the response: natural logarithms, one a token. All of the reference's tokens count, or
+    those that the trainer weighs (`weighted`).
+
+    Likely is not right: this measures what the model believes after reading the reasoning. `group_stats` with
+    `exclude_std_at_most` leaves groups out in which all members are equally likely.
+
+    At the bottom with its own reason: `no_answer`, `unclosed_thought`, `too_long`, `repetitive` (a response that says
+    the same over and over is the likeliest of all), a hollow response. Below the threshold: `unlikely`.
+    """
+    early = await aside(len(response), refused, response, params, reference, range=params.range)
+    if early is not None:
+        return early
+    if params.of == "response" and await aside(len(response) * 4, _repetitive, response):
+        said = "The response repeats itself."
+        return wrong("repetitive", feedback=said, range=params.range, flags=("repetitive",))
+    seen = Seen()
+    try:
+        if params.source == "signals":
+            return await aside(_numbers_in(sample), _of_signals, sample, params, seen)
+        if params.of == "response":
+            tokens = await whole(response, sample.prompt, params, ctx, seen)
+            return await aside(len(tokens.logprobs) * 4, ended, tokens, None, None, params, seen)
+        return await _of_reference(response, sample, reference, params, ctx, seen)
+    except InputTooLong as error:
+        return too_long(error, range=params.range)
+
+
+async def _of_reference(
+    response: str, sample: Sample, reference: str | list[str] | None, params: Params, ctx: Context, seen: Seen
+) -> Outcome:
+    answers = accepted(reference)
+    if not answers:
+        raise InvalidReference("reference is missing: what is to be likely", path="reference")
+    if len(answers) > _MOST_REFERENCES:
+        raise InvalidReference(f"more than {_MOST_REFERENCES} references", path="reference")
+    reasoning = reasoning_of(response, params)
+    if reasoning.text is None:
+        said = f"The response has no answer behind {params.cut!r}."
+        return no_answer(reasoning.reason or "no_answer", feedback=said, range=params.range)
+    texts = [reasoning.text] if params.against == "nothing" else [reasoning.text, ""]
+    found = await beside(
+        *(behind(text, answer, sample.prompt, params, ctx, seen) for answer in answers for text in texts)
+    )
+    flags = ["answer_repeated"] * reasoning.again
+    made: list[Outcome] = []
+    for place in range(len(answers)):
+        own = found[place * len(texts)]
+        bare = found[place * len(texts) + 1] if len(texts) > 1 else None
+        weights = weights_of(sample.signals, len(own.logprobs)) if params.weighted else None
+        made.append(ended(own, bare, weights, params, seen, flags, reference=place))
+    return max(made, key=lambda one: one.score or 0.0)
+
+
+def _numbers_in(sample: Sample) -> int:
+    return max((len(one) for one in (sample.signals or {}).values() if isinstance(one, Sequence)), default=0)
+
+
+def _of_signals(sample: Sample, params: Params, seen: Seen) -> Outcome:
+    own = sent(sample.signals, "logprobs" if params.of == "response" else "reference_logprobs")
+    count = len(own.logprobs)
+    bare = None if params.against == "nothing" else sent(sample.signals, "baseline_logprobs", length=count)
+    weights = weights_of(sample.signals, count) if params.weighted else None
+    return ended(own, bare, weights, params, seen)
+
+
+def ended(
+    own: Tokens,
+    bare: Tokens | None,
+    weights: Sequence[float] | None,
+    params: Params,
+    seen: Seen,
+    flags: Sequence[str] = (),
+    **more: Any,
+) -> Outcome:
+    """The outcome of tokens. bare: those without reasoning; more: of the evidence."""
+    found = measured(own.logprobs, weights, params)
+    before = None if bare is None else measured(bare.logprobs, weights, params)
+    low, high = params.range
+    score = min(max(found.score - (before.score if before else 0.0), low), high)
+    evidence: dict[str, Any] = {
+        "measure": params.measure,
+        "source": params.source,
+        **more,
+        **own.evidence(),
+        **({} if before is None else {"likelihood": found.score, "baseline": before.score}),
+        **seen.evidence(),
+    }
+    clipped = found.clipped or (before is not None and before.clipped)
+    passed = None if params.threshold is None else score >= params.threshold
+    return scored(
+        score,
+        range=params.range,
+        passed=passed,
+        reason="unlikely" if passed is False else None,
+        raw=_raw(found, before),
+        steps=_steps(own) if params.per_token else (),
+        evidence=evidence,
+        flags=[*flags, *["clipped"] * clipped, *seen.flags()],
+    )
+
+
+def _raw(found: Measured, before: Measured | None) -> float:
+    return found.raw if before is None else found.raw - before.raw
+
+
+def _steps(tokens: Tokens) -> list[StepScore]:
+    texts: Sequence[str | None] = tokens.texts or [None] * len(tokens.logprobs)
+    return [
+        StepScore(index=place, score=logprob, label=text)
+        for place, (text, logprob) in enumerate(zip(texts, tokens.logprobs, strict=True))
+    ]
+
+
+def _repetitive(response: str) -> bool:
+    """Whether a text of some length says the same over and over, in any script."""
+    text = " ".join(response.split())
+    return len(text) >= _SHORTEST and any(_share(text, window, gram) < _VARIED for window, gram in _WINDOWS)
+
+
+def _share(text: str, window: int, gram: int) -> float:
+    """Of the runs of `gram` characters within windows, how many are different. What is left behind the last whole
+    window counts only where there is no whole one."""
+    windows = [text[at : at + window] for at in range(0, max(len(text) - window, 0) + 1, window)]
+    different = sum(len({one[at : at + gram] for at in range(len(one) - gram + 1)}) for one in windows)
+    return different / sum(len(one) - gram + 1 for one in windows)

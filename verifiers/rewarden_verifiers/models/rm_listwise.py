@@ -1,0 +1,287 @@
+"""`rm_listwise`: how a group's members stand among each other, by a reward model that we host."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from rewarden.errors import InputTooLong, InvalidParams, ModelError, SampleError
+from rewarden.types import Outcome
+from rewarden_verifiers.contract import Context, Member, verifier
+from rewarden_verifiers.judges import listwise
+from rewarden_verifiers.judges.aside import aside
+from rewarden_verifiers.judges.asking import Opinion
+from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.contests import Contest
+from rewarden_verifiers.judges.preference import Preference, preferences
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.ranking import Standing, ranks
+from rewarden_verifiers.judges.tally import Tally
+from rewarden_verifiers.models.asking import too_long
+from rewarden_verifiers.models.hosted import Hosted, ModelLedger, pictures
+from rewarden_verifiers.models.outputs import sigmoid
+from rewarden_verifiers.models.pairs import PairParams, inquire_of, reward
+from rewarden_verifiers.models.params import within
+from rewarden_verifiers.models.site import ModelSite
+from rewarden_verifiers.outcome import scored
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params(PairParams):
+    """Options of `rm_listwise`.
+
+    mode: `round_robin`: each with each; `reference`: each with one of them, the anchor; `pool`: by `scalar`, all
+        rewards at once, so that a member costs one task however many there are.
+    score: `win_rate`: the mean score against the others; `bradley_terry`: the chance to beat an average text;
+        `copeland`: the share of opponents that one beats more often than not; `rank`: 1 for the best, 0 for the last,
+        evenly between; `softmax`: the share of exp(alpha × reward) among all members', of a pool alone. With
+        `reference` only the first, in a pool all but `copeland`.
+    orders: of a pair 2 (both) or 1.
+    opponents: with how many others each text is compared; more texts than that meet their neighbours on a drawn ring.
+    anchor: whom the others are compared with: the one that is `drawn` (from the texts: the same every time), the
+        `first`, the `longest` or `shortest`, or the one at that place of the group; the next one where that one has no
+        substance or spoils its comparisons.
+    aggregate: what several written verdicts on one pair become: their `mean` or `median`.
+    threshold: a score above it passes.
+    """
+
+    mode: Literal["round_robin", "reference", "pool"] = "round_robin"
+    score: Literal["win_rate", "bradley_terry", "copeland", "rank", "softmax"] = "win_rate"
+    orders: int = 2
+    opponents: int = 16
+    anchor: Literal["drawn", "first", "longest", "shortest"] | int = "drawn"
+    aggregate: Literal["mean", "median"] = "mean"
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        within("orders", self.orders, 1, 2)
+        within("opponents", self.opponents, 1, 1024)
+        within("threshold", self.threshold, 0, 1)
+        if self.mode == "pool" and self.by != "scalar":
+            raise InvalidParams("params.mode: a pool is of rewards; set by: scalar", path="params.mode")
+        if self.score not in _SCORES[self.mode]:
+            known = ", ".join(_SCORES[self.mode])
+            raise InvalidParams(f"params.score: {self.mode} has {known}, not {self.score}", path="params.score")
+        if isinstance(self.anchor, int) and self.anchor < 0:
+            raise InvalidParams("params.anchor must be a place from 0", path="params.anchor")
+
+
+_SCORES = {
+    "round_robin": ("win_rate", "bradley_terry", "copeland", "rank"),
+    "reference": ("win_rate",),
+    "pool": ("win_rate", "bradley_terry", "rank", "softmax"),
+}
+
+
+@verifier(version="1", graded=True, determinism="sampled", site=ModelSite)
+async def rm_listwise(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
+    """A reward model that we host compares a group's members; each scores by how it stands among them, from 0 to 1.
+
+    Pairs are compared as `rm_pairwise` does it, and stay comparisons: no member is given a number of its own (Think-RM)
+    unless by `scalar`. What is compared with what, and in which order, is drawn from the texts, so that it is the same
+    every time. With `reference` a win over the anchor is 1, a tie 0.5, a loss 0, or between by probability or strength,
+    and the anchor itself has 0.5 (Writing-Zero's bootstrapped reference, arXiv 2506.00103).
+
+    Members without substance lose to all others and are never asked about. Equal texts are compared once, tie with each
+    other, and score the same. Comparisons that cannot be read, that the orders leave open, or that the model could not
+    be reached for are left out (`comparisons_missing`); a member that lacks more than half of its own is undecided, or
+    an error. One whose text alone makes them unreadable, or too long for the model's context, loses them, and zero is
+    its score where they are half of its own or more (`unreadable_reply`, `too_long`); its siblings lose nothing by it,
+    but for those that spoil the comparison as well. In a pool, members of whose siblings more than half could not be
+    rewarded are errors too.
+
+    Raises InvalidSample for a group of one, and for one whose members answer different prompts.
+    """
+    ledger = ModelLedger()
+    known = ("orders", "opponents", "anchor", "aggregate", "threshold", "strength")
+    shared = {**params.shared(), **{name: getattr(params, name) for name in known}, "media": False}
+    if params.mode == "pool":
+        return await _pool(samples, listwise.Params(**shared), params, ctx, ledger)
+    score = "win_rate" if params.score == "softmax" else params.score  # which is of a pool alone
+    judged = listwise.Params(mode=params.mode, score=score, **shared)
+    long: set[int] = set()
+    rewards: dict[int, asyncio.Task[float]] = {}
+    shown = pictures(samples[0].sample, samples[0].sample.media) if params.media else ()
+
+    def made(**fields: Any) -> Contest:
+        more: dict[str, Any] = {"own": params, "context": ctx, "member": samples[0], "results": ledger}
+        return _ModelContest(**{**fields, "media": shown}, **more, long=long, rewards=rewards)
+
+    try:
+        outcomes = await listwise.ranked(samples, judged, ctx, ledger, made)
+    finally:
+        for task in rewards.values():
+            task.cancel()  # of those that end here nobody would read them
+    if not long:
+        return outcomes
+    _, found = await aside(_size(samples), listwise.field_of, samples, judged)
+    return [_named(one) if found.players.get(place) in long else one for place, one in enumerate(outcomes)]
+
+
+def _size(samples: Sequence[Member]) -> int:
+    return sum(len(member.response or "") for member in samples)
+
+
+def _named(outcome: Outcome | SampleError) -> Outcome | SampleError:
+    """The outcome of a member that forfeits because it is too long."""
+    if isinstance(outcome, SampleError) or outcome.reason != "unreadable_reply" or outcome.score is None:
+        return outcome
+    flags = tuple("too_long" if flag == "unreadable_reply" else flag for flag in outcome.flags)
+    return replace(outcome, reason="too_long", flags=flags, feedback="The response is too long for the model.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ModelContest(Contest):
+    """Comparisons by a model that we host. member: whose prompt is shown. long: players that are too
+    long. rewards: by player, each asked for once."""
+
+    own: Params
+    context: Context
+    member: Member
+    long: set[int]
+    results: ModelLedger
+    rewards: dict[int, asyncio.Task[float]]
+
+    async def _asked(self, pair: tuple[int, int], candidates: tuple[bool, bool]) -> list[Opinion[Preference]]:
+        if self.own.by == "scalar":
+            # Both, so that whose fault it is does not hang on which came first.
+            tasks = [self._reward(player) for player in pair]
+            await asyncio.wait(tasks)
+            failures = [error for task in tasks if (error := task.exception()) is not None]
+            for error in sorted(failures, key=lambda error: not isinstance(error, InputTooLong)):
+                raise error
+            first, second = (task.result() for task in tasks)
+            return [Opinion(Preference(sigmoid(self.own.alpha * (first - second)), False, ""))]
+        texts = [self.texts[player] for player in pair]
+        both = "\n".join(texts)
+        seen = self.results.seen
+        hosted = await aside(len(both), Hosted, self.context, self.own, seen, both, self.own.choices, self.own.said)
+        one, other = (Material(text, candidate=candidate) for text, candidate in zip(texts, candidates, strict=True))
+        return await preferences(
+            hosted,
+            self.params,
+            (one, other),
+            self.shown,
+            self.ledger,
+            orders=self.orders,
+            media=self.media,
+            inquire=inquire_of(self.own),
+        )
+
+    def _reward(self, player: int) -> asyncio.Task[float]:
+        if player not in self.rewards:
+            asked = reward(self.context, self.member.sample.prompt, self.texts[player], self.own, self.results.seen)
+            self.rewards[player] = asyncio.ensure_future(asked)
+        return self.rewards[player]
+
+    async def _pair(self, tally: Tally, first: int, second: int) -> None:
+        try:
+            await Contest._pair(self, tally, first, second)
+        except InputTooLong as error:
+            guilty = self._too_long(error, (first, second))
+            self.long.update(guilty)
+            for player in (first, second):
+                if player in guilty:
+                    tally.forfeit(player, [second if player == first else first], self.copies, "too long")
+                else:
+                    tally.planned[player] -= 1
+
+    def _too_long(self, error: InputTooLong, pair: tuple[int, int]) -> list[int]:
+        """Who of a pair is too long. Raises the error where that is neither's doing."""
+        too_long(error)
+        if self.own.by == "scalar":
+            return [player for player in pair if self._failed(player)]
+        tokens, context, both = (error.details[name] for name in ("tokens", "context", "candidate"))
+        sizes = [len(self.texts[player]) for player in pair]
+        # The longer one; the other one too, where it would be too long alone, by about as many tokens as its share.
+        alone = [tokens - both + both * size / (sum(sizes) or 1) > context for size in sizes]
+        return [player for player, own, size in zip(pair, alone, sizes, strict=True) if own or size == max(sizes)]
+
+    def _failed(self, player: int) -> bool:
+        task = self.rewards[player]
+        return isinstance(task.exception(), InputTooLong)
+
+
+async def _pool(
+    samples: Sequence[Member], judged: listwise.Params, params: Params, ctx: Context, ledger: ModelLedger
+) -> Sequence[Outcome | SampleError]:
+    _, found = await aside(_size(samples), listwise.field_of, samples, judged)
+
+    async def rewarded(text: str) -> float | Outcome | ModelError:
+        try:
+            return await reward(ctx, samples[0].sample.prompt, text, params, ledger.seen)
+        except InputTooLong as error:
+            return too_long(error)
+        except ModelError as error:
+            return error
+
+    rewards = await beside(*(rewarded(text) for text in found.texts))
+    given = {player: one for player, one in enumerate(rewards) if isinstance(one, float)}
+    members = [place for place in range(len(samples)) if found.players.get(place) in given]
+    missing = sum(isinstance(rewards[player], ModelError) for player in found.players.values())
+    # Those who lose to all others: without substance, or too long. Of the missing nobody knows.
+    last = len(samples) - len(members) - missing
+    copies = {player: sum(found.players[place] == player for place in members) for player in given}
+    scores = await asyncio.to_thread(_pooled, given, copies, last, params)
+    failure = next((one for one in rewards if isinstance(one, ModelError)), None)
+    if missing * 2 <= len(samples) - 1:
+        failure = None  # enough are known to stand among them
+    flags = [*ledger.flags(), *["comparisons_missing"] * bool(missing)]
+    group = {"mode": "pool", "members": len(samples), "texts": len(found.texts), **ledger.evidence()}
+    outcomes: list[Outcome | SampleError] = []
+    for place in range(len(samples)):
+        if place in found.out:
+            outcomes.append(found.out[place])
+            continue
+        player = found.players[place]
+        own = rewards[player]
+        if not isinstance(own, float):
+            outcomes.append(own)
+            continue
+        if failure is not None:
+            outcomes.append(failure)
+            continue
+        alone = len(members) + last < 2
+        score = 0.5 if alone else scores[player]
+        passed = score > params.threshold
+        outcomes.append(
+            scored(
+                score,
+                passed=passed,
+                reason=None if passed else "outranked",
+                raw=own,
+                evidence={"compared": len(members) + last - 1, "missing": missing, "group": group},
+                flags=[*flags, *["not_compared"] * alone],
+            )
+        )
+    return outcomes
+
+
+def _pooled(rewards: Mapping[int, float], copies: Mapping[int, int], last: int, params: Params) -> Mapping[int, float]:
+    """Scores from all rewards. copies: how many members have each; last: how many others lose to all of them."""
+    if not rewards:
+        return {}
+    players = sorted(rewards)
+    size = sum(copies.values())
+    if params.score == "rank":
+        each = [Standing(rewards[player], None, 0.0) for player in players]
+        ranked = ranks(each, [copies[player] for player in players], last)
+        return {player: one.score for player, one in zip(players, ranked, strict=True)}
+    if params.score == "bradley_terry":
+        mean = math.fsum(rewards[player] * (copies[player] / size) for player in players)
+        return {player: sigmoid(params.alpha * (rewards[player] - mean)) for player in players}
+    if params.score == "softmax":
+        most = max(rewards.values())
+        grown = {player: math.exp(params.alpha * (rewards[player] - most)) for player in players}
+        total = math.fsum(grown[player] * copies[player] for player in players)
+        return {player: grown[player] / total for player in players}
+    others = max(size + last - 1, 1)
+    made: dict[int, float] = {}
+    for player in players:
+        won = math.fsum(copies[other] * sigmoid(params.alpha * (rewards[player] - rewards[other])) for other in players)
+        made[player] = min(max((won - 0.5 + last) / others, 0.0), 1.0)
+    return made

@@ -1,0 +1,136 @@
+"""`rm_pairwise`: whether a reward model that we host prefers a response to another text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from rewarden.errors import InputTooLong, InvalidReference
+from rewarden.types import Media, Outcome, Sample
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.judges import pairwise
+from rewarden_verifiers.judges.aside import aside
+from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.preference import preferences
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.rivals import Against, Rival, rival_of
+from rewarden_verifiers.models.asking import refused, too_long
+from rewarden_verifiers.models.hosted import Hosted, ModelLedger, pictures
+from rewarden_verifiers.models.outputs import sigmoid
+from rewarden_verifiers.models.pairs import PairParams, inquire_of, reward
+from rewarden_verifiers.models.seen import Seen
+from rewarden_verifiers.models.site import ModelSite
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params(PairParams):
+    """Options of `rm_pairwise`.
+
+    against: which text of a row of preference data that has both is the rival: `chosen` or `rejected`.
+    passing: what passes: a `win`, or a `tie` too.
+    aggregate: what several written verdicts become: their `mean` or `median`, or whether the `majority` pass.
+    tie: what a majority does that is none: `fail`, or `undecided`.
+    """
+
+    against: Against = "chosen"
+    passing: Literal["win", "tie"] = "win"
+    aggregate: Literal["mean", "median", "majority"] = "mean"
+    tie: Literal["fail", "undecided"] = "fail"
+
+
+@verifier(version="1", graded=True, determinism="sampled", site=ModelSite)
+async def rm_pairwise(
+    response: str,
+    prompt: str | None,
+    reference: Any,
+    media: Sequence[Media] | None,
+    sample: Sample,
+    params: Params,
+    ctx: Context,
+) -> Outcome:
+    """How a model that we host prefers the response to a rival: above 0.5 better, 0.5 as good, below worse.
+
+    The reference is the rival: a text, `{"response": text}`, or a row of preference data `{"chosen", "rejected"}`;
+    `answer` beside it is shown as what is known to be right. By `token` and `written` both orders are asked for under
+    the same two names, and only what both say counts: the mean of their probabilities or strengths where they name the
+    same text, else a tie (flag `order_flipped`), or undecided (`orders_disagree`). By `scalar` each is rewarded by
+    itself, and the score is the chance that the response is preferred; `raw` holds both rewards.
+
+    A text equal to the rival ties without being asked about. Zero without asking: a response without substance, and one
+    that makes the input too long. Verdicts that cannot be read: as in `rm_generative`.
+    """
+    rival = rival_of(reference, params.against)
+    size = len(response) + len(rival.text)
+    early = await aside(size, refused, response, params, prompted=params.by != "scalar")
+    if early is not None:
+        return early
+    known = ("against", "passing", "aggregate", "tie", "strength")
+    judged = pairwise.Params(**params.shared(), **{name: getattr(params, name) for name in known})
+    if await aside(size, _same, response, rival.text):
+        return pairwise.ended(0.5, [{"by": params.by, "score": 0.5, "same_text": True}], None, judged)
+    try:
+        if params.by == "scalar":
+            return await _by_rewards(response, rival, sample, params, judged, ctx)
+        shown = {
+            "prompt": Material(prompt) if prompt else None,
+            "reference": Material(rival.answer) if rival.answer else None,
+        }
+        shown_media = pictures(sample, media) if params.media else ()
+        return await _by_opinions(response, rival, shown, shown_media, params, judged, ctx)
+    except InputTooLong as error:
+        return too_long(error)
+
+
+def _same(response: str, other: str) -> bool:
+    return pairwise.seen(response) == pairwise.seen(other)
+
+
+async def _by_rewards(
+    response: str, rival: Rival, sample: Sample, params: Params, judged: pairwise.Params, ctx: Context
+) -> Outcome:
+    seen = Seen()
+
+    async def of_rival() -> float:
+        try:
+            return await reward(ctx, sample.prompt, rival.text, params, seen)
+        except InputTooLong as error:
+            message = f"the text to compare with is too long for the model: {error.message}"
+            raise InvalidReference(message, path="reference") from None
+
+    async def of_response() -> float | InputTooLong:
+        try:
+            return await reward(ctx, sample.prompt, response, params, seen)
+        except InputTooLong as error:
+            return error
+
+    own, other = await beside(of_response(), of_rival())
+    if isinstance(own, InputTooLong):
+        raise own  # not before the rival is known, so that whose fault it is does not hang on which came first
+    assert not isinstance(other, InputTooLong)
+    score = sigmoid(params.alpha * (own - other))
+    made = pairwise.ended(score, [{"by": "scalar", "score": score}], None, judged)
+    evidence = {**seen.evidence(), **made.evidence}
+    return replace(made, raw={"response": own, "rival": other}, evidence=evidence, flags=tuple(seen.flags()))
+
+
+async def _by_opinions(
+    response: str,
+    rival: Rival,
+    shown: Mapping[str, Any],
+    media: Sequence[Media],
+    params: Params,
+    judged: pairwise.Params,
+    ctx: Context,
+) -> Outcome:
+    ledger = ModelLedger()
+    hosted = await aside(len(response), Hosted, ctx, params, ledger.seen, response, params.choices, params.said)
+    pair = (Material(response, candidate=True), Material(rival.text))
+    inquire = inquire_of(params)
+    found = await preferences(hosted, judged, pair, shown, ledger, media=media, inquire=inquire)
+    decided = pairwise.decided(found, judged, ledger)
+    if params.by == "token" and decided.reason == "unreadable_reply" and decided.score is None:
+        return replace(decided, reason="verdict_mass")
+    if decided.score is None or decided.reason == "unreadable_reply":
+        return decided
+    return pairwise.ended(decided.score, [{"by": params.by, "score": decided.score}], decided, judged)

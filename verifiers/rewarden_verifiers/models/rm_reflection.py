@@ -1,0 +1,135 @@
+"""`rm_reflection`: the likelihood of a reference, of which those tokens count that depend on the reasoning."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rewarden.errors import InputTooLong, InvalidParams, InvalidReference, InvalidSample, ModelError, SampleError
+from rewarden.types import Outcome
+from rewarden_verifiers.contract import Context, Member, verifier
+from rewarden_verifiers.judges.aside import aside
+from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.models.asking import refused, too_long
+from rewarden_verifiers.models.likely_tokens import behind, reasoning_of, sent
+from rewarden_verifiers.models.rm_likelihood import ended
+from rewarden_verifiers.models.rm_likelihood_params import Params as LikelihoodParams
+from rewarden_verifiers.models.seen import Seen
+from rewarden_verifiers.models.site import ModelSite
+from rewarden_verifiers.models.token_measures import Tokens
+from rewarden_verifiers.outcome import no_answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params(LikelihoodParams):
+    """Options of `rm_reflection`, beside those of `rm_likelihood`, without `weighted`, `against` and `of: response`.
+
+    least_spread: tokens whose log-probabilities have a smaller standard deviation across the group do not count.
+    """
+
+    least_spread: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, only in (("of", "reference"), ("against", "nothing"), ("weighted", False)):
+            if getattr(self, name) != only:
+                raise InvalidParams(f"params.{name} is not for a group's key tokens", path=f"params.{name}")
+        if self.measure in ("min", "sum"):
+            raise InvalidParams("params.measure must weigh tokens: mean, geometric or log", path="params.measure")
+        if not 0 <= self.least_spread < math.inf:
+            raise InvalidParams("params.least_spread must be at least 0", path="params.least_spread")
+
+
+@verifier(
+    version="1",
+    graded=True,
+    determinism="tolerance",
+    site=ModelSite,
+    view="full",
+)
+async def rm_reflection(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
+    """How likely the reference is behind each member's reasoning, by the tokens on which the reasonings differ.
+
+    R3 of DRO (arXiv 2506.13351): a token of the reference weighs as much as the standard deviation of its
+    log-probability (cut off at `floor`) across the group; what every reasoning makes equally likely says nothing of
+    any. The paper's correction for earlier reference tokens that make up for poor reasoning is not made. Members with
+    the same reference, as siblings have it, and as text; the trainer may send `signals.reference_logprobs` instead.
+
+    A member without an answer is at the bottom, one that cannot be judged has its error, and both weigh nothing. Where
+    no token differs, all count alike, and that is flagged (`no_spread`).
+    """
+    reference = samples[0].sample.reference
+    if any(member.sample.reference != reference for member in samples):
+        raise InvalidSample("the members of a group must have the same reference", path="reference")
+    if params.source == "model" and not (isinstance(reference, str) and reference.strip()):
+        raise InvalidReference("the reference must be a text", path="reference")
+    found = await beside(*(_of_member(member, reference, params, ctx) for member in samples))
+    counts = Counter(len(one.tokens.logprobs) for one in found if isinstance(one, _Judged))
+    if len(counts) > 1:
+        if params.source == "signals":
+            raise InvalidSample("the members' reference_logprobs differ in number", path="signals.reference_logprobs")
+        usual = min(counts, key=lambda count: (-counts[count], count))
+        odd = ModelError("the model took the reference apart otherwise than behind the siblings' reasoning")
+        found = [odd if isinstance(one, _Judged) and len(one.tokens.logprobs) != usual else one for one in found]
+    return await aside(sum(count * members for count, members in counts.items()) * 4, _ended, found, params)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    tokens: Tokens
+    seen: Seen
+
+
+async def _of_member(member: Member, reference: Any, params: Params, ctx: Context) -> _Judged | Outcome | SampleError:
+    if member.response is None:
+        return no_answer()
+    early = refused(member.response, params, reference if isinstance(reference, str) else None)
+    if early is not None:
+        return early
+    try:
+        if params.source == "signals":
+            return _Judged(sent(member.sample.signals, "reference_logprobs"), Seen())
+        reasoning = reasoning_of(member.response, params)
+        if reasoning.text is None:
+            return no_answer(reasoning.reason or "no_answer")
+        seen = Seen()
+        tokens = await behind(reasoning.text, reference, member.sample.prompt, params, ctx, seen)
+    except InputTooLong as error:
+        try:
+            return too_long(error)
+        except InputTooLong:
+            return error
+    except SampleError as error:
+        return error
+    return _Judged(tokens, seen)
+
+
+def _ended(found: Sequence[_Judged | Outcome | SampleError], params: Params) -> list[Outcome | SampleError]:
+    judged = [one for one in found if isinstance(one, _Judged)]
+    weights = _weights([one.tokens.logprobs for one in judged], params)
+    even = not any(weights)
+    shares = [1.0] * len(weights) if even else weights
+    evidence: dict[str, Any] = {"spread": weights, "members": len(judged)}
+    made: list[Outcome | SampleError] = []
+    for one in found:
+        if isinstance(one, _Judged):
+            outcome = ended(one.tokens, None, shares, params, one.seen)
+            flags = (*outcome.flags, "no_spread") if even else outcome.flags
+            made.append(replace(outcome, evidence={**outcome.evidence, **evidence}, flags=flags))
+        else:
+            made.append(one)
+    return made
+
+
+def _weights(rows: Sequence[Sequence[float]], params: Params) -> list[float]:
+    """Of each token the standard deviation of its log-probability across the rows; 0 below `least_spread`."""
+    found: list[float] = []
+    for column in zip(*rows, strict=True):
+        kept = [max(one, params.lowest) for one in column]
+        mean = math.fsum(kept) / len(kept)
+        spread = math.sqrt(math.fsum((one - mean) ** 2 for one in kept) / len(kept))
+        found.append(spread if spread > max(params.least_spread, 1e-9) else 0.0)
+    return found

@@ -1,0 +1,152 @@
+"""The options of `rm_scalar`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from rewarden_verifiers.models.outputs import Output
+from rewarden_verifiers.models.params import ModelParams
+
+_PLACES = re.compile(r"\{(prompt|response|system|principles)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ensembled:
+    """One model of several.
+
+    weight: in a mean. output, alpha, shift: as the parameters of these names, for this model; None: as they are there.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    weight: float = 1.0
+    output: Output | dict[str, float] | None = None
+    alpha: float | None = None
+    shift: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params(ModelParams):
+    """Options of `rm_scalar`.
+
+    models: several models in place of `model`: name to its weight, or to `{weight, output, alpha, shift}`; each one's
+        score is a component.
+    combine: what of several scores counts: their weighted `mean`, `min`, `max` or `median`.
+    form: `chat`: the model's own template renders prompt and response; `text`: `template` does; `pair`: they are the
+        two texts of a model that reads two.
+    template: of the form `text`: holds {response}, and may hold {prompt}, {system} and {principles}.
+    show: `response`: what the view shows; `transcript`: all messages of the response behind the prompt (of earlier
+        ones of the assistant's what stands behind the thought), for the form `chat`.
+    turn: whether the response is a whole turn: `closed`; `open`: a beginning that may go on, as of a sequence that is
+        being decoded (Transfer Q*); `as_finished`: open where it ended at a limit (`finish_reason` length).
+    media: whether the model is shown the sample's images, for the form `chat`; those that stand in the prompt it is
+        shown always.
+    system: stands before all else.
+    principles: what the model is to judge by (SALMON, arXiv 2310.05910), each a line behind `system`.
+    principles_from: the field of the sample's metadata that holds such a list instead.
+    output: of a head with several outputs the one that counts, by place or name, or a weight for each that does.
+    transform: what becomes of the number r: with x = alpha × (r - shift), `sigmoid` gives 1 / (1 + exp(-x)) and `tanh`
+        gives tanh(x); `linear` gives x, cut off at `low` and `high`; `probability`: the output's share, by softmax
+        where the model's labels exclude each other, else by a sigmoid.
+    alpha, shift: see there.
+    low, high: the range of `linear`.
+    baseline: `reference`: the reward of the reference, as a response to the same prompt, is subtracted first.
+    length_penalty: subtracted from r for each `length_unit` of the response (RLHF Workflow, arXiv 2405.07863).
+    length_unit: `characters`, `words`, or `tokens`: the policy's own, as the sample's `token_count` says.
+    threshold: the score from which the verdict is `passed`; none: nothing is said of that.
+    """
+
+    models: dict[str, float | Ensembled] = field(default_factory=dict)
+    combine: Literal["mean", "min", "max", "median"] = "mean"
+    form: Literal["chat", "text", "pair"] = "chat"
+    template: str = "{prompt}\n\n{response}"
+    show: Literal["response", "transcript"] = "response"
+    turn: Literal["closed", "open", "as_finished"] = "closed"
+    media: bool = False
+    system: str = ""
+    principles: tuple[str, ...] = ()
+    principles_from: str | None = None
+    output: Output | dict[str, float] | None = None
+    transform: Literal["sigmoid", "tanh", "linear", "probability"] = "sigmoid"
+    alpha: float = 1.0
+    shift: float = 0.0
+    low: float = -10.0
+    high: float = 10.0
+    baseline: Literal["reference"] | None = None
+    length_penalty: float = 0.0
+    length_unit: Literal["characters", "words", "tokens"] = "characters"
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        numbers = [self.alpha, self.shift, self.low, self.high, self.length_penalty]
+        for one in self.ensemble.values():
+            numbers += [one.weight, one.alpha or 0.0, one.shift or 0.0, *weights_of(one.output)]
+            if one.weight <= 0:
+                raise ValueError("the weight of each of models must be above 0")
+        if not all(math.isfinite(number) for number in (*numbers, *weights_of(self.output), self.threshold or 0.0)):
+            raise ValueError("numbers must be finite")
+        if self.alpha == 0 or any(one.alpha == 0 for one in self.ensemble.values()):
+            raise ValueError("alpha must not be 0: all would earn the same")
+        if not self.low < self.high:
+            raise ValueError("low must be below high")
+        if self.models and self.model is not None:
+            raise ValueError("give either model or models")
+        if self.output == {} or any(one.output == {} for one in self.ensemble.values()):
+            raise ValueError("output weighs at least one")
+        if self.length_penalty < 0:
+            raise ValueError("length_penalty must be at least 0")
+        if self.principles and self.principles_from is not None:
+            raise ValueError("give either principles or principles_from")
+        if self.show == "transcript" and self.form != "chat":
+            raise ValueError("a transcript is shown in the form 'chat'")
+        if self.turn != "closed" and self.form != "chat":
+            raise ValueError("only in the form 'chat' there are turns that may be open")
+        self._check_template()
+        if self.transform == "probability":
+            self._check_probability()
+        if self.threshold is not None and not bounds(self)[0] <= self.threshold <= bounds(self)[1]:
+            raise ValueError("threshold must lie within the range of the scores")
+
+    def _check_template(self) -> None:
+        if self.form != "text":
+            return
+        named = set(_PLACES.findall(self.template))
+        if "response" not in named:
+            raise ValueError("template must hold {response}")
+        for name, given in (("principles", self.principles or self.principles_from), ("system", self.system)):
+            if given and name not in named:
+                raise ValueError(f"template must hold {{{name}}}, since {name} is given")
+
+    def _check_probability(self) -> None:
+        if self.baseline is not None or self.length_penalty:
+            raise ValueError("from a probability neither a baseline nor a length is subtracted")
+        if any(isinstance(one, dict) for one in (self.output, *(one.output for one in self.ensemble.values()))):
+            raise ValueError("a probability is that of one output")
+
+    @property
+    def ensemble(self) -> Mapping[str, Ensembled]:
+        """`models`, each with its options."""
+        return {
+            name: made if isinstance(made, Ensembled) else Ensembled(weight=made) for name, made in self.models.items()
+        }
+
+
+def weights_of(output: Output | dict[str, float] | None) -> Sequence[float]:
+    """The weights of several outputs; none where there are none."""
+    return tuple(output.values()) if isinstance(output, dict) else ()
+
+
+def bounds(params: Params) -> tuple[float, float]:
+    """The range of the scores."""
+    if params.transform == "linear":
+        return params.low, params.high
+    return (-1.0, 1.0) if params.transform == "tanh" else (0.0, 1.0)
+
+
+def filled(template: str, **texts: str) -> str:
+    """The template with the texts in their places, at one go: what a text says is never taken for a place."""
+    return _PLACES.sub(lambda found: texts[found.group(1)], template)

@@ -1,0 +1,45 @@
+"""What an outcome rests on: the results that it was made of, for its evidence and flags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rewarden_verifiers.inference import Facts
+
+
+@dataclass
+class Seen:
+    """All results behind one outcome."""
+
+    versions: dict[str, set[str]] = field(default_factory=dict)
+    tasks: int = 0
+    cached: int = 0
+    tokens: int = 0
+    written: int = 0
+    truncated: bool = False
+    neutralised: bool = False
+
+    def enter(self, facts: Facts) -> None:
+        """Count one result."""
+        self.versions.setdefault(facts.model, set()).add(facts.version)
+        self.tasks += 1
+        self.cached += facts.cached
+        self.tokens += facts.tokens
+        self.written += facts.written
+        self.truncated |= facts.truncated
+        self.neutralised |= facts.neutralised
+
+    def evidence(self) -> dict[str, Any]:
+        """`models`: name to version (several, where weights were swapped meanwhile: joined by a comma); `usage`."""
+        usage = {"tasks": self.tasks, "cached": self.cached, "tokens": self.tokens}
+        if self.written:
+            usage["written"] = self.written
+        models = {name: ", ".join(sorted(versions)) for name, versions in sorted(self.versions.items())}
+        return {"models": models, "usage": usage}
+
+    def flags(self) -> list[str]:
+        """`truncated`: tokens were dropped. `neutralised`: the input held control tokens of the model's.
+        `swapped`: the outcome rests on results of several versions of one model."""
+        swapped = any(len(versions) > 1 for versions in self.versions.values())
+        return ["truncated"] * self.truncated + ["neutralised"] * self.neutralised + ["swapped"] * swapped

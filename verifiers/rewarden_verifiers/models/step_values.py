@@ -1,0 +1,155 @@
+"""The values of steps, as a model has them, or as the trainer sends them."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rewarden.errors import InvalidParams, InvalidSample, ModelError
+from rewarden.types import Text
+from rewarden_verifiers.contract import Context
+from rewarden_verifiers.inference import Classify, Input, Rate
+from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.models.asking import ask, chat_of, prompted
+from rewarden_verifiers.models.outputs import sigmoid
+from rewarden_verifiers.models.rm_process_params import Params
+from rewarden_verifiers.models.seen import Seen
+from rewarden_verifiers.models.signals import number, numbers
+from rewarden_verifiers.view import transcript
+
+_UNLIKELY = math.log(0.01)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """values: of the steps, from `low` to `high`. flags: `clipped`: a model's value lay beyond; `unlikely_choices`: at
+    half of the places or more the model expects neither `good` nor `bad`, so that its choice between them says little.
+    """
+
+    values: Sequence[float]
+    flags: Sequence[str] = ()
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def by_model(
+    steps: Sequence[str], prompt: Text | None, model: str | None, params: Params, ctx: Context, seen: Seen
+) -> Values:
+    """The values of steps by one model's head, by its choice between two texts, or by its values of prefixes.
+    Raises what `ctx.model.run` raises, and InvalidSample where nothing stands before the steps."""
+    prompted(prompt, params.input == "chat", params.system)
+    if params.by == "prefix":
+        return await _prefixes(steps, prompt, model, params, ctx, seen)
+    choosing = params.by == "token"
+    result = await ask(
+        ctx,
+        Rate(
+            input=_input(prompt, params, "".join(params.between + text + params.mark for text in steps)),
+            steps=[text if place == 0 else params.between + text for place, text in enumerate(steps)],
+            mark=params.mark,
+            choices=(params.good, params.bad) if choosing else (),
+            at=params.at or ("next" if choosing else "mark"),
+        ),
+        model,
+        seen,
+    )
+    if len(result.values) != len(steps):
+        raise ModelError(f"the model gave values of {len(result.values)} steps, not of {len(steps)}")
+    if not choosing:
+        return _brought_in([value_of(row, result.labels, False, params) for row in result.values], params)
+    values = [sigmoid(good - bad) for good, bad in result.values]
+    odd = sum(max(row) + math.log1p(math.exp(-abs(row[0] - row[1]))) < _UNLIKELY for row in result.values)
+    return Values(values, ["unlikely_choices"] if odd * 2 >= len(values) else [])
+
+
+def value_of(outputs: Sequence[float], labels: Sequence[str], multi: bool, params: Params) -> float:
+    """What a head's raw outputs say, by `output` and `activation`. Raises InvalidParams for an output that the head
+    lacks, and ModelError for what is no number."""
+    if not outputs or not all(math.isfinite(one) for one in outputs):
+        raise ModelError("the model's outputs are no finite numbers")
+    place = _place(len(outputs), labels, params)
+    how = params.activation
+    if how == "auto":
+        how = "sigmoid" if multi or len(outputs) == 1 else "softmax"
+    if how == "none":
+        return outputs[place]
+    if how == "sigmoid":
+        return sigmoid(outputs[place])
+    highest = max(outputs)
+    return math.exp(outputs[place] - highest) / math.fsum(math.exp(one - highest) for one in outputs)
+
+
+def of_signals(signals: Mapping[str, Any] | None, count: int | None, params: Params) -> Values:
+    """The values that the trainer sends: `step_values`, a list of numbers; or `step_successes`, how many continuations
+    of each step succeed, of `step_continuations` (one number, or one a step). count: of the steps, where the sample
+    names them. Raises InvalidSample for anything else, for both, and for none."""
+    values = numbers(signals, "step_values", params.low, params.high, length=count)
+    successes = numbers(signals, "step_successes", 0, 1e9, length=count)
+    if (values is None) == (successes is None):
+        raise InvalidSample("signals must have either step_values or step_successes", path="signals")
+    if successes is None or signals is None:
+        return Values(values or ())
+    given = signals.get("step_continuations")
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    path = "signals.step_continuations"
+    runs = numbers(signals, "step_continuations", 1, 1e9, length=len(successes)) if several else None
+    if runs is None:
+        runs = [number(given, path, 1, 1e9)] * len(successes)
+    for place, (won, tried) in enumerate(zip(successes, runs, strict=True)):
+        if won > tried or won != int(won) or tried != int(tried):
+            where = f"signals.step_successes[{place}]"
+            raise InvalidSample(f"{where}: {won:g} of {tried:g} continuations is no count", path=where)
+    rates = [won / tried for won, tried in zip(successes, runs, strict=True)]
+    if params.estimate == "any":  # Math-Shepherd's hard estimation (arXiv 2312.08935)
+        rates = [float(rate > 0) for rate in rates]
+    shares = [params.low + (params.high - params.low) * rate for rate in rates]
+    return Values(shares, evidence={"continuations": int(sum(runs))})
+
+
+def together(found: Sequence[Values], names: Sequence[str | None], params: Params) -> Values:
+    """What several models' values come to; each model's own are in the evidence."""
+    if len(found) == 1:
+        return found[0]
+    join = min if params.ensemble == "min" else statistics.fmean
+    values = [join(row) for row in zip(*(one.values for one in found), strict=True)]
+    evidence = {"by_model": {str(name): list(one.values) for name, one in zip(names, found, strict=True)}}
+    return Values(values, sorted({flag for one in found for flag in one.flags}), evidence)
+
+
+async def _prefixes(
+    steps: Sequence[str], prompt: Text | None, model: str | None, params: Params, ctx: Context, seen: Seen
+) -> Values:
+    """Each prefix is a task of its own; what they share at their beginning is computed once."""
+    join = params.between or "\n\n"
+    prefixes = [join.join(steps[: place + 1]) for place in range(len(steps))]
+    inputs = [_input(prompt, params, prefix, begun=prefix) for prefix in prefixes]
+    results = await beside(*(ask(ctx, Classify(input=one), model, seen) for one in inputs))
+    return _brought_in([value_of(one.values, one.labels, one.multi, params) for one in results], params)
+
+
+def _input(prompt: Text | None, params: Params, candidate: str, *, begun: str | None = None) -> Input:
+    """What stands before the steps; begun: and the steps themselves, left open."""
+    if params.input == "text":
+        text = params.text.replace("{prompt}", transcript(prompt) if prompt is not None else "")
+        return Input(text=text + (begun or ""), candidate=candidate, fit=params.fit)
+    messages = chat_of(prompt, begun, params.system)
+    return Input(messages=messages, begin=begun is None, open=begun is not None, candidate=candidate, fit=params.fit)
+
+
+def _place(count: int, labels: Sequence[str], params: Params) -> int:
+    wanted = params.output
+    if isinstance(wanted, str) and wanted in labels:
+        return list(labels).index(wanted)
+    if isinstance(wanted, int) and 0 <= wanted < count:
+        return wanted
+    if wanted is None and count <= 2:
+        return count - 1
+    said = "must say which" if wanted is None else f"is {wanted!r}"
+    raise InvalidParams(f"params.output {said}; the model's outputs: {', '.join(labels)}", path="params.output")
+
+
+def _brought_in(values: Sequence[float], params: Params) -> Values:
+    kept = [min(max(value, params.low), params.high) for value in values]
+    return Values(kept, ["clipped"] * (kept != list(values)))

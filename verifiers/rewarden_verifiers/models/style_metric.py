@@ -1,0 +1,153 @@
+"""`style_metric`: what a classifier says of a response: its sentiment, its toxicity, its fluency."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden.errors import InputTooLong, InvalidSample
+from rewarden.types import Component, Outcome, StepScore
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.inference import Classify, Input, Logits
+from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.models.asking import ask, refused, too_long
+from rewarden_verifiers.models.outputs import exclusive, place_of, shares
+from rewarden_verifiers.models.seen import Seen
+from rewarden_verifiers.models.segments import copied, segments_of
+from rewarden_verifiers.models.site import ModelSite
+from rewarden_verifiers.models.style_params import Measure, Params
+from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What one measure says. values: of each segment; shares, logits: by label, of the segment that counts."""
+
+    score: float
+    values: Sequence[float]
+    shares: dict[str, float]
+    logits: dict[str, float]
+
+
+@verifier(version="1", graded=True, determinism="tolerance", site=ModelSite)
+async def style_metric(response: str, prompt: str | None, params: Params, ctx: Context) -> Outcome:
+    """A classifier's share of a label for the response: higher or lower is better.
+
+    Shares are a softmax over the labels, or a sigmoid each where the model says that they do not exclude each other.
+    Several measures, of one model or several (A-LoL's vector of scores, arXiv 2305.14718), are each a component; the
+    score is their weighted mean. `raw` is the logit of the label, or logits by label, of several measures by name.
+    With `segments` each sentence is classified by itself, and is a step; the worst one counts, their mean, or the best.
+
+    At the bottom without asking: a response without substance (`no_answer`, `blank`, `opener_only`, `claim_only`), one
+    that copies the prompt (`copied`: what the caller wrote has whatever style it has), one of too many segments
+    (`too_expensive`), and one longer than a model's context (`too_long`), unless `fit` cuts it.
+
+    Raises InvalidParams for a label that the model does not have, and InvalidSample for a pair without a prompt.
+    """
+    if params.on == "pair" and not (prompt and prompt.strip()):
+        raise InvalidSample("on 'pair' needs the sample's prompt", path="prompt")
+    early = refused(response, params)
+    if early is not None:
+        return early
+    if params.copied == "refuse" and prompt is not None and copied(response, prompt):
+        return wrong("copied", flags=("copied",), feedback="The response is a part of the prompt.")
+    texts = segments_of(response, params.segments)
+    if not texts:
+        return no_answer("blank", feedback="The response has no substance.")
+    if len(texts) > params.most_segments:
+        return too_expensive(evidence={"segments": len(texts), "most": params.most_segments})
+    seen = Seen()
+    measures = params.listed
+    try:
+        found = await beside(
+            *(_measured(ctx, seen, name, one, texts, prompt, params) for name, one in measures.items())
+        )
+    except InputTooLong as error:
+        return too_long(error)
+    named = dict(zip(measures, found, strict=True))
+    weights = [one.weight for one in measures.values()]
+    score = math.fsum(weight * one.score for weight, one in zip(weights, found, strict=True)) / math.fsum(weights)
+    passed = None if params.threshold is None else score >= params.threshold
+    raw: Any = {name: _raw(one, measures[name]) for name, one in named.items()}
+    evidence = {
+        "shares": {name: one.shares for name, one in named.items()} if params.measures else found[0].shares,
+        **({"segments": len(texts)} if params.segments != "whole" else {}),
+        **seen.evidence(),
+    }
+    return scored(
+        min(1.0, max(0.0, score)),
+        passed=passed,
+        reason="below_threshold" if passed is False else None,
+        raw=raw if params.measures else next(iter(raw.values())),
+        components={name: Component(status="scored", score=one.score) for name, one in named.items() if name},
+        steps=_steps(found, weights) if params.segments != "whole" else (),
+        evidence=evidence,
+        flags=seen.flags(),
+    )
+
+
+async def _measured(
+    ctx: Context, seen: Seen, name: str, measure: Measure, texts: Sequence[str], prompt: str | None, params: Params
+) -> _Measured:
+    path = f"params.measures.{name}.label" if name else "params.label"
+    model = measure.model or params.model
+    found = await asyncio.gather(*(_classified(ctx, seen, model, text, prompt, params) for text in texts))
+    values = [_value(logits, measure, path) for logits in found]
+    score, place = _reduced(values, params.reduce)
+    shown = found[place]
+    by_label = dict(zip(shown.labels, shares(shown, measure.activation), strict=False))
+    return _Measured(score, values, by_label, dict(zip(shown.labels, shown.values, strict=False)))
+
+
+async def _classified(
+    ctx: Context, seen: Seen, model: str | None, text: str, prompt: str | None, params: Params
+) -> Logits:
+    if params.on == "pair":
+        given = Input(text=prompt, pair=text, candidate=text, fit=params.fit)
+    else:
+        given = Input(text=text, candidate=text, fit=params.fit)
+    return await ask(ctx, Classify(input=given), model, seen)
+
+
+def _value(logits: Logits, measure: Measure, path: str) -> float:
+    """How good a text is by this measure, from 0 to 1."""
+    found = shares(logits, measure.activation)
+    if isinstance(measure.label, dict):
+        weighed = [(weight, found[place_of(logits, name, path)]) for name, weight in measure.label.items()]
+        value = math.fsum(weight * share for weight, share in weighed)
+        if not exclusive(logits, measure.activation):
+            value /= math.fsum(weight for weight, _ in weighed)
+    else:
+        value = found[place_of(logits, measure.label, path)]
+    value = min(1.0, max(0.0, value))
+    return value if measure.better == "higher" else 1.0 - value
+
+
+def _reduced(values: Sequence[float], how: str) -> tuple[float, int]:
+    """The value that counts, and which segment has it or comes nearest."""
+    if how == "mean":
+        mean = statistics.fmean(values)
+        return mean, min(range(len(values)), key=lambda place: abs(values[place] - mean))
+    chosen = (min if how == "worst" else max)(range(len(values)), key=values.__getitem__)
+    return values[chosen], chosen
+
+
+def _raw(one: _Measured, measure: Measure) -> Any:
+    if isinstance(measure.label, dict):
+        return {name: one.logits[name] for name in measure.label}
+    if measure.label is None:
+        return next(iter(one.logits.values()))
+    return one.logits[measure.label] if isinstance(measure.label, str) else list(one.logits.values())[measure.label]
+
+
+def _steps(found: Sequence[_Measured], weights: Sequence[float]) -> list[StepScore]:
+    """Of each segment the weighted mean of its measures."""
+    total = math.fsum(weights)
+    return [
+        StepScore(index=place, score=math.fsum(w * v for w, v in zip(weights, values, strict=True)) / total)
+        for place, values in enumerate(zip(*(one.values for one in found), strict=True))
+    ]

@@ -1,0 +1,185 @@
+"""Reading written verdicts, strictly: the last thing that a text says, in the form that was asked for, or nothing.
+
+Prose is never a verdict, a thought is none, and neither is what stands further up, where the model may quote what the
+candidate wrote. Two verdicts side by side that differ are none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
+
+from rewarden.errors import InvalidParams
+from rewarden_verifiers.chat import Reply
+from rewarden_verifiers.extraction import boxes
+from rewarden_verifiers.judges.replies import UnreadableError, read_object
+from rewarden_verifiers.judges.scales import Scale
+
+Value = TypeVar("Value")
+
+_OPEN, _CLOSE = "<think>", "</think>"
+_LONGEST = 200_000
+_NAME = re.compile(r"[^\W\d][\w -]{0,31}")
+_NUMBER = re.compile(r"[-+]?\d{1,12}(?:\.\d{1,12})?")
+_AROUND = "*_`$ \t\r\n"
+_ENDED = re.compile(r"[\s*_`$.)\]]*")
+"""What may stand behind a verdict: marks."""
+_ENDINGS = {"length": "cut off", "content_filter": "filtered", "refusal": "refused"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    r"""Where in a written text the verdict stands.
+
+    kind: `line`: the last line, `NAME: verdict`; `boxed`: `\boxed{verdict}`; `tag`: `<NAME>verdict</NAME>`; `json`: the
+        whole text is one JSON object, whose field NAME it is. All but the last stand at the text's end.
+    name: NAME; none: `Score` or `Verdict`, by what is asked for, in small letters where it is a tag or field.
+    """
+
+    kind: Literal["line", "boxed", "tag", "json"] = "line"
+    name: str = ""
+
+    def check(self, path: str) -> None:
+        """Raises InvalidParams for a name that is none."""
+        if self.name and not _NAME.fullmatch(self.name):
+            message = f"{path}.name must be a letter, then letters, digits, spaces, - or _, at most 32"
+            raise InvalidParams(message, path=f"{path}.name")
+
+    def called(self, default: str) -> str:
+        """The name, or the default one as this form writes it."""
+        return self.name or (default if self.kind == "line" else default.lower())
+
+    def words(self, default: str, what: str, schema: dict[str, Any]) -> str:
+        """What is said of the form. what: the verdict, in words; schema: of its JSON value."""
+        name = self.called(default)
+        if self.kind == "json":
+            return (
+                "Reply with one JSON object and nothing else: no text before or after it. Its JSON Schema:\n"
+                + json.dumps(_schema(name, schema), ensure_ascii=False)
+            )
+        place = {
+            "line": f"the last line `{name}: X`",
+            "boxed": "the last line `\\boxed{X}`",
+            "tag": f"the last line `<{name}>X</{name}>`",
+        }
+        return f"End with {place[self.kind]}, where X is {what}, and write nothing behind it."
+
+
+def after_thought(text: str, opened: bool = False) -> str:
+    """What stands behind the thought. Raises UnreadableError where a thought is never closed."""
+    closed = text.rfind(_CLOSE)
+    if text.find(_OPEN, closed + 1) >= 0 or (opened and closed < 0):
+        raise UnreadableError("unclosed thought")
+    return text[closed + len(_CLOSE) :] if closed >= 0 else text
+
+
+def verdict_in(
+    reply: Reply, form: Form, default: str, schema: dict[str, Any], read: Callable[[str], Value], opened: bool = False
+) -> tuple[Value, str]:
+    """The verdict of a written text, and the text without its thought. read: of the words in the verdict's place; it
+    raises UnreadableError for what is no verdict, and so does this."""
+    if reply.finish in _ENDINGS:
+        raise UnreadableError(_ENDINGS[reply.finish])
+    if len(reply.text) > _LONGEST:
+        raise UnreadableError("too long")
+    text = after_thought(reply.text, opened).strip()
+    name = form.called(default)
+    if form.kind == "json":
+        found = read_object(replace(reply, text=text), _schema(name, schema))
+        value = found[name]
+        return read(value if isinstance(value, str) else json.dumps(value)), str(found.get("critique", ""))
+    said = _lines(text, name) if form.kind == "line" else _last(text, _marks(text, form.kind, name))
+    if not said:
+        raise UnreadableError("no verdict at the end" if text else "empty")
+    values = [read(said[0].strip(_AROUND))]
+    for one in said[1:]:
+        try:
+            values.append(read(one.strip(_AROUND)))
+        except UnreadableError:
+            break  # a part of the critique that looks like it
+    if any(one != values[0] for one in values):
+        raise UnreadableError("two verdicts")
+    return values[0], text
+
+
+def on_scale(scale: Scale) -> Callable[[str], float]:
+    """A reader of numbers on a scale, `8` or `8/10`."""
+
+    def read(text: str) -> float:
+        number, slash, of = (part.strip() for part in text.partition("/"))
+        if not _NUMBER.fullmatch(number) or (slash and (not _NUMBER.fullmatch(of) or float(of) != scale.high)):
+            raise UnreadableError("no number")
+        value = float(number)
+        if not scale.low <= value <= scale.high or (scale.integer and not value.is_integer()):
+            raise UnreadableError(f"no number {scale.ends}")
+        return value
+
+    return read
+
+
+def one_of(accept: Sequence[str], reject: Sequence[str]) -> Callable[[str], bool]:
+    """A reader of accepting and rejecting words, whatever their case."""
+    yes, no = ({_bare(word) for word in group} for group in (accept, reject))
+
+    def read(text: str) -> bool:
+        said = _bare(text)
+        if said not in yes and said not in no:
+            raise UnreadableError("another word")
+        return said in yes
+
+    return read
+
+
+def _bare(text: str) -> str:
+    return text.strip(_AROUND + "'\".").casefold()
+
+
+def _schema(name: str, value: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"critique": {"type": "string"}, name: value}, "required": [name]}
+
+
+def _lines(text: str, name: str) -> list[str]:
+    """What the last lines say of this form, up to one of another, the last first."""
+    # No mark of a quotation may stand before it.
+    form = re.compile(rf"[ \t*_#]*{re.escape(name)}[ \t*_]*[:=][ \t*_]*([^\n]*?)[ \t*_.]*", re.IGNORECASE)
+    found: list[str] = []
+    for line in reversed(text.split("\n")):
+        if not line.strip():
+            continue
+        match = form.fullmatch(line.strip()) if len(line) <= 1000 else None
+        if match is None:
+            break
+        found.append(match.group(1))
+    return found
+
+
+def _marks(text: str, kind: str, name: str) -> list[tuple[int, int, str]]:
+    """Boxes or tags: start, end, content."""
+    if kind == "boxed":
+        return boxes(text)
+    found: list[tuple[int, int, str]] = []
+    opening, closing = f"<{name}>", f"</{name}>"
+    start = text.find(opening)
+    while start >= 0:
+        end = text.find(closing, start)
+        if end < 0:
+            break
+        found.append((start, end + len(closing), text[start + len(opening) : end]))
+        start = text.find(opening, end)
+    return found
+
+
+def _last(text: str, marks: Sequence[tuple[int, int, str]]) -> list[str]:
+    """Of marks, those at the text's end: on its last line, or with nothing but space between them; the last first."""
+    found: list[str] = []
+    until = len(text)
+    for start, end, content in reversed(marks):
+        between = text[end:until]
+        if _ENDED.fullmatch(between) is None and (not found or "\n" in between):
+            break
+        found.append(content)
+        until = start
+    return found
