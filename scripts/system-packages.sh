@@ -5,10 +5,13 @@ set -euo pipefail
 # command:package. What is there in another way (a user's own engine, say) is not asked for.
 needed=(
   dockerd:docker.io        # sandboxes: one launcher
+  docker-compose:docker-compose  # the stack of docker-compose.yml
   bwrap:bubblewrap         # the other
   debootstrap:debootstrap  # their root file systems, where no image of Debian can be pulled
   gcc:gcc                  # attacks that are written in C
-  chromium:chromium        # the HTML report, opened as a person opens it
+  chromium:chromium        # the HTML report and the server's pages, opened as a person opens them
+  promtool:prometheus       # the alert rules, by its own tests; and what dashboards ask, on a real one
+  redis-server:redis-server  # the cache that servers share
   mariadbd:mariadb-server   # the verifier sql, on real servers
 )
 missing=()

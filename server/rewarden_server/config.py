@@ -8,20 +8,31 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import importlib.util
 import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
 
 import tomllib
 
 from rewarden.errors import RewardenError
 from rewarden.types import Limits
-from rewarden_server.engine.settings import EngineSettings, JudgeEndpoint, JudgeSettings, LeanSettings, SandboxSettings
+from rewarden_server.engine.settings import (
+    EngineSettings,
+    JudgeEndpoint,
+    JudgeSettings,
+    LeanSettings,
+    ModelEndpoint,
+    ModelSettings,
+    SandboxSettings,
+)
+from rewarden_server.rules import SCOPES, KeyRule
 
 DEFAULT_FILE = Path("rewarden.toml")
 FILE_VARIABLE = "REWARDEN_CONFIG"
@@ -36,12 +47,21 @@ class ConfigError(RewardenError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Where the server listens (port 0: any free one), and how many seconds it may take to end what is in flight."""
+    """Where the server listens (port 0: any free one), and how many seconds it may take to end what is in flight.
+
+    tls_cert, tls_key: PEM files; with them both ports speak TLS only. origins: addresses of pages
+    (`https://rewards.example.com`), beside the server's own, whose requests are served. hosts: the names by which the
+    server may be asked (`Host`); empty: see `http/origin.py`.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8080
     grpc_port: int = 50051
     drain_s: float = 30.0
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    origins: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +71,8 @@ class LimitSettings:
     max_body_bytes: a whole request. max_sample_bytes: one row. max_samples: rows of a request that is no stream.
     max_depth: nesting of JSON. max_run_bytes: a program with its input and files. max_blob_bytes: one blob.
     blob_store_bytes: all blobs together; the least recently used one goes first. max_open_bytes: bodies that are held
-    at once, of all requests together; over it is 429.
+    at once, of all requests together; over it is 429. max_connections: of HTTP, at once; over it is 503. head_s: what a
+    request's line and headers may take, in seconds.
     """
 
     max_body_bytes: int = 256 * 1024**2
@@ -62,6 +83,8 @@ class LimitSettings:
     max_blob_bytes: int = 64 * 1024**2
     blob_store_bytes: int = 1024**3
     max_open_bytes: int = 2 * 1024**3
+    max_connections: int = 10_000
+    head_s: float = 20.0
     blob_dir: Path | None = None
 
 
@@ -70,11 +93,25 @@ class KeySettings:
     """Who may ask. Without any key everyone who reaches the port may.
 
     `named` maps a key's name to its SHA-256 in hex; `file` holds lines of `name sha256`. Make one with
-    `rewarden doctor --new-key NAME`.
+    `rewarden doctor --new-key NAME`. `rules`: what a key may do, by its name; `*` is for those without one.
     """
 
     file: Path | None = None
     named: Mapping[str, str] = field(default_factory=dict)
+    rules: Mapping[str, KeyRule] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSettings:
+    """The audit log. `file`: where it lies (without it there is none); `max_bytes`: from which it is put aside; `keep`:
+    files put aside; `ids`: samples' ids in one line; `required`: whether requests are refused while it cannot be
+    written."""
+
+    file: Path | None = None
+    max_bytes: int = 100 * 1024**2
+    keep: int = 10
+    ids: int = 1000
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +124,12 @@ class JobSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordSettings:
-    """Records for `rewarden explain`. `dir`: where they lie (without it none are kept); `share`: of what is dull."""
+    """Records for `rewarden explain`. `dir`: where they lie (without it none are kept); `share`: of what is dull;
+    `max_bytes`: of all of them, the oldest go first."""
 
     dir: Path | None = None
     share: float = 0.01
+    max_bytes: int = 10 * 1024**3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +162,16 @@ class LogSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TelemetrySettings:
+    """Traces. `endpoint`: a collector that takes OTLP over HTTP (without it there are none); `service`: what they say
+    this server is; `sample_share`: of the requests that are traced, beside those whose callers trace already."""
+
+    endpoint: str | None = None
+    service: str = "rewarden"
+    sample_share: float = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings, and for each (`section.key`) where it was set: `default`, `file …`, `env …` or `flag …`."""
 
@@ -131,6 +180,7 @@ class Config:
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     keys: KeySettings = field(default_factory=KeySettings)
+    audit: AuditSettings = field(default_factory=AuditSettings)
     logs: LogSettings = field(default_factory=LogSettings)
     jobs: JobSettings = field(default_factory=JobSettings)
     records: RecordSettings = field(default_factory=RecordSettings)
@@ -138,6 +188,8 @@ class Config:
     sql: SqlSettings = field(default_factory=SqlSettings)
     lean: LeanSettings = field(default_factory=LeanSettings)
     judges: JudgeSettings = field(default_factory=JudgeSettings)
+    models: ModelSettings = field(default_factory=ModelSettings)
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     sources: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
 
@@ -152,6 +204,7 @@ SECTIONS: Mapping[str, type] = {
     "sandbox": SandboxSettings,
     "limits": LimitSettings,
     "keys": KeySettings,
+    "audit": AuditSettings,
     "logs": LogSettings,
     "jobs": JobSettings,
     "records": RecordSettings,
@@ -159,18 +212,25 @@ SECTIONS: Mapping[str, type] = {
     "sql": SqlSettings,
     "lean": LeanSettings,
     "judges": JudgeSettings,
+    "models": ModelSettings,
+    "telemetry": TelemetrySettings,
 }
 
 _OF_A_SERVER: Mapping[str, Mapping[str, Any]] = {"engine": {"eager": True}}
 """Defaults that differ from the engine's own: a server is ready when its workers are warm, not before."""
 
 _MAY_BE_ZERO = frozenset(
-    {"server.port", "server.grpc_port", "server.drain_s", "engine.slow_workers", "engine.cache_entries"}
-    | {"engine.cache_bytes", "records.share"}
+    {"audit.ids"}
+    | {"server.port", "server.grpc_port", "server.drain_s", "engine.slow_workers", "engine.cache_entries"}
+    | {"engine.cache_bytes", "sandbox.drain_s", "records.share", "telemetry.sample_share"}
     | {"judges.cache_mb", "judges.named.retries", "judges.named.temperature"}
+    | {"models.cache_mb", "models.named.latency_ms"}
     | {f"judges.named.{name}" for name in ("input_usd", "output_usd", "budget_usd", "budget_tokens", "budget_calls")}
 )
-_SECRET = ("keys.", "sql.", "lean.projects", "lean.kimina_key", "judges.named")
+_SECRET = (
+    *("keys.", "sql.", "lean.projects", "lean.kimina_key", "judges.named", "models.named"),
+    *("telemetry.endpoint", "engine.cache_redis"),
+)
 """Keys, or their beginnings, whose values are never repeated: somebody may have put a key where its hash belongs, and
 addresses hold passwords."""
 
@@ -185,7 +245,9 @@ _MOST: Mapping[str, int] = {
     "server.port": 65_535,
     "server.grpc_port": 65_535,
     "limits.max_depth": 500,
+    "telemetry.sample_share": 1,
     "judges.named.concurrency": 1000,
+    "models.named.concurrency": 100_000,
 }
 """Depth ends below Python's recursion limit: what is decoded is walked by recursive code. A judge's client has so many
 connections."""
@@ -228,6 +290,7 @@ def load_config(
         )
         for name, kind in SECTIONS.items()
     }
+    _check_cache(sections["engine"], sources)
     return Config(**sections, sources=sources, file=path)
 
 
@@ -261,6 +324,11 @@ _KUBERNETES = re.compile(r"_SERVICE_(HOST|PORT)|_PORT_\d+_")
 """Kubernetes puts such variables into every pod beside a service named `rewarden-server`; they are not ours."""
 
 
+_IN_FILE = "_FILE"
+"""Behind a setting's variable: its value stands in a file. A setting that is called so itself (`keys.file`) is
+itself."""
+
+
 def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
     variables = {variable_of(key): key for key in known_keys()}
     prefixes = tuple(f"{PREFIX}{section.upper()}_" for section in SECTIONS)
@@ -268,10 +336,22 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
     for name, value in environ.items():
         if not name.startswith(prefixes) or _KUBERNETES.search(name) or value.startswith("tcp://"):
             continue
-        if name not in variables:
+        if name in variables:
+            found[variables[name]] = (f"env {name}", value)
+        elif name.removesuffix(_IN_FILE) in variables:
+            # The environment of a container is shown by its engine: a secret stands in a file, which is named instead.
+            if value:
+                found[variables[name.removesuffix(_IN_FILE)]] = (f"env {name}", _content(name, Path(value)))
+        else:
             raise ConfigError(f"env {name}: there is no such setting{_near(name, variables)}")
-        found[variables[name]] = (f"env {name}", value)
     return found
+
+
+def _content(name: str, path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"env {name}: the file {str(path)!r} cannot be read: {error}") from None
 
 
 def _near(name: str, known: Any) -> str:
@@ -298,8 +378,14 @@ def _convert(key: str, value: Any, kind: Any, source: str) -> Any:
         return {name: os.path.expanduser(text) for name, text in table.items()} if key == "lean.projects" else table
     if kind is Limits:
         return _limits(key, value, source, wrong)
-    if key == "judges.named":
-        return _judges(value, source, wrong)
+    if key == "sandbox.address":
+        return _addresses(key, value, source, wrong)
+    if key in _NAMED:
+        return _named(key, value, source, wrong)
+    if key == "keys.rules":
+        return _rules(value, source, wrong)
+    if key in _LISTS:
+        return _list(value, wrong)
     if kind is Path:
         if not isinstance(value, str):
             raise wrong
@@ -315,6 +401,22 @@ def _convert(key: str, value: Any, kind: Any, source: str) -> Any:
     if not isinstance(value, str) or not value:
         raise wrong
     return value
+
+
+def _addresses(key: str, value: Any, source: str, wrong: ConfigError) -> str | None:
+    """Sandbox hosts: a text with commas between them, or a list; as the text."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise wrong
+    found = [part.strip() for part in parts if part.strip()]
+    for address in found:
+        host, _, port = address.rpartition(":")
+        unix = address.startswith("unix:") and len(address) > len("unix:")
+        if not unix and not (host and port.isdigit() and 0 < int(port) <= 65_535 and "/" not in host):
+            raise ConfigError(f"{source}: {key}: {address!r} is no address: unix:PATH or HOST:PORT is")
+        if found.count(address) > 1:
+            raise ConfigError(f"{source}: {key}: {address!r} is given twice")
+    return ",".join(found) or None
 
 
 def _number(key: str, value: Any, kind: type, source: str, wrong: ConfigError) -> Any:
@@ -345,6 +447,62 @@ def _table(value: Any, wrong: ConfigError) -> Mapping[str, str]:
     return value
 
 
+_LISTS: Mapping[str, str] = {"server.origins": "https://rewards.example.com", "server.hosts": "rewards.example.com"}
+"""Settings that are lists of texts, with an example."""
+
+
+def _list(value: Any, wrong: ConfigError) -> tuple[str, ...]:
+    """A list of texts; in the environment separated by commas."""
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise wrong
+    return tuple(value)
+
+
+def _named_tables(section: str, value: Any, source: str, wrong: ConfigError) -> Mapping[str, Mapping[str, Any]]:
+    """Tables `[section.NAME]`, by name; in the environment one JSON object of such tables."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise wrong from None
+    if not isinstance(value, dict):
+        raise wrong
+    for name, table in value.items():
+        if not isinstance(table, dict):
+            raise ConfigError(f"{source}: {section}.{name} must be a table")
+    return value
+
+
+def _rules(value: Any, source: str, wrong: ConfigError) -> Mapping[str, KeyRule]:
+    """What keys may do, by name: tables `[keys.rules.NAME]`, or in the environment one JSON object."""
+    hints = get_type_hints(KeyRule)
+    made: dict[str, KeyRule] = {}
+    for name, table in _named_tables("keys.rules", value, source, wrong).items():
+        where = f"keys.rules.{name}"
+        for key in table:
+            if key not in hints:
+                raise ConfigError(f"{source}: there is no setting {where}.{key}{_near(key, hints)}")
+        fields: dict[str, Any] = {
+            key: _scopes(f"{where}.scopes", item, source)
+            if key == "scopes"
+            else _of_named(f"{where}.{key}", f"keys.rules.{key}", item, hints[key], source)
+            for key, item in table.items()
+        }
+        made[name] = KeyRule(**fields)
+    return made
+
+
+def _scopes(shown: str, value: Any, source: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"{source}: {shown} must be a list of {', '.join(SCOPES)}")
+    for item in value:
+        if item not in SCOPES:
+            raise ConfigError(f"{source}: {shown}: there is no scope {item!r}{_near(item, SCOPES)}")
+    return tuple(value)
+
+
 def _limits(key: str, value: Any, source: str, wrong: ConfigError) -> Limits:
     """A program's limits: a table, or in the environment `cpu_s=10,memory_mb=512`."""
     if isinstance(value, str):
@@ -359,55 +517,122 @@ def _limits(key: str, value: Any, source: str, wrong: ConfigError) -> Limits:
     return Limits(**{name: _number(f"{key}.{name}", item, kinds[name], source, wrong) for name, item in value.items()})
 
 
-def _judges(value: Any, source: str, wrong: ConfigError) -> Mapping[str, JudgeEndpoint]:
-    """Judges by name: tables `[judges.named.NAME]`, or in the environment one JSON object."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            raise wrong from None
-    if not isinstance(value, dict):
-        raise wrong
-    hints = get_type_hints(JudgeEndpoint)
-    made: dict[str, JudgeEndpoint] = {}
-    for name, table in value.items():
-        where = f"judges.named.{name}"
-        if not isinstance(table, dict):
-            raise ConfigError(f"{source}: {where} must be a table")
+_NAMED: Mapping[str, tuple[type, str]] = {
+    "judges.named": (JudgeEndpoint, "the model's name, as its server calls it"),
+    "models.named": (ModelEndpoint, "a folder, a GGUF file, or the name by which it is served"),
+}
+"""Settings that are tables by name: what each becomes, and what its `model` is."""
+
+
+def _named(section: str, value: Any, source: str, wrong: ConfigError) -> Mapping[str, Any]:
+    """Judges or models by name: tables `[judges.named.NAME]`, or in the environment one JSON object."""
+    kind, model = _NAMED[section]
+    hints = get_type_hints(kind)
+    made: dict[str, Any] = {}
+    for name, table in _named_tables(section, value, source, wrong).items():
+        where = f"{section}.{name}"
         if "model" not in table:
-            raise ConfigError(f"{source}: {where}: model is missing: the model's name, as its server calls it")
+            raise ConfigError(f"{source}: {where}: model is missing: {model}")
         for key in table:
             if key not in hints:
                 raise ConfigError(f"{source}: there is no setting {where}.{key}{_near(key, hints)}")
         fields = {
-            key: _of_judge(f"{where}.{key}", f"judges.named.{key}", item, hints[key], source)
+            key: _of_named(f"{where}.{key}", f"{section}.{key}", item, hints[key], source)
             for key, item in table.items()
         }
-        made[name] = judge = JudgeEndpoint(**fields)
-        if judge.budget_usd is not None and judge.input_usd is None and judge.output_usd is None:
-            raise ConfigError(f"{source}: {where}.budget_usd needs input_usd and output_usd")
-        if judge.api_key is not None and judge.api_key_env is not None:
+        made[name] = one = kind(**fields)
+        if one.api_key is not None and one.api_key_env is not None:
             raise ConfigError(f"{source}: {where}: api_key and api_key_env are both set; one is enough")
+        if one.api_key is not None and not (one.api_key.isascii() and one.api_key.isprintable()):
+            raise ConfigError(f"{source}: {where}.api_key holds characters that no key can have in a request's header")
+    _CHECKS[section](made, source)
+    return made
+
+
+def _check_judges(made: Mapping[str, JudgeEndpoint], source: str) -> None:
     for name, judge in made.items():
+        if judge.budget_usd is not None and judge.input_usd is None and judge.output_usd is None:
+            raise ConfigError(f"{source}: judges.named.{name}.budget_usd needs input_usd and output_usd")
         for other in judge.fallback:
             if other not in made or other == name:
                 known = ", ".join(one for one in made if one != name) or "none"
                 raise ConfigError(
                     f"{source}: judges.named.{name}.fallback: {other!r} is no other judge; there are: {known}"
                 )
-    return made
 
 
-def _of_judge(shown: str, key: str, value: Any, kind: Any, source: str) -> Any:
-    """One setting of a judge. `shown` names it; `key` is what bounds are known by."""
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_LEAST_CONTEXT = 16
+
+
+def _check_models(made: Mapping[str, ModelEndpoint], source: str) -> None:
+    for name, model in made.items():
+        where = f"{source}: models.named.{name}"
+        if not _MODEL_NAME.fullmatch(name):
+            # It stands in addresses (/v1/models/NAME) and in metrics.
+            raise ConfigError(f"{where}: a name has letters, digits, and . _ - within, at most 64 of them")
+        ours = model.backend == "own"
+        if model.address is None and not ours:
+            raise ConfigError(f"{where}.address is missing: where {model.backend} listens, such as http://HOST:8000")
+        if model.address is not None and not _address(model.address, unix=ours):
+            # An address may hold a password: it is not repeated.
+            wanted = "unix:PATH or http://HOST:PORT" if ours else "http://HOST:PORT"
+            raise ConfigError(f"{where}.address must be {wanted}")
+        if model.context is not None and model.context < _LEAST_CONTEXT:
+            raise ConfigError(f"{where}.context must be at least {_LEAST_CONTEXT}, not {model.context}")
+
+
+def _address(address: str, *, unix: bool) -> bool:
+    if unix and address.startswith("unix:"):
+        return len(address) > len("unix:")
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no port, or no host
+        return False
+
+
+_LEAST_CACHE_KEY = 16
+
+
+def _check_cache(engine: EngineSettings, sources: Mapping[str, str]) -> None:
+    """The address of the shared cache holds a password: it is not repeated."""
+    if engine.cache_redis is None:
+        return
+    where = f"{sources.get('engine.cache_redis')}: engine.cache_redis"
+    if not engine.cache_redis.startswith(("redis://", "rediss://", "unix://")):
+        raise ConfigError(f"{where} must be redis://HOST:PORT/0, rediss://… or unix://PATH")
+    if importlib.util.find_spec("redis") is None:
+        raise ConfigError(f"{where} needs a package: pip install 'rewarden-server[redis]'")
+    for name in ("cache_redis_password_file", "cache_key_file"):
+        path: Path | None = getattr(engine, name)
+        if path is None:
+            continue
+        key = f"{sources.get(f'engine.{name}')}: engine.{name}"
+        try:
+            length = len(path.read_bytes().strip())
+        except OSError as error:
+            raise ConfigError(f"{key}: {path} cannot be read: {error.strerror}") from None
+        if name == "cache_key_file" and length < _LEAST_CACHE_KEY:
+            raise ConfigError(
+                f"{key}: {path} must hold at least {_LEAST_CACHE_KEY} bytes: openssl rand -hex 32 > {path}"
+            )
+
+
+_CHECKS: Mapping[str, Callable[[Any, str], None]] = {"judges.named": _check_judges, "models.named": _check_models}
+
+
+def _of_named(shown: str, key: str, value: Any, kind: Any, source: str) -> Any:
+    """One setting of a judge or a model. `shown` names it; `key` is what bounds are known by."""
     if key in ("judges.named.headers", "judges.named.extra"):
         texts = key.endswith("headers")
         if not isinstance(value, dict) or (texts and not all(isinstance(item, str) for item in value.values())):
             raise ConfigError(f"{source}: {shown} must be a table{' of texts' if texts else ''}")
         return value
-    if key == "judges.named.fallback":
+    if get_origin(kind) is tuple:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise ConfigError(f"{source}: {shown} must be a list of judges' names")
+            of = "judges' names" if key.endswith("fallback") else "texts"
+            raise ConfigError(f"{source}: {shown} must be a list of {of}")
         return tuple(value)
     try:
         return _convert(key, value, kind, source)
@@ -416,8 +641,14 @@ def _of_judge(shown: str, key: str, value: Any, kind: Any, source: str) -> Any:
 
 
 def _describe(key: str, kind: Any) -> str:
-    if key == "judges.named":
-        return "tables [judges.named.NAME] (in the environment: one JSON object of such tables)"
+    if key in _LISTS:
+        return f'a list such as ["{_LISTS[key]}"] (in the environment: separated by commas)'
+    if key == "keys.rules":
+        return f"tables [{key}.NAME] (in the environment: one JSON object of such tables)"
+    if key == "sandbox.address":
+        return "a text, unix:PATH or HOST:PORT, several separated by commas, or a list of such"
+    if key in _NAMED:
+        return f"tables [{key}.NAME] (in the environment: one JSON object of such tables)"
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(get_args(kind))
     if key in _TABLES:

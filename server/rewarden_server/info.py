@@ -6,12 +6,19 @@ import dataclasses
 from importlib.metadata import version
 from typing import Any
 
+from rewarden_server.health import problems
 from rewarden_server.service import Service
 
 
 async def info(service: Service) -> dict[str, Any]:
     """JSON-ready. `limits` are what a client must keep to; `sandbox` says which of a program's are enforced; `lean`
-    which projects there are, and what is wrong with them; `judges` what each of them took, and what is left to it."""
+    which projects there are, and what is wrong with them; `judges` what each of them took, and what is left to it;
+    `models` how each is; `problems` what is missing of all that, with what mends it."""
+    made = await _parts(service)
+    return {**made, "problems": problems(made, service.config)}
+
+
+async def _parts(service: Service) -> dict[str, Any]:
     limits = {name: value for name, value in dataclasses.asdict(service.limits).items() if name != "blob_dir"}
     return {
         "name": "rewarden",
@@ -20,6 +27,7 @@ async def info(service: Service) -> dict[str, Any]:
         "sandbox": await service.engine.sandbox.status(),
         "lean": await service.engine.lean.status(),
         "judges": service.engine.judges.status(),
+        "models": service.engine.models.status(),
         "limits": limits,
         "keys": bool(service.keys.names),
     }

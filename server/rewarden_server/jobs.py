@@ -12,7 +12,7 @@ import json
 import shutil
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -46,6 +46,7 @@ class Job:
     summary: Mapping[str, Any] | None = None
     rows: int = 0
     share: float = 0.0
+    key: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """What `GET /v1/jobs/{id}` answers."""
@@ -59,24 +60,36 @@ class Job:
             "share": self.share,
             "summary": self.summary,
             "asked": dict(self.asked),
+            "key": self.key,
         }
 
 
+Spend = Callable[[str, int], None]
+"""Counts samples against the key of that name."""
+
+
 class _Progress(Watcher):
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, spend: Spend | None) -> None:
         self._job = job
+        self._spend = spend
 
     def advance(self, rows: int, share: float) -> None:
+        if self._spend is not None:
+            self._spend(self._job.key, max(0, rows - self._job.rows))
         self._job.rows, self._job.share = rows, share
 
 
 @dataclass(slots=True)
 class Jobs:
-    """The jobs of a server. `max_bytes` bounds one upload; all methods run on the engine's loop."""
+    """The jobs of a server. `max_bytes` bounds one upload; all methods run on the engine's loop.
+
+    `spend` is told whose rows were judged, and how many.
+    """
 
     engine: Engine
     folder: Path
     max_bytes: int
+    spend: Spend | None = None
     _jobs: dict[str, Job] = field(default_factory=dict)
     _queue: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     _runner: asyncio.Task[None] | None = None
@@ -99,14 +112,16 @@ class Jobs:
             self._runner.cancel()
             await asyncio.gather(self._runner, return_exceptions=True)
 
-    async def submit(self, asked: Mapping[str, Any], pieces: AsyncIterator[bytes], suffix: str = "") -> Job:
-        """Store an upload and queue its rescore. `suffix` is `.gz`, `.zst` or nothing.
+    async def submit(
+        self, asked: Mapping[str, Any], pieces: AsyncIterator[bytes], suffix: str = "", key: str = ""
+    ) -> Job:
+        """Store an upload and queue its rescore. `suffix` is `.gz`, `.zst` or nothing; `key` the name of whose it is.
 
         Raises InvalidRequest for what cannot be asked, TooLarge; then nothing is kept.
         """
         if not self.engine.ready:
             raise Unavailable("the server is draining")
-        job = Job(id=uuid.uuid4().hex, asked=asked, input=f"input.jsonl{suffix}", created=time.time())
+        job = Job(id=uuid.uuid4().hex, asked=asked, input=f"input.jsonl{suffix}", created=time.time(), key=key)
         self._options(job)  # refuse before the upload
         folder = self.folder / job.id
         folder.mkdir()
@@ -182,7 +197,7 @@ class Jobs:
         try:
             options = self._options(job)
             async with AsyncClient("local", engine=self.engine) as client:
-                summary = await rescore(options, client, _Progress(job))
+                summary = await rescore(options, client, _Progress(job, self.spend))
             job.summary = summary.to_json() if summary is not None else job.summary
             job.status, job.share = "finished", 1.0
         except (RewardenError, OSError, ValueError) as error:

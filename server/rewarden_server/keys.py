@@ -1,29 +1,34 @@
 """API keys: several, each with a name, known to the server by their hash only.
 
 A key is 32 random bytes, made by us. Against such a token a plain SHA-256 is the right hash: there is nothing to guess,
-so a slow, salted password hash would only let a caller burn the server's CPU at every request. Comparison takes the
-same time for every key and goes through all of them, so that timing tells nothing. The name, never the key, appears
-in logs and metrics.
+so a slow, salted password hash would only let a caller burn the server's CPU at every request. A hash is looked up, so
+that a wrong key costs the same with one key and with thousands; what the time of that look-up tells is of the hash of a
+guess, from which no way leads to a key. The name, never the key, appears in logs and metrics.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import hmac
 import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
 from rewarden.errors import Unauthorized
+from rewarden_server.caller import Caller
 from rewarden_server.config import ConfigError, KeySettings
+from rewarden_server.rates import Meter
+from rewarden_server.rules import EVERYONE, OF_A_KEY, SCOPES, KeyRule
 
 ANONYMOUS = "anonymous"
 """The name of whoever asks where no keys are configured."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _HASH = re.compile(r"[0-9a-f]{64}")
+
+_LONGEST = 1024
+"""Characters of a header that may hold a key. Attack: long ones, whose hashing and decoding cost."""
 
 
 def new_key() -> tuple[str, str]:
@@ -46,14 +51,33 @@ def check_name(name: str, source: str) -> None:
 
 
 class Keys:
-    """Who may ask. Holds hashes only."""
+    """Who may ask, and what. Holds hashes only, and what each key used of what its rule allows."""
 
-    def __init__(self, hashes: Mapping[str, str]) -> None:
+    def __init__(self, hashes: Mapping[str, str], rules: Mapping[str, KeyRule] | None = None) -> None:
+        rules = rules or {}
         for name, digest in hashes.items():
             check_name(name, "keys")
             if not _HASH.fullmatch(digest):
                 raise ConfigError(f"keys: {name!r} must be 64 hex digits (the SHA-256 of a key, never the key itself)")
-        self._hashes = {name: bytes.fromhex(digest) for name, digest in hashes.items()}
+        self._names: dict[bytes, str] = {}
+        for name, digest in hashes.items():
+            other = self._names.setdefault(bytes.fromhex(digest), name)
+            if other != name:
+                raise ConfigError(f"keys: {other!r} and {name!r} are the same key; each caller has one of its own")
+        known = list(hashes) or [ANONYMOUS]
+        for name in rules:
+            if name not in known and name != EVERYONE:
+                raise ConfigError(f"keys.rules: there is no key {name!r}; there are {', '.join(known)}, and '*'")
+        self._scopes: dict[str, frozenset[str]] = {}
+        self._meters: dict[str, Meter | None] = {}
+        for name in known:
+            rule = rules.get(name, rules.get(EVERYONE))
+            if rule is None:
+                # Without keys nobody can be told from anybody: there is no admin to be kept apart.
+                self._scopes[name] = OF_A_KEY if hashes else frozenset(SCOPES)
+            else:
+                self._scopes[name] = frozenset(rule.scopes)
+            self._meters[name] = Meter(name, rule) if rule is not None and rule.bounded else None
 
     @classmethod
     def load(cls, settings: KeySettings) -> Keys:
@@ -64,34 +88,41 @@ class Keys:
                 if name in hashes:
                     raise ConfigError(f"keys: the name {name!r} is in the configuration and in {settings.file}")
                 hashes[name] = digest
-        return cls(hashes)
+        return cls(hashes, settings.rules)
 
     @property
     def names(self) -> list[str]:
         """The names, in order."""
-        return list(self._hashes)
+        return list(self._names.values())
 
     def check(self, authorization: str | None) -> str:
         """The name that belongs to an `Authorization` value: `Bearer` and the key, or `Basic` with the key as password.
 
         Raises Unauthorized.
         """
-        if not self._hashes:
+        if not self._names:
             return ANONYMOUS
-        key = _key_in(authorization or "")
+        key = _key_in(authorization or "") if len(authorization or "") <= _LONGEST else ""
         if not key:
             raise Unauthorized(
                 "this server asks for an API key: send the header 'Authorization: Bearer <key>', or put the key into "
                 "the address, http://any:<key>@host, where a client sets no headers"
             )
-        digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
-        found = None
-        for name, known in self._hashes.items():
-            if hmac.compare_digest(known, digest):
-                found = name
+        found = self._names.get(hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest())
         if found is None:
             raise Unauthorized("this API key is not known here")
         return found
+
+    def caller(self, authorization: str | None) -> Caller:
+        """Who asks. Raises Unauthorized."""
+        name = self.check(authorization)
+        return Caller(name, self._scopes[name], self._meters[name])
+
+    def spend(self, name: str, samples: int) -> None:
+        """Count samples that were judged for a key while it did not ask: a job's. An unknown key is nobody's matter."""
+        meter = self._meters.get(name)
+        if meter is not None:
+            meter.note(samples)
 
 
 def _key_in(authorization: str) -> str:

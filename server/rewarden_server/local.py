@@ -100,6 +100,7 @@ class LocalTransport:
             "sandbox": await engine.sandbox.status(),
             "lean": await engine.lean.status(),
             "judges": engine.judges.status(),
+            "models": engine.models.status(),
         }
 
     async def close(self) -> None:
@@ -121,6 +122,7 @@ class LocalTransport:
                     sandbox=sandbox,
                     lean=config.lean,
                     judges=config.judges,
+                    models=config.models,
                     sites=sites_of(config),
                 )
                 await engine.start()

@@ -5,80 +5,39 @@ The unscored share by data source is
     sum by (data_source) (rate(rewarden_verdicts_total{status!="scored"}[5m]))
       / sum by (data_source) (rate(rewarden_verdicts_total[5m]))
 
-Labels that callers choose (data source, verifier, reason) keep their first values; later ones count as `other`.
+Labels that callers choose (data source, verifier, reason) keep their first values; later ones count as `other`. What is
+said of rewards stands in `rewards.py`.
 """
 
 from __future__ import annotations
 
+import resource
 import time
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from rewarden.types import Verdict
+from rewarden.types import Group, Verdict
 from rewarden_server.engine.observer import Observer
+from rewarden_server.rewards import Rewards
+from rewarden_server.sandbox_series import sandbox_series
+from rewarden_server.series import Distinct, Histogram, counter, gauge, histogram, single
 from rewarden_verifiers.chat import Usage
 
-OTHER = "other"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 QUEUE_BUCKETS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0)
 RUN_BUCKETS = (0.0001, 0.0005, 0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 30.0, 120.0)
 PROGRAM_BUCKETS = (0.01, 0.05, 0.2, 1.0, 5.0, 30.0, 120.0, 600.0)
+MODEL_BUCKETS = (0.005, 0.02, 0.05, 0.2, 0.5, 2.0, 10.0, 60.0, 300.0)
 JUDGE_BUCKETS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+REQUEST_BUCKETS = (0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 30.0, 120.0, 600.0)
 BATCH_BUCKETS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0, 1200.0)
-
-
-class Distinct:
-    """Bounds the values that a label takes: the first `most` stay, whatever comes later is `other`."""
-
-    __slots__ = ("_most", "_seen")
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._seen: dict[str, str] = {}
-
-    def __call__(self, value: str | None) -> str:
-        if value is None:
-            return ""
-        kept = self._seen.get(value)
-        if kept is not None:
-            return kept
-        if len(self._seen) >= self._most:
-            return OTHER
-        # Label values come from callers: what cannot be printed as UTF-8 would break the whole page.
-        kept = self._seen[value] = value.encode("utf-8", "replace").decode()[:120]
-        return kept
-
-
-class Histogram:
-    """Counts by bucket, and their sum, of one series."""
-
-    __slots__ = ("bounds", "counts", "total")
-
-    def __init__(self, bounds: tuple[float, ...]) -> None:
-        self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
-
-    def add(self, value: float) -> None:
-        """Count one value."""
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.total += value
-
-    def buckets(self) -> list[tuple[str, float]]:
-        """Cumulative counts by upper bound, as Prometheus wants them."""
-        found: list[tuple[str, float]] = []
-        running = 0
-        for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
-            running += count
-            found.append(("+Inf" if bound == float("inf") else repr(bound), running))
-        return found
 
 
 class Metrics(Observer, Collector):
@@ -91,8 +50,9 @@ class Metrics(Observer, Collector):
         self._verdicts: dict[tuple[str, str, str, str, str], int] = defaultdict(int)
         self._queue: dict[str, Histogram] = defaultdict(lambda: Histogram(QUEUE_BUCKETS))
         self._run: dict[str, Histogram] = defaultdict(lambda: Histogram(RUN_BUCKETS))
+        self._rewards = Rewards()
         self._cached: dict[str, int] = defaultdict(int)
-        self._flags: dict[tuple[str, str], int] = defaultdict(int)
+        self._flags: dict[tuple[str, str, str], int] = defaultdict(int)
         self._admitted: dict[str, int] = defaultdict(int)
         self._refused: dict[tuple[str, str], int] = defaultdict(int)
         self._batches: dict[str, Histogram] = defaultdict(lambda: Histogram(BATCH_BUCKETS))
@@ -106,11 +66,20 @@ class Metrics(Observer, Collector):
         self._judge_questions: dict[tuple[str, str], int] = defaultdict(int)
         self._judge_attempts: dict[tuple[str, str], int] = defaultdict(int)
         self._judge_retries: dict[str, int] = defaultdict(int)
+        self._cache_hits: dict[str, int] = defaultdict(int)
+        self._cache_misses = 0
+        self._cache_failures: dict[str, int] = defaultdict(int)
         self._judge_s: dict[str, Histogram] = defaultdict(lambda: Histogram(JUDGE_BUCKETS))
         self._judge_tokens: dict[tuple[str, str], int] = defaultdict(int)
         self._judge_usd: dict[str, float] = defaultdict(float)
         self._judges: Mapping[str, Any] = {}
+        self._model_tasks: dict[tuple[str, str, str], int] = defaultdict(int)
+        self._model_s: dict[str, Histogram] = defaultdict(lambda: Histogram(MODEL_BUCKETS))
+        self._model_tokens: dict[tuple[str, str], int] = defaultdict(int)
+        self._models: Mapping[str, Any] = {}
         self._requests: dict[tuple[str, str, str, str], int] = defaultdict(int)
+        self._request_s: dict[tuple[str, str], Histogram] = defaultdict(lambda: Histogram(REQUEST_BUCKETS))
+        self._engine: Mapping[str, Any] = {}
         self._started = time.time()
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -125,21 +94,30 @@ class Metrics(Observer, Collector):
 
     def refused(self, source: str, reason: str) -> None:
         """Count refused batches by surface and error code."""
-        self._refused[source, self._reason_label(reason)] += 1
+        self._refused[source, self._reason_label[reason]] += 1
 
     def verdict(self, verdict: Verdict) -> None:
         """Count a verdict by verifier, status, reason, fault and data source; its queue and run time by verifier."""
-        name = self._verifier_label(verdict.verifier.name if verdict.verifier is not None else None)
-        source = self._source_label(verdict.data_source)
-        reason = self._reason_label(verdict.reason)
+        name = self._verifier_label[verdict.verifier.name if verdict.verifier is not None else None]
+        source = self._source_label[verdict.data_source]
+        reason = self._reason_label[verdict.reason]
         self._verdicts[name, verdict.status, reason, verdict.fault or "", source] += 1
+        if verdict.score is not None:
+            self._rewards.add(name, source, verdict)
         if verdict.cached:
             self._cached[name] += 1
         else:
             self._queue[name].add(verdict.queue_s)
             self._run[name].add(verdict.run_s)
         for flag in verdict.flags:
-            self._flags[name, self._reason_label(flag)] += 1
+            self._flags[name, self._reason_label[flag], source] += 1
+
+    def group(self, group: Group, members: Sequence[Verdict]) -> None:
+        """Count a group by how its members' rewards differ, under the labels of its first member that was scored."""
+        first = next((verdict for verdict in members if verdict.score is not None), members[0])
+        name = self._verifier_label[first.verifier.name if first.verifier is not None else None]
+        low, high = first.range
+        self._rewards.group(name, self._source_label[first.data_source], group, high - low)
 
     def batch(self, source: str, seconds: float, samples: int) -> None:
         """Count a batch or stream that ended, and how long it took."""
@@ -151,8 +129,8 @@ class Metrics(Observer, Collector):
 
     def program_ended(self, language: str, status: str, seconds: float) -> None:
         """Count a run in the sandbox by language and status, and its wall time by language."""
-        name = self._language_label(language)
-        self._programs[name, self._reason_label(status)] += 1
+        name = self._language_label[language]
+        self._programs[name, self._reason_label[status]] += 1
         self._program_s[name].add(seconds)
 
     def depth(self, lane: str, items: int) -> None:
@@ -173,6 +151,18 @@ class Metrics(Observer, Collector):
         self._judge_attempts[judge, outcome] += 1
         self._judge_s[judge].add(seconds)
 
+    def cache_hit(self, place: str) -> None:
+        """Count work that was known."""
+        self._cache_hits[place] += 1
+
+    def cache_missed(self) -> None:
+        """Count work that was not."""
+        self._cache_misses += 1
+
+    def cache_failed(self, place: str) -> None:
+        """Count a place of the cache that did not answer."""
+        self._cache_failures[place] += 1
+
     def judge_retried(self, judge: str) -> None:
         """Count a request that is sent again."""
         self._judge_retries[judge] += 1
@@ -183,11 +173,26 @@ class Metrics(Observer, Collector):
         self._judge_tokens[judge, "completion"] += usage.completion_tokens
         self._judge_usd[judge] += usage.cost_usd or 0.0
 
+    def model_asked(self, model: str, kind: str, outcome: str) -> None:
+        """Count a task for a model by how it ended."""
+        self._model_tasks[model, kind, outcome] += 1
+
+    def model_worked(self, model: str, kind: str, seconds: float, tokens: int, written: int) -> None:
+        """Count the tokens of a task that a model did, and how long it took."""
+        self._model_s[model].add(seconds)
+        self._model_tokens[model, "read"] += tokens
+        self._model_tokens[model, "written"] += written
+
     # --- what the surfaces tell ---
 
-    def request(self, surface: str, route: str, status: str, key: str) -> None:
-        """Count a request by surface, route or method, status, and the name of the key that asked."""
+    def request(self, surface: str, route: str, status: str, key: str, seconds: float) -> None:
+        """Count a request by surface, route or method, status, and the name of the key that asked; and its time."""
         self._requests[surface, route, status, key] += 1
+        self._request_s[surface, route].add(seconds)
+
+    def engine(self, info: Mapping[str, Any]) -> None:
+        """Note how the engine is, as `Engine.info` says it."""
+        self._engine = info
 
     def sandbox(self, status: Mapping[str, Any]) -> None:
         """Note how the sandbox is, as its lane says it."""
@@ -197,6 +202,10 @@ class Metrics(Observer, Collector):
         """Note how the judges are, as their lane says it."""
         self._judges = status
 
+    def models(self, status: Mapping[str, Any]) -> None:
+        """Note how the models are, as their lane says it."""
+        self._models = status
+
     # --- what Prometheus reads ---
 
     def page(self) -> bytes:
@@ -205,83 +214,144 @@ class Metrics(Observer, Collector):
 
     def collect(self) -> Iterable[Metric]:
         """The families, made from the counts."""
-        yield _counter(
+        yield counter(
             "rewarden_verdicts",
             "Verdicts made.",
             ("verifier", "status", "reason", "fault", "data_source"),
             self._verdicts.items(),
         )
-        yield _counter(
-            "rewarden_verdicts_cached", "Verdicts answered from the cache.", ("verifier",), _single(self._cached)
+        yield counter(
+            "rewarden_verdicts_cached", "Verdicts answered from the cache.", ("verifier",), single(self._cached)
         )
-        yield _counter("rewarden_flags", "Flags on verdicts.", ("verifier", "flag"), self._flags.items())
-        yield _histogram("rewarden_queue_seconds", "Wait before work began, by verdict.", "verifier", self._queue)
-        yield _histogram("rewarden_run_seconds", "Work on a verdict.", "verifier", self._run)
-        yield _counter("rewarden_admitted_samples", "Samples admitted.", ("source",), _single(self._admitted))
-        yield _counter("rewarden_refused", "Batches refused.", ("source", "reason"), self._refused.items())
-        yield _histogram("rewarden_batch_seconds", "From admission to the last verdict.", "source", self._batches)
-        yield _counter("rewarden_workers_ended", "Workers that ended, by why.", ("reason",), _single(self._workers))
-        yield _counter(
+        yield counter("rewarden_flags", "Flags on verdicts.", ("verifier", "flag", "data_source"), self._flags.items())
+        yield from self._rewards.families()
+        yield histogram(
+            "rewarden_queue_seconds", "Wait before work began, by verdict.", ("verifier",), single(self._queue)
+        )
+        yield histogram("rewarden_run_seconds", "Work on a verdict.", ("verifier",), single(self._run))
+        yield counter("rewarden_admitted_samples", "Samples admitted.", ("source",), single(self._admitted))
+        yield counter("rewarden_refused", "Batches refused.", ("source", "reason"), self._refused.items())
+        yield histogram(
+            "rewarden_batch_seconds", "From admission to the last verdict.", ("source",), single(self._batches)
+        )
+        yield counter("rewarden_workers_ended", "Workers that ended, by why.", ("reason",), single(self._workers))
+        yield counter(
             "rewarden_requests",
             "Requests answered; key is the name of the caller's API key.",
             ("surface", "route", "status", "key"),
             self._requests.items(),
         )
+        yield histogram(
+            "rewarden_request_seconds",
+            "From a request's first byte to the answer's last.",
+            ("surface", "route"),
+            self._request_s.items(),
+        )
+        yield from self._of_engine()
         depths = GaugeMetricFamily("rewarden_lane_depth", "Items that wait, by lane.", labels=("lane",))
         for lane, items in self._depths.items():
             depths.add_metric((lane,), items)
         yield depths
-        yield _counter(
+        yield counter(
             "rewarden_sandbox_runs",
             "Programs that ended in the sandbox; status is as in a run's result.",
             ("language", "status"),
             self._programs.items(),
         )
-        yield _histogram("rewarden_sandbox_run_seconds", "Wall time of a program.", "language", self._program_s)
-        slots = GaugeMetricFamily("rewarden_sandbox_slots", "The host's slots, by state.", labels=("state",))
-        for state, count in _slots(self._sandbox).items():
-            slots.add_metric((state,), count)
-        yield slots
-        yield GaugeMetricFamily(
-            "rewarden_sandbox_ready", "Whether programs can run.", float(self._sandbox.get("state") == "ready")
+        yield histogram(
+            "rewarden_sandbox_run_seconds", "Wall time of a program.", ("language",), single(self._program_s)
         )
+        yield from sandbox_series(self._sandbox)
+        if self._sandbox:
+            yield gauge(
+                "rewarden_sandbox_state",
+                "1: how the sandbox is: off, idle (not started), starting, ready or missing.",
+                ("state",),
+                [((str(self._sandbox.get("state")),), 1.0)],
+            )
         processes = GaugeMetricFamily("rewarden_lean_processes", "Warm Lean processes, by state.", labels=("state",))
         for state, count in self._lean.items():
             processes.add_metric((state,), count)
         yield processes
+        yield from self._of_cache()
         yield from self._of_judges()
-        waiting = self._sandbox.get("waiting_here", 0) + self._sandbox.get("host", {}).get("waiting", 0)
-        yield GaugeMetricFamily("rewarden_sandbox_waiting", "Jobs that wait, here and in the host.", waiting)
+        yield from self._of_models()
         yield GaugeMetricFamily("rewarden_started_seconds", "When the server started (Unix time).", self._started)
 
+    def _of_engine(self) -> Iterator[Metric]:
+        yield gauge(
+            "rewarden_build_info", "1: the version that runs.", ("version",), [((version("rewarden-server"),), 1.0)]
+        )
+        info = self._engine
+        if not info:
+            return
+        limits = info["limits"]
+        yield GaugeMetricFamily("rewarden_ready", "Whether work is admitted.", float(info["ready"]))
+        yield GaugeMetricFamily("rewarden_samples_under_way", "Samples admitted and not ended.", info["samples"])
+        yield GaugeMetricFamily("rewarden_samples_limit", "engine.max_samples.", limits["max_samples"])
+        yield GaugeMetricFamily("rewarden_bytes_under_way", "Bytes of these samples.", info["bytes"])
+        yield GaugeMetricFamily("rewarden_bytes_limit", "engine.max_bytes.", limits["max_bytes"])
+        yield GaugeMetricFamily("rewarden_cache_entries", "Outcomes kept in memory.", info["cache_entries"])
+        lanes = info["lanes"].items()
+        yield gauge(
+            "rewarden_workers",
+            "Worker processes that live, by lane.",
+            ("lane",),
+            (((lane,), len(told["pids"])) for lane, told in lanes),
+        )
+        yield gauge(
+            "rewarden_worker_memory_bytes",
+            "What the workers of a lane hold, without what they share with the process they were forked from.",
+            ("lane",),
+            (((lane,), float(sum(map(_own_memory, told["pids"])))) for lane, told in lanes),
+        )
+
+    def _of_cache(self) -> Iterator[Metric]:
+        yield counter(
+            "rewarden_cache_hits", "Work that was known: memory, file or redis.", ("place",), single(self._cache_hits)
+        )
+        yield CounterMetricFamily("rewarden_cache_misses", "Work that was not known.", self._cache_misses)
+        yield counter(
+            "rewarden_cache_failures",
+            "Times that a place of the cache did not answer in time, or at all.",
+            ("place",),
+            single(self._cache_failures),
+        )
+        shared = self._engine.get("cache_shared")
+        if shared is not None:
+            yield GaugeMetricFamily("rewarden_cache_redis_ready", "Whether Redis is asked.", float(shared == "ready"))
+
     def _of_judges(self) -> Iterator[Metric]:
-        yield _counter(
+        yield counter(
             "rewarden_judge_questions",
             "Questions to judges: answered, cached, coalesced, failed, exhausted or left.",
             ("judge", "outcome"),
             self._judge_questions.items(),
         )
-        yield _counter(
+        yield counter(
             "rewarden_judge_requests",
             "Requests to judges' servers: ok, or how they failed.",
             ("judge", "outcome"),
             self._judge_attempts.items(),
         )
-        yield _counter(
-            "rewarden_judge_retries", "Requests sent again after a failure.", ("judge",), _single(self._judge_retries)
+        yield counter(
+            "rewarden_judge_retries", "Requests sent again after a failure.", ("judge",), single(self._judge_retries)
         )
-        yield _histogram("rewarden_judge_seconds", "From a request to its reply or failure.", "judge", self._judge_s)
-        yield _counter(
+        yield histogram(
+            "rewarden_judge_seconds", "From a request to its reply or failure.", ("judge",), single(self._judge_s)
+        )
+        yield counter(
             "rewarden_judge_tokens",
             "Tokens taken; the most that it can be where the server does not say.",
             ("judge", "kind"),
             self._judge_tokens.items(),
         )
-        yield _counter("rewarden_judge_cost_usd", "US dollars, likewise.", ("judge",), _single(self._judge_usd))
+        yield counter("rewarden_judge_cost_usd", "US dollars, likewise.", ("judge",), single(self._judge_usd))
         flight = GaugeMetricFamily("rewarden_judge_in_flight", "Requests under way or due.", labels=("judge",))
         waiting = GaugeMetricFamily("rewarden_judge_waiting", "Questions in line for a place.", labels=("judge",))
         breaker = GaugeMetricFamily("rewarden_judge_breaker", "1: the breaker's state.", labels=("judge", "state"))
         left = GaugeMetricFamily("rewarden_judge_budget_left", "What is not spent.", labels=("judge", "of"))
+        budget = GaugeMetricFamily("rewarden_judge_budget", "What may be spent in all.", labels=("judge", "of"))
         for name, status in self._judges.items():
             flight.add_metric((name,), status["in_flight"])
             waiting.add_metric((name,), status["waiting"])
@@ -289,34 +359,36 @@ class Metrics(Observer, Collector):
                 breaker.add_metric((name, state), float(status["breaker"] == state))
             for of, amount in status["left"].items():
                 left.add_metric((name, of), amount)
-        yield from (flight, waiting, breaker, left)
+            for of, amount in status["budget"].items():
+                budget.add_metric((name, of), amount)
+        yield from (flight, waiting, breaker, left, budget)
+
+    def _of_models(self) -> Iterator[Metric]:
+        yield counter(
+            "rewarden_model_tasks",
+            "Tasks for models: answered, cached, coalesced, refused, failed or left.",
+            ("model", "kind", "outcome"),
+            self._model_tasks.items(),
+        )
+        yield histogram(
+            "rewarden_model_seconds", "From a task to its result, waiting included.", ("model",), single(self._model_s)
+        )
+        yield counter("rewarden_model_tokens", "Tokens read and written.", ("model", "of"), self._model_tokens.items())
+        flight = GaugeMetricFamily("rewarden_model_in_flight", "Tasks under way or in line.", labels=("model",))
+        states = GaugeMetricFamily("rewarden_model_state", "1: how the model is.", labels=("model", "state"))
+        swaps = CounterMetricFamily("rewarden_model_swaps", "Times that weights became others.", labels=("model",))
+        for name, status in self._models.items():
+            flight.add_metric((name,), status.get("in_flight", 0))
+            states.add_metric((name, str(status.get("state", ""))), 1.0)
+            swaps.add_metric((name,), status["swaps"])
+        yield from (flight, states, swaps)
 
 
-def _slots(status: Mapping[str, Any]) -> dict[str, int]:
-    """Slots by state, of all the host's pools together."""
-    found = {"busy": 0, "idle": 0, "starting": 0}
-    for pool in status.get("host", {}).get("slots", {}).values():
-        found["busy"] += pool["slots"] - pool["idle"]
-        found["idle"] += pool["idle"]
-        found["starting"] += pool["starting"]
-    return found
-
-
-def _single(counts: Mapping[str, float]) -> Iterator[tuple[tuple[str], float]]:
-    return (((label,), count) for label, count in counts.items())
-
-
-def _counter(
-    name: str, text: str, labels: tuple[str, ...], counts: Iterable[tuple[tuple[str, ...], float]]
-) -> CounterMetricFamily:
-    family = CounterMetricFamily(name, text, labels=labels)
-    for values, count in counts:
-        family.add_metric(values, count)
-    return family
-
-
-def _histogram(name: str, text: str, label: str, series: dict[str, Histogram]) -> HistogramMetricFamily:
-    family = HistogramMetricFamily(name, text, labels=(label,))
-    for value, histogram in series.items():
-        family.add_metric((value,), histogram.buckets(), histogram.total)
-    return family
+def _own_memory(pid: int) -> int:
+    """Bytes of a process that are in memory and not shared with others; 0 for one that has ended."""
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+            resident, shared = file.read().split()[1:3]
+    except OSError:
+        return 0
+    return (int(resident) - int(shared)) * resource.getpagesize()

@@ -6,6 +6,7 @@ and says what differs. Records hold samples' texts: they lie where the operator 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -24,6 +25,9 @@ from rewarden.wire.json import (
     sample_to_json,
     verdict_to_json,
 )
+from rewarden_server.logs import get_logger
+
+_log = get_logger("records")
 
 ROTATE_BYTES = 64 * 1024**2
 """Size at which a file of records is closed and the next begun."""
@@ -41,10 +45,15 @@ class Record:
 class Recorder:
     """Writes records. `share` of what is scored without a flag is kept."""
 
-    def __init__(self, folder: Path, share: float = 0.01, seed: int | None = None) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+    def __init__(
+        self, folder: Path, share: float = 0.01, seed: int | None = None, max_bytes: int = 10 * 1024**3
+    ) -> None:
+        """max_bytes: of all records in the folder; the oldest files go when a new one is begun."""
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._share = share
+        self._max_bytes = max_bytes
+        self._failed = False
         self._random = random.Random(seed)
         self._file: BinaryIO | None = None
         self._number = 0
@@ -52,6 +61,8 @@ class Recorder:
     def add(self, header: Batch, sample: Sample | BadSample, verdict: Verdict, *, always: bool = False) -> None:
         """Write a record of this verdict, if it is one to keep. `always`: for the members of group verifiers, whose
         verdicts cannot be replayed without their siblings.
+
+        Never raises for a disk that is full or gone: what cannot be written is lost, and the log says so once.
         """
         if isinstance(sample, BadSample):
             return  # nothing of it could be read, so nothing can be replayed
@@ -64,11 +75,19 @@ class Recorder:
             "sample": sample_to_json(sample),
             "verdict": verdict_to_json(verdict),
         }
-        file = self._open()
-        file.write(dumps(row) + b"\n")
-        file.flush()
-        if file.tell() > ROTATE_BYTES:
-            self.close()
+        try:
+            file = self._open()
+            file.write(dumps(row) + b"\n")
+            file.flush()
+            if file.tell() > ROTATE_BYTES:
+                self.close()
+        except OSError as error:  # a verdict must not wait for ever because the disk with its record is full
+            self._drop()
+            if not self._failed:
+                _log.error("records cannot be written", folder=str(self._folder), error=error.strerror)
+            self._failed = True
+        else:
+            self._failed = False
 
     def close(self) -> None:
         """Close the current file."""
@@ -80,9 +99,28 @@ class Recorder:
         if self._file is None:
             stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
             self._number += 1
-            path = self._folder / f"records-{stamp}-{os.getpid()}-{self._number}.jsonl"
-            self._file = path.open("ab")
+            path = self._folder / f"records-{stamp}-{os.getpid()}-{self._number:06}.jsonl"
+            self._make_room()
+            # For the server's user alone: records hold what samples say.
+            self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
         return self._file
+
+    def _drop(self) -> None:
+        """Let go of a file that cannot be written, and of what it did not take."""
+        file, self._file = self._file, None
+        if file is not None:
+            with contextlib.suppress(OSError):
+                file.close()
+
+    def _make_room(self) -> None:
+        """Remove the oldest files where there are more bytes than may be, with room for the next."""
+        files = sorted(self._folder.glob("records-*.jsonl"))
+        size = sum(path.stat().st_size for path in files)
+        for path in files:
+            if size + ROTATE_BYTES <= self._max_bytes:
+                return
+            size -= path.stat().st_size
+            path.unlink()
 
 
 def _slim(header: Batch, sample: Sample) -> Batch:

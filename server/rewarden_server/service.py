@@ -10,8 +10,10 @@ from typing import TypeVar
 from rewarden.errors import TooLarge, Unavailable
 from rewarden.routing import Routing
 from rewarden.types import BadSample, Batch, BatchResult, Run, RunResult, Sample
+from rewarden_server.audit import Audit
 from rewarden_server.blobs import Blobs, fill_media, fill_shared
 from rewarden_server.budget import Budget
+from rewarden_server.caller import charged, note
 from rewarden_server.config import Config, LimitSettings
 from rewarden_server.depth import deeper_than, too_deep_field
 from rewarden_server.engine.engine import Engine
@@ -22,6 +24,7 @@ from rewarden_server.metrics import Metrics
 from rewarden_server.record import Recorder
 from rewarden_server.routing import load_routing, routed
 from rewarden_server.sites import sites_of
+from rewarden_server.telemetry.tracing import Tracing
 
 T = TypeVar("T")
 
@@ -47,6 +50,8 @@ class Service:
     bodies: Budget
     jobs: Jobs | None = None
     routing: Routing | None = None
+    tracing: Tracing = field(default_factory=Tracing)
+    audit: Audit | None = None
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
@@ -55,7 +60,9 @@ class Service:
         metrics = Metrics()
         limits = config.limits
         records = config.records
-        recorder = Recorder(records.dir, records.share) if records.dir is not None else None
+        recorder = (
+            Recorder(records.dir, records.share, max_bytes=records.max_bytes) if records.dir is not None else None
+        )
         engine = Engine(
             settings=config.engine,
             observer=metrics,
@@ -63,19 +70,25 @@ class Service:
             sandbox=config.sandbox,
             lean=config.lean,
             judges=config.judges,
+            models=config.models,
             sites=sites_of(config),
         )
+        keys = Keys.load(config.keys)
         return cls(
             engine=engine,
             config=config,
-            keys=Keys.load(config.keys),
+            keys=keys,
             metrics=metrics,
             blobs=Blobs(
                 max_blob_bytes=limits.max_blob_bytes, max_bytes=limits.blob_store_bytes, folder=limits.blob_dir
             ),
             bodies=Budget(limits.max_open_bytes),
-            jobs=Jobs(engine, config.jobs.dir, config.jobs.max_bytes) if config.jobs.dir is not None else None,
+            jobs=Jobs(engine, config.jobs.dir, config.jobs.max_bytes, keys.spend)
+            if config.jobs.dir is not None
+            else None,
             routing=load_routing(config),
+            tracing=Tracing.made(config.telemetry),
+            audit=Audit(config.audit) if config.audit.file is not None else None,
         )
 
     @property
@@ -122,8 +135,11 @@ class Service:
         return replace(header, samples=[self.take_sample(sample, header) for sample in batch.samples])
 
     async def verify(self, batch: Batch, surface: str) -> BatchResult:
-        """The verdicts of a batch that `take_batch` passed; what went wrong is logged. Raises RequestError."""
-        result = await self.until_stopped(self.engine.verify(batch, source=surface))
+        """The verdicts of a batch that `take_batch` passed; what went wrong is logged. They count against the caller's
+        key. Raises RequestError."""
+        with charged(len(batch.samples)):
+            result = await self.until_stopped(self.engine.verify(batch, source=surface))
+        note(result.verdicts)
         log = VerdictLog(_log)
         for verdict in result.verdicts:
             log.note(verdict)
@@ -131,8 +147,9 @@ class Service:
         return result
 
     async def run(self, run: Run, surface: str) -> RunResult:
-        """How a program ended. Raises RequestError."""
-        return await self.until_stopped(self.engine.run(run, source=surface))
+        """How a program ended; it counts as one sample against the caller's key. Raises RequestError."""
+        with charged(1):
+            return await self.until_stopped(self.engine.run(run, source=surface))
 
     async def why_not_ready(self) -> str | None:
         """Why no work should be sent here now, in words; None where it should."""
@@ -142,6 +159,11 @@ class Service:
             sandbox = await self.engine.sandbox.status()
             if sandbox["state"] != "ready":
                 return f"the sandbox is required and {sandbox['state']}: {sandbox['reason']}"
+        if self.audit is not None and self.audit.refuses:
+            return "the audit log cannot be written, and is required (audit.required)"
+        loading = self.engine.models.loading()
+        if loading:  # one that failed keeps nobody's work away that needs it not; /v1/info tells
+            return f"models are being loaded: {', '.join(loading)}"
         return None
 
     @staticmethod

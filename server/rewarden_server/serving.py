@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
-from collections.abc import Iterator
 
 import uvicorn
 
 from rewarden_server.config import Config, ConfigError
 from rewarden_server.http.app import make_app
-from rewarden_server.http.protocol import BoundedProtocol
+from rewarden_server.http.protocol import bounded_protocol
+from rewarden_server.listening import HttpServer
 from rewarden_server.rpc.server import RpcServer
 from rewarden_server.service import Service
+from rewarden_server.tls import Certificate, HttpTls
 
 LAST_WORDS_S = 5
 """Seconds that answers have to leave once the engine has stopped."""
@@ -27,12 +27,16 @@ class Serving:
         self.service = Service.build(config)
         host = config.server.host
         self._listener = _listen(host, config.server.port)
-        self._rpc = RpcServer(self.service, host, config.server.grpc_port)
-        self._http = _Http(_settings(self.service))
+        certificate = Certificate.of(config.server)
+        self._rpc = RpcServer(self.service, host, config.server.grpc_port, certificate)
+        self._tls = HttpTls(certificate) if certificate is not None else None
+        self._http = HttpServer(_settings(self.service, self._tls))
         self._serving: asyncio.Future[None] | None = None
+        self._renewing: asyncio.Future[None] | None = None
         shown = f"[{host}]" if ":" in host else host
-        self.http = f"http://{shown}:{self._listener.getsockname()[1]}"
-        self.grpc = f"grpc://{shown}:{self._rpc.port}"
+        secure = "s" if certificate is not None else ""
+        self.http = f"http{secure}://{shown}:{self._listener.getsockname()[1]}"
+        self.grpc = f"grpc{secure}://{shown}:{self._rpc.port}"
 
     async def start(self) -> None:
         """Start the engine, then answer."""
@@ -41,6 +45,8 @@ class Serving:
             self.service.jobs.start()
         self._serving = asyncio.ensure_future(self._http.serve(sockets=[self._listener]))
         await self._http.listening.wait()
+        if self._tls is not None:
+            self._renewing = asyncio.ensure_future(self._tls.keep_fresh())
         await self._rpc.start()
 
     async def drain(self, seconds: float) -> None:
@@ -54,28 +60,20 @@ class Serving:
         self.service.stopped.set()
         self._http.should_exit = True
         await asyncio.gather(*filter(None, [self._serving]), self._rpc.stop(LAST_WORDS_S))
+        await asyncio.to_thread(self.service.tracing.close)
+        if self.service.audit is not None:
+            await asyncio.to_thread(self.service.audit.close)
+        if self._renewing is not None:
+            self._renewing.cancel()
 
 
-class _Http(uvicorn.Server):
-    """uvicorn, without its own view of signals, and telling when it listens."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        self.listening.set()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-def _settings(service: Service) -> uvicorn.Config:
+def _settings(service: Service, tls: HttpTls | None) -> uvicorn.Config:
     return uvicorn.Config(
         make_app(service),
-        http=BoundedProtocol,
+        http=bounded_protocol(service.limits),
+        ssl_context_factory=(lambda *_: tls.context) if tls is not None else None,
+        # Whoever connects from this machine could otherwise name any address as its own.
+        proxy_headers=False,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -25,6 +25,7 @@ def sites_of(config: Config) -> Mapping[str, Site]:
     Raises ConfigError naming the setting.
     """
     judges = _judges(config)
+    _check_models(config)
     return {"sql": _databases(config), "lean": _lean(config), **dict.fromkeys(JUDGING, judges)}
 
 
@@ -38,6 +39,15 @@ def _judges(config: Config) -> JudgeSite:
         judges={name: {**identity(made), "fallback": made.fallback} for name, made in settings.named.items()},
         default=default_judge(settings),
     )
+
+
+def _check_models(config: Config) -> None:
+    """What models provide is the engine's to say: it moves with their weights."""
+    settings = config.models
+    if settings.default is not None and settings.default not in settings.named:
+        known = ", ".join(settings.named) or "none"
+        source = config.source("models.default")
+        raise ConfigError(f"{source}: models.default: there is no model {settings.default!r}; there are: {known}")
 
 
 def _lean(config: Config) -> LeanSite:

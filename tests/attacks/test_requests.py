@@ -5,16 +5,14 @@ What a request weighs, how it is packed, keys and cancellation are in `tests/ser
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
 import random
 import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import grpc
 import httpx
@@ -95,21 +93,12 @@ def message(*samples: dict[str, Any]) -> pb.VerifyRequest:
     )
 
 
-def _drain(stream: IO[str]) -> None:
-    with contextlib.suppress(ValueError):  # it is closed when the server has ended
-        for _ in stream:
-            pass
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     """A server that keeps blobs in a folder."""
     folder = tmp_path_factory.mktemp("attacked")
     blobs = folder / "blobs"
     with ServerProcess(folder, "--set", f"limits.blob_dir={blobs}") as process:
-        # It complains of every attack; nobody may have to wait because nobody reads that.
-        assert process.process.stderr is not None
-        threading.Thread(target=_drain, args=(process.process.stderr,), daemon=True).start()
         target = Target(process, blobs)
         yield target
         target.http.close()

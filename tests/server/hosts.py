@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -51,6 +52,9 @@ class ScriptedHost:
         self.told |= {"slots": {"python": {"slots": 3, "idle": 1, "starting": 2}}, "waiting": 0}
 
     async def start(self) -> None:
+        """Nothing is to be done."""
+
+    def leave(self) -> None:
         """Nothing is to be done."""
 
     async def close(self) -> None:
@@ -103,3 +107,10 @@ class ScriptedProcess:
 
 if __name__ == "__main__":
     asyncio.run(serve(cast(Host, ScriptedHost(as_told)), sys.argv[1], tied=True))
+
+
+def free_address() -> str:
+    """HOST:PORT at which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"

@@ -22,11 +22,15 @@ _SMALL = ["--set", "engine.workers=1", "--set", "sandbox.launcher=none"]
 
 
 class ServerProcess:
-    """Started on free ports; waits until it is ready. `http` and `grpc` are its addresses."""
+    """Started on free ports; waits until it is ready. `http` and `grpc` are its addresses.
+
+    What it writes goes to files: a pipe that nobody reads while the test runs would hold the server up once it is full.
+    """
 
     def __init__(self, folder: Path, *flags: str) -> None:
         self._ready = folder / "ready.json"
         self._folder = folder
+        self._out, self._err = folder / "server.out", folder / "server.err"
         self._flags = flags
         self.http = ""
         self.grpc = ""
@@ -34,17 +38,17 @@ class ServerProcess:
     def __enter__(self) -> ServerProcess:
         ports = ["--port", "0", "--grpc-port", "0", "--ready-file", str(self._ready)]
         path = os.pathsep.join(filter(None, [str(PLUGIN), os.environ.get("PYTHONPATH")]))
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", COMMAND, *ports, *_SMALL, *self._flags],
-            env={**os.environ, "PYTHONPATH": path},
-            cwd=self._folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", COMMAND, *ports, *_SMALL, *self._flags],
+                env={**os.environ, "PYTHONPATH": path},
+                cwd=self._folder,
+                stdout=out,
+                stderr=err,
+            )
         until = time.monotonic() + 60
         while not self._ready.exists():
-            assert self.process.poll() is None, self.process.communicate()
+            assert self.process.poll() is None, self._err.read_text()
             assert time.monotonic() < until, "the server was not ready within a minute"
             time.sleep(0.01)
         told = json.loads(self._ready.read_text())
@@ -53,12 +57,12 @@ class ServerProcess:
 
     def end(self) -> tuple[int, str, str]:
         """Wait for its end: exit code, standard output, standard error."""
-        out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out, err
+        code = self.process.wait(60)
+        return code, self._out.read_text(), self._err.read_text()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.communicate()
+        self.process.wait()

@@ -1,9 +1,8 @@
-"""What can judge, described over HTTP and on the pages."""
+"""What can judge, described over HTTP."""
 
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 
 from tests.server.conftest import Running, Start
 
@@ -34,69 +33,6 @@ async def test_an_unknown_name_is_404_with_near_ones(server: Running) -> None:
     assert "'same'" in answer.json()["error"]["message"]
     assert (await server.http.get("/v1/recipes/same")).status_code == 404
     assert "/v1/verifiers/same" in (await server.http.get("/v1/recipes/same")).json()["error"]["message"]
-
-
-class Page(HTMLParser):
-    """Reads a page: ids, links, text; and that every tag is closed in order."""
-
-    EMPTY = frozenset({"meta"})
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.ids: set[str] = set()
-        self.links: list[str] = []
-        self.tags: list[str] = []
-        self.open: list[str] = []
-        self.text = ""
-        self.feed(text)
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        if tag not in self.EMPTY:
-            self.open.append(tag)
-        for name, value in attrs:
-            if name == "id":
-                self.ids.add(value or "")
-            if name in ("href", "src"):
-                self.links.append(value or "")
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-async def test_the_page_documents_every_verifier_and_loads_nothing(server: Running) -> None:
-    answer = await server.http.get("/docs")
-    assert answer.headers["Content-Type"].startswith("text/html")
-    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
-    page = Page(answer.text)
-    names = {
-        item["name"]
-        for kind in ("verifiers", "recipes")
-        for item in (await server.http.get(f"/v1/{kind}")).json()[kind]
-    }
-    assert names <= page.ids
-    assert set(page.links) == {f"#{name}" for name in names}
-    assert not {"script", "img", "link", "iframe"} & set(page.tags)
-
-
-async def test_the_page_shows_parameters_cases_and_problems_as_text(server: Running) -> None:
-    page = Page((await server.http.get("/docs")).text)
-    assert "The response <b>is</b> the reference." in page.text  # escaped, its `reference` in a code element
-    assert "b" not in page.tags
-    assert "matters" in page.text
-    assert '"response": "a < b"' in page.text
-    assert "Cannot be loaded: verifier 'absent'" in page.text
-
-
-async def test_the_index_leads_to_everything(server: Running) -> None:
-    links = Page((await server.http.get("/")).text).links
-    assert "/docs" in links
-    for link in links:
-        assert (await server.http.get(link)).status_code == 200
 
 
 async def test_info_tells_versions_and_limits(server: Running) -> None:

@@ -217,3 +217,18 @@ def test_a_default_judge_that_is_not_there_is_told() -> None:
     config = load_config(write("[judges]\ndefault = 'b'\n[judges.named.a]\nmodel = 'm'\n"), environ={})
     with pytest.raises(ConfigError, match=r"judges\.default: there is no judge 'b'; there are: a"):
         sites_of(config)
+
+
+def test_sandbox_hosts_are_a_text_with_commas_or_a_list(tmp_path: Path) -> None:
+    file = tmp_path / "rewarden.toml"
+    file.write_text('[sandbox]\naddress = ["one:50052", "unix:/run/h.sock"]\n')
+    assert load_config(file, environ={}).sandbox.addresses == ("one:50052", "unix:/run/h.sock")
+    given = load_config(environ={"REWARDEN_SANDBOX_ADDRESS": " one:1 , [::1]:2,"})
+    assert given.sandbox.addresses == ("one:1", "[::1]:2")
+    assert load_config(environ={"REWARDEN_SANDBOX_ADDRESS": " , "}).sandbox.addresses == ()
+
+
+@pytest.mark.parametrize("address", ["one", "one:0", "one:70000", "http://one:80", "unix:", "one:1,one:1", ":1"])
+def test_what_is_no_sandbox_hosts_address_is_refused(address: str) -> None:
+    with pytest.raises(ConfigError, match=r"env REWARDEN_SANDBOX_ADDRESS: sandbox\.address: .*(HOST:PORT|given twice)"):
+        load_config(environ={"REWARDEN_SANDBOX_ADDRESS": address})

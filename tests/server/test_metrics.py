@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from rewarden.types import Verdict, VerifierRef
-from rewarden_server.metrics import OTHER, Metrics
+from rewarden_server.metrics import Metrics
+from rewarden_server.rewards import Rewards
+from rewarden_server.series import OTHER, Distinct
 from tests.server.conftest import Running, Start
 
 RIGHT = {"response": "A", "reference": "A"}
@@ -64,6 +67,12 @@ def test_labels_that_callers_choose_are_bounded() -> None:
     assert f'verifier="{OTHER}"' in page
 
 
+def test_what_a_caller_sends_as_a_label_is_not_held_whole() -> None:
+    label = Distinct(2)
+    assert {label["x" * 100_000], label["x" * 100_001]} == {"x" * 120}
+    assert max(len(known or "") for known in label) == 120
+
+
 def test_any_text_of_a_caller_can_be_a_label() -> None:
     metrics = Metrics()
     for text in ('a"b\n\\', "\udcff", "x" * 5000):
@@ -78,3 +87,72 @@ def test_the_page_shows_lanes_and_ended_workers() -> None:
     page = metrics.page().decode()
     assert value(page, "rewarden_lane_depth", lane="cpu") == 7
     assert value(page, "rewarden_workers_ended_total", reason="expired") == 1
+
+
+async def test_rewards_are_counted_by_source_as_positions_in_their_range(server: Running) -> None:
+    signed = {"recipe": {"name": "signed", "range": [-1, 1], "uses": {"a": "same"}, "score": "a.passed ? 0.5 : -1.0"}}
+    rows = [{**RIGHT, "data_source": "gsm"}, {"response": "B", "reference": "A", "data_source": "gsm"}, {}]
+    await server.verify(*rows, use=signed)
+    page = (await server.http.get("/metrics")).text
+    labels = {"verifier": "signed", "data_source": "gsm"}
+    assert value(page, "rewarden_score_position_count", **labels) == 2  # what is unscored is no zero
+    assert value(page, "rewarden_score_position_sum", **labels) == 0.75
+    assert value(page, "rewarden_score_position_squares_total", **labels) == 0.75**2
+    assert value(page, "rewarden_score_position_bucket", **labels, le="0.0") == 1
+    assert value(page, "rewarden_score_position_bucket", **labels, le="0.75") == 2
+
+
+async def test_passes_flags_and_groups_are_counted_by_source(server: Running) -> None:
+    wrong = {"response": "B", "reference": "A"}
+    groups = {"pass": (RIGHT, RIGHT), "fail": (wrong, wrong), "mix": (RIGHT, wrong), "gap": (RIGHT, {"response": "A"})}
+    rows = [{**row, "group": name, "data_source": "gsm"} for name, members in groups.items() for row in members]
+    rows.append({**RIGHT, "group": "alone", "data_source": "gsm", "finish_reason": "length"})
+    await server.verify(*rows, use="same")
+    page = (await server.http.get("/metrics")).text
+    labels = {"verifier": "same", "data_source": "gsm"}
+    assert value(page, "rewarden_passed_total", **labels, passed="yes") == 5
+    assert value(page, "rewarden_passed_total", **labels, passed="no") == 3
+    assert value(page, "rewarden_flags_total", **labels, flag="truncated") == 1
+    for kind in ("all_pass", "all_fail", "mixed", "partly", "single"):
+        assert value(page, "rewarden_groups_total", **labels, kind=kind) == 1, kind
+    assert value(page, "rewarden_group_spread_count", **labels) == 3
+    assert value(page, "rewarden_group_spread_sum", **labels) == 0.5
+
+
+async def test_requests_work_under_way_and_workers_are_shown(server: Running) -> None:
+    await server.verify({"response": "A", "reference": "A"}, use="worked")
+    page = (await server.http.get("/metrics")).text
+    assert value(page, "rewarden_request_seconds_count", surface="http", route="/v1/verify") == 1
+    assert re.search(r"^rewarden_samples_under_way 0.0$", page, re.MULTILINE)
+    assert value(page, "rewarden_workers", lane="cpu") >= 1
+    assert value(page, "rewarden_worker_memory_bytes", lane="cpu") > 0
+    assert value(page, "rewarden_sandbox_state", state="idle") == 1
+
+
+def test_pairs_of_verifier_and_source_are_bounded() -> None:
+    rewards = Rewards(most=2)
+    for number in range(5):
+        rewards.add("v", f"s{number}", verdict(f"s{number}"))
+    (family,) = (family for family in rewards.families() if family.name == "rewarden_passed")
+    assert {tuple(sample.labels.values())[:2] for sample in family.samples} == {
+        ("v", "s0"),
+        ("v", "s1"),
+        (OTHER, OTHER),
+    }
+
+
+def test_a_score_without_a_range_has_no_position() -> None:
+    metrics = Metrics()
+    endless = Verdict(status="scored", score=3.0, range=(float("-inf"), float("inf")), data_source="s")
+    metrics.verdict(endless)
+    page = metrics.page().decode()
+    assert value(page, "rewarden_passed_total", verifier="", data_source="s", passed="unknown") == 1
+    assert "rewarden_score_position_count{" not in page
+
+
+def test_a_score_outside_its_range_makes_no_counter_fall() -> None:
+    rewards = Rewards()
+    for score in (-3.0, 2.0, math.nan):
+        rewards.add("v", "s", Verdict(index=0, status="scored", score=score, range=(0.0, 1.0)))
+    positions = next(iter(rewards.families()))
+    assert not positions.samples

@@ -56,6 +56,17 @@ async def test_a_key_is_asked_for_where_keys_are_set(start: Start) -> None:
     assert made["paths"]["/healthz"]["get"]["security"] == []
 
 
+def test_what_the_edge_answers_is_in_the_document() -> None:
+    for path, item in document(keyed=True)["paths"].items():
+        for method, operation in item.items():
+            told = set(operation["responses"])
+            assert {"400", "431", "500"} <= told, (path, method)
+            if operation.get("security") != []:
+                assert {"401", "403", "429", "503"} <= told, (path, method)
+            if "requestBody" in operation:
+                assert {"408", "413", "415"} <= told, (path, method)
+
+
 @pytest.mark.slow
 @pytest.mark.needs_server
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:

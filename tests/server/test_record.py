@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from rewarden.types import Batch, Sample, Use, Verdict
+from rewarden_server import record as record_module
 from rewarden_server.cli import explain
-from rewarden_server.record import read_records
+from rewarden_server.record import Recorder, read_records
 from tests.server.conftest import Start
 
 SAMPLES = [
@@ -50,3 +52,36 @@ async def test_records_are_judged_again(start: Start, tmp_path: Path, capsys: py
     assert await asyncio.to_thread(explained, "--use", "math") == 1
     assert "moved" in capsys.readouterr().out
     assert await asyncio.to_thread(explained, "--line", "9") == 2
+
+
+def kept(recorder: Recorder, *names: str) -> None:
+    """Record a flagged verdict for each name."""
+    for name in names:
+        verdict = Verdict(id=name, index=0, status="scored", score=1.0, flags=("odd",))
+        recorder.add(Batch(use=Use(name="same"), samples=()), Sample(response="A" * 100, id=name), verdict)
+
+
+def test_the_oldest_records_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_module, "ROTATE_BYTES", 500)
+    recorder = Recorder(tmp_path, max_bytes=2000)
+    kept(recorder, *(f"s{number}" for number in range(40)))
+    recorder.close()
+    files = sorted(tmp_path.iterdir())
+    assert sum(path.stat().st_size for path in files) <= 2500
+    assert [one.sample.id for one in read_records(files[-1])][-1] == "s39"
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+
+
+def test_a_disk_that_is_full_costs_records_and_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder(tmp_path)
+    with monkeypatch.context() as patched:
+
+        def full(*_: object) -> int:
+            raise OSError(28, "No space left on device")
+
+        patched.setattr("os.open", full)
+        kept(recorder, "lost")
+    kept(recorder, "kept")
+    recorder.close()
+    (path,) = tmp_path.iterdir()
+    assert [one.sample.id for one in read_records(path)] == ["kept"]

@@ -160,9 +160,15 @@ def test_a_host_by_itself_serves_and_ends_with_sigterm(tmp_path: Path) -> None:
         taken = subprocess.run([*words, "--listen", f"unix:{path}"], capture_output=True, text=True, check=False)
         assert taken.returncode == 2
         assert "serves at" in taken.stderr
+        check = subprocess.run([*words, "--check", "--listen", f"unix:{path}"], capture_output=True, text=True)
+        assert check.returncode == 1
+        assert "not ready" in check.stderr
         os.kill(host.pid, signal.SIGTERM)
         assert host.wait(30) == 0
     assert not path.exists()
+    gone = subprocess.run([*words, "--check", "--listen", f"unix:{path}"], capture_output=True, text=True)
+    assert gone.returncode == 1
+    assert "cannot be reached" in gone.stderr
 
 
 def test_a_host_without_an_address_says_how_to_give_one(capfd: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ import pytest
 import pytest_asyncio
 
 from rewarden import AsyncClient, InvalidRequest
+from rewarden_server.engine.lanes.own_host import OwnHost
 from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.host_process import HostProcess
 from tests.server.conftest import Running, Start
@@ -132,7 +133,9 @@ async def test_the_server_says_what_it_has(server: Running, launcher: str) -> No
 
 
 async def test_a_lost_host_is_replaced_and_its_jobs_run_again(server: Running) -> None:
-    process = server.serving.service.engine.sandbox._process
+    hosts = server.serving.service.engine.sandbox._hosts
+    assert isinstance(hosts, OwnHost)
+    process = hosts._process
     assert process is not None
     async with AsyncClient(server.serving.http) as client:
         assert (await client.run("print(1)")).stdout == "1\n"

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import math
-import shutil
-import socket
+import re
 import subprocess
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import grpc
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rewarden_sandboxes import codec
 from rewarden_sandboxes.checks import MOST, check_job
 from rewarden_sandboxes.client import HostClient
-from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, NoRoom
+from rewarden_sandboxes.drain import Drain
+from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, Leaving, NoRoom
 from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import Case, CaseResult, CompileResult, Job, JobEvent, Limits, Program, Report
+from rewarden_sandboxes.secret import read_tokens
 from rewarden_sandboxes.service import MOST_BYTES, make_server
 from rewarden_sandboxes.tls import Tls
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
-from tests.server.hosts import ScriptedHost, serving
+from tests.certificates import Authority
+from tests.server.hosts import ScriptedHost, free_address, serving
 
 PROGRAM = Program(language="python", code=b"print(1)")
 
@@ -411,30 +416,30 @@ async def test_the_hosts_status_is_told_as_it_says_it(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tls]:
-    """The files of `host`, of `server`, and of a `stranger` whom another authority signed."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
-    folder = tmp_path_factory.mktemp("tls")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Ours."""
+    return Authority(tmp_path_factory.mktemp("tls"))
 
-    def openssl(*words: str) -> None:
-        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
 
-    def made(name: str, ca: str) -> Tls:
-        new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", f"{name}.key"]
-        signed = ["-CA", f"{ca}.pem", "-CAkey", f"{ca}.key"] if name != ca else []
-        (folder / "ext").write_text("subjectAltName=IP:127.0.0.1\n")
-        if not signed:
-            openssl("req", "-x509", *new, "-out", f"{name}.pem", "-subj", f"/CN={name}", "-days", "2")
-        else:
-            openssl("req", *new, "-out", f"{name}.csr", "-subj", f"/CN={name}")
-            request = ["-in", f"{name}.csr", "-out", f"{name}.pem", "-days", "2", "-extfile", "ext", "-CAcreateserial"]
-            openssl("x509", "-req", *request, *signed)
-        return Tls(cert=folder / f"{name}.pem", key=folder / f"{name}.key", ca=folder / "ours.pem")
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Another one, which nobody here believes."""
+    return Authority(tmp_path_factory.mktemp("stranger"), "theirs")
 
-    made("ours", "ours")
-    made("theirs", "theirs")
-    return {"host": made("host", "ours"), "server": made("server", "ours"), "stranger": made("stranger", "theirs")}
+
+TOKENS = ("the-token-of-tomorrow", "the-token-of-today")
+
+
+@asynccontextmanager
+async def over_tcp(host: ScriptedHost, tls: Tls | None, tokens: tuple[str, ...] = ()) -> AsyncIterator[str]:
+    """Serve it at a free port of this machine; the address."""
+    address = free_address()
+    server = make_server(cast(Host, host), address, tls, tokens)
+    await server.start()
+    try:
+        yield address
+    finally:
+        await server.stop(0)
 
 
 async def test_a_host_that_others_can_reach_needs_tls() -> None:
@@ -443,21 +448,156 @@ async def test_a_host_that_others_can_reach_needs_tls() -> None:
             make_server(cast(Host, ScriptedHost()), address)
 
 
-async def test_over_tls_only_who_has_a_certificate_runs_programs(certificates: dict[str, Tls]) -> None:
+async def test_a_host_that_others_can_reach_asks_them_for_a_certificate_or_a_token(authority: Authority) -> None:
+    made = authority.made("host")
+    with pytest.raises(HostError, match=r"certificate \(sandbox\.tls_ca .* token \(sandbox\.token_file"):
+        make_server(cast(Host, ScriptedHost()), "0.0.0.0:0", made.alone)
+    make_server(cast(Host, ScriptedHost()), "0.0.0.0:0", made.alone, TOKENS)
+    make_server(cast(Host, ScriptedHost()), "0.0.0.0:0", made.mutual)
+
+
+async def test_over_tls_only_who_has_a_certificate_runs_programs(authority: Authority, stranger: Authority) -> None:
     host = ScriptedHost()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    server = make_server(cast(Host, host), address, certificates["host"])
-    await server.start()
-    for tls in (None, certificates["stranger"]):
-        client = HostClient(address, tls)
-        with pytest.raises(HostLost):
-            await ask(client, Job(program=PROGRAM))
-        await client.close()
+    async with over_tcp(host, authority.made("host").mutual) as address:
+        theirs = stranger.made("server", believes=authority.ca).mutual
+        for tls in (None, theirs, Tls(ca=authority.ca)):
+            with pytest.raises(HostLost):
+                await asked_once(address, tls, None)
+        assert host.jobs == []
+        assert len(await asked_once(address, authority.made("server").mutual, None)) == 1
+
+
+async def test_with_a_token_the_host_alone_shows_a_certificate(authority: Authority) -> None:
+    host = ScriptedHost()
+    ca = Tls(ca=authority.ca)
+    async with over_tcp(host, authority.made("host").alone, TOKENS) as address:
+        for token in (None, "the-token-of-yesterday", TOKENS[0][:-1], TOKENS[0] + "x"):
+            with pytest.raises(HostLost, match=r"refuses this caller's token: sandbox\.token_file"):
+                await asked_once(address, ca, token)
+            client = HostClient(address, ca, token)
+            with pytest.raises(HostLost, match="token"):
+                await client.status()
+            assert await client.healthy(5)  # whether it is ready is no secret, and a container's check has no token
+            await client.close()
+        assert host.jobs == []
+        for token in TOKENS:
+            assert len(await asked_once(address, ca, token)) == 1
+
+
+@pytest.mark.parametrize("wrong", ["theirs", "expired", "elsewhere"])
+async def test_no_token_goes_to_a_host_whose_certificate_is_not_right(
+    authority: Authority, stranger: Authority, wrong: str
+) -> None:
+    host = ScriptedHost()
+    shown = {
+        "theirs": lambda: stranger.made("host"),
+        "expired": lambda: authority.made("expired", days=-1),
+        "elsewhere": lambda: authority.made("elsewhere", "DNS:elsewhere.example"),
+    }[wrong]()
+    async with over_tcp(host, shown.alone, TOKENS) as address:
+        with pytest.raises(HostLost, match="cannot be reached"):
+            await asked_once(address, Tls(ca=authority.ca), TOKENS[0])
     assert host.jobs == []
-    client = HostClient(address, certificates["server"])
-    assert len(await ask(client, Job(program=PROGRAM))) == 1
+
+
+async def test_no_token_goes_to_another_machine_in_the_clear() -> None:
+    with pytest.raises(HostError, match=r"over TLS alone: sandbox\.tls_ca is missing"):
+        HostClient("192.0.2.1:50052", None, TOKENS[0])
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", "short", "a token with spaces in it", "t\u00f6ken-token-token-token"])
+def test_a_file_without_a_token_is_refused_and_never_repeated(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text(content)
+    with pytest.raises(HostError, match=r"sandbox\.token_file: .*openssl rand -hex 32") as raised:
+        read_tokens(path)
+    assert not content.strip() or content.strip() not in raised.value.message
+
+
+def test_a_token_is_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text(f"{TOKENS[0]}\r\n\n  {TOKENS[1]}\n")
+    assert read_tokens(path) == TOKENS
+
+
+async def asked_once(address: str, tls: Tls | None, token: str | None) -> list[JobEvent]:
+    """What a client of its own is told of a job."""
+    client = HostClient(address, tls, token)
+    try:
+        return await ask(client, Job(program=PROGRAM))
+    finally:
+        await client.close()
+
+
+async def test_its_health_is_told_by_the_common_protocol(tmp_path: Path) -> None:
+    host = ScriptedHost()
+    async with serving(host, tmp_path) as address, grpc.aio.insecure_channel(address) as channel:
+        stub = health_pb2_grpc.HealthStub(channel)
+        serving_, not_serving = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
+        watched = stub.Watch(health_pb2.HealthCheckRequest(service="rewarden_sandbox.v1.SandboxHost"))
+        assert (await watched.read()).status == serving_
+        host.told["ready"] = False
+        assert (await stub.Check(health_pb2.HealthCheckRequest())).status == not_serving
+        assert (await watched.read()).status == not_serving
+        with pytest.raises(grpc.aio.AioRpcError, match="NOT_FOUND"):
+            await stub.Check(health_pb2.HealthCheckRequest(service="another"))
+
+
+# --- its end
+
+
+async def test_a_host_that_drains_answers_what_runs_and_takes_nothing_new(tmp_path: Path) -> None:
+    let_go, drain = asyncio.Event(), Drain()
+
+    async def until_let_go(asked: Job) -> AsyncGenerator[JobEvent, None]:
+        await let_go.wait()
+        yield CaseResult(index=0, program=Report(status="ok"))
+
+    host = ScriptedHost(until_let_go)
+    address = f"unix:{tmp_path}/host.sock"
+    server = make_server(cast(Host, host), address, drain=drain)
+    await server.start()
+    client = HostClient(address)
+    running = asyncio.create_task(ask(client, Job(program=PROGRAM)))
+    while not host.jobs:
+        await asyncio.sleep(0.001)
+    draining = asyncio.create_task(drain.wait(30))
+    while not drain.leaving:
+        await asyncio.sleep(0)
+    with pytest.raises(Leaving, match="about to end"):
+        await ask(client, Job(program=PROGRAM))
+    with pytest.raises(Leaving):
+        await client.session(PROGRAM)
+    assert not await client.healthy(5)
+    told = await client.status()
+    assert (told["ready"], told["leaving"]) == (False, True)
+    assert not draining.done()
+    let_go.set()
+    assert len(await running) == 1
+    await draining
+    await client.close()
+    await server.stop(0)
+
+
+async def test_what_a_drain_cuts_off_may_be_done_elsewhere(tmp_path: Path) -> None:
+    drain = Drain()
+
+    async def half(asked: Job) -> AsyncGenerator[JobEvent, None]:
+        yield CaseResult(index=0, program=Report(status="ok"))
+        await asyncio.Event().wait()
+
+    host = ScriptedHost(half)
+    address = f"unix:{tmp_path}/host.sock"
+    server = make_server(cast(Host, host), address, drain=drain)
+    await server.start()
+    client = HostClient(address)
+    events = client.run(Job(program=PROGRAM, cases=[Case()] * 2))
+    await anext(events)
+    await drain.wait(0)
+    await drain.cut(30)
+    with pytest.raises(Leaving):
+        await anext(events)
+    await asyncio.wait_for(host.left.wait(), 30)  # nothing of it runs on
     await client.close()
     await server.stop(0)
 
@@ -466,3 +606,28 @@ async def test_a_certificate_that_cannot_be_read_is_named(tmp_path: Path) -> Non
     nothing = tmp_path / "nothing.pem"
     with pytest.raises(HostError, match=r"nothing\.pem"):
         HostClient("127.0.0.1:1", Tls(cert=nothing, key=nothing, ca=nothing))
+
+
+async def test_certificates_and_keys_that_are_none_are_named(
+    authority: Authority, stranger: Authority, tmp_path: Path
+) -> None:
+    good, other = authority.made("host").mutual, stranger.made("other").mutual
+    assert good.cert is not None
+    text, text_ca = tmp_path / "text.pem", tmp_path / "text_ca.pem"
+    for path in (text, text_ca):
+        path.write_text("no certificate\n")
+    locked = tmp_path / "locked.pem"
+    words = ["openssl", "pkey", "-in", str(good.key), "-aes256", "-passout", "pass:secret", "-out", str(locked)]
+    subprocess.run(words, check=True, capture_output=True)
+    for wrong, name in (
+        (replace(good, cert=text), "text.pem"),
+        (replace(good, key=text), "text.pem"),
+        (replace(good, key=other.key), str(other.key)),
+        (replace(good, key=locked), "locked.pem"),
+        (replace(good, ca=text_ca), "text_ca.pem"),
+    ):
+        for use in (wrong.of_host, wrong.of_server):
+            with pytest.raises(HostError, match=re.escape(name)):
+                use()
+    assert good.of_host()
+    assert good.of_server()

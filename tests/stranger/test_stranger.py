@@ -112,7 +112,8 @@ def test_consensus_builds_on_it(server: dict[str, str], surface: str) -> None:
 
 
 def test_the_generated_pages_describe_it(server: dict[str, str]) -> None:
-    page = httpx.get(f"{server['http']}/docs").text
+    assert "atom_count" in httpx.get(f"{server['http']}/docs").text
+    page = httpx.get(f"{server['http']}/docs/atom_count").text
     assert "The last integer of the response is the number of atoms." in page
     assert "off by at most so many" in page
     described = httpx.get(f"{server['http']}/v1/verifiers/atom_count").json()

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import re
 import socket
 import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, get_args
 
 from rewarden.errors import RewardenError, SampleError
 from rewarden.types import Limits
-from rewarden_sandboxes.client import HostClient
-from rewarden_sandboxes.errors import HostError
 from rewarden_sandboxes.probing import clean as clean_sandboxes
+from rewarden_server.cli.cache_state import cache_state
 from rewarden_server.cli.judge_state import judge_state
 from rewarden_server.cli.lean_state import lean_state
+from rewarden_server.cli.model_state import model_state
+from rewarden_server.cli.sandbox_state import sandbox_state
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import Config, known_keys, variable_of
-from rewarden_server.engine.settings import SandboxSettings
-from rewarden_server.host_process import HostProcess, tls_of
-from rewarden_server.host_process import clean as clean_sockets
+from rewarden_server.health import open_to_all, unwritable
+from rewarden_server.kept_process import clean as clean_sockets
 from rewarden_server.keys import Keys, check_name, new_key
 from rewarden_server.lean.projects import shown_place
 from rewarden_server.sites import sites_of, without_password
+from rewarden_server.tls import Certificate
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.sql.connections import open_session
 from rewarden_verifiers.sql.databases import Database, Databases, EngineName
@@ -67,7 +65,12 @@ def run(args: argparse.Namespace) -> int:
         print(f"lean: {told_lean}")
         told_judges, missing_judges = asyncio.run(judge_state(config))
         print(f"judges: {told_judges}")
-        problems = [*missing, *missing_sql, *missing_lean, *missing_judges, *_settings_problems(config)]
+        told_models, missing_models = asyncio.run(model_state(config))
+        print(f"models: {told_models}")
+        told_cache, missing_cache = asyncio.run(cache_state(config))
+        print(f"cache: {told_cache}")
+        problems = [*missing, *missing_sql, *missing_lean, *missing_judges, *missing_models, *missing_cache]
+        problems += _settings_problems(config)
         problems += verifier_problems(Registry())
     except RewardenError as error:
         print(f"rewarden doctor: {error.message}", file=sys.stderr)
@@ -79,68 +82,6 @@ def run(args: argparse.Namespace) -> int:
     for problem, mend in problems:
         print(f"missing: {problem}\n   mend: {mend}")
     return 1
-
-
-_START_S = 30.0
-_PROBE_S = 90.0
-
-
-async def sandbox_state(settings: SandboxSettings) -> tuple[str, list[tuple[str, str]]]:
-    """How the sandbox is, in words, after a program was really run in it; and what is missing, with what mends it."""
-    if settings.address is None and settings.launcher == "none":
-        return "none (sandbox.launcher = none)", []
-    process = HostProcess(settings) if settings.address is None else None
-    remote: HostClient | None = None
-    try:
-        if process is not None:
-            client = await process.client(_START_S)
-        else:
-            assert settings.address is not None
-            client = remote = HostClient(settings.address, tls_of(settings))
-        status = await client.status(probe=True, timeout_s=_PROBE_S)
-    except HostError as error:
-        mend = _mend(error.message) if process is not None else f"rewarden sandbox-host --listen {settings.address}"
-        return "missing", [(f"the sandbox: {error.message}", mend)]
-    finally:
-        if process is not None:
-            await process.close()
-        if remote is not None:
-            await remote.close()
-    return _sandbox_text(status), _sandbox_problems(status)
-
-
-def _sandbox_text(status: Mapping[str, Any]) -> str:
-    """What the host says of itself, a line each."""
-    probe = status.get("probe") or {}
-    where = " ".join(filter(None, [status.get("launcher"), status.get("runtime")]))
-    head = f"{where} runs programs" if probe.get("ok") else "nothing runs"
-    rooms = "" if status.get("rooms", True) else "; each in a container to itself (rooms cannot be had): slower"
-    lines = [f"{head}{rooms}"]
-    lines += [f"  image {name}: {image or 'missing'}" for name, image in status.get("images", {}).items()]
-    lines.append(f"  languages: {', '.join(status.get('languages', {}))}")
-    enforced = status.get("enforced", {})
-    if enforced:
-        lines.append(f"  limits held by: {', '.join(f'{name}: {how}' for name, how in enforced.items())}")
-    return "\n".join(lines)
-
-
-_COMMAND = re.compile(r"\b(?:apt-get|docker|pip|rewarden|sysctl|systemctl|usermod) [^;,()]+")
-
-
-def _sandbox_problems(status: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is missing. The host's words hold the command that mends it."""
-    probe = status.get("probe") or {}
-    reason = probe.get("reason") or status.get("problem")
-    found = [] if reason is None else [(f"the sandbox: {reason}", _mend(str(reason)))]
-    for tier, modules in (status.get("missing") or {}).items():
-        if modules:
-            found.append((f"the sandbox's Python lacks {', '.join(modules)} ({tier})", "rewarden sandbox-host build"))
-    return found
-
-
-def _mend(reason: str) -> str:
-    command = _COMMAND.search(reason)
-    return command[0].strip() if command is not None else "as it says; docs/sandbox.md has more"
 
 
 def key_text(name: str) -> str:
@@ -166,14 +107,14 @@ def settings_text(config: Config) -> str:
 def _shown(config: Config, key: str) -> str:
     section, _, name = key.partition(".")
     value: Any = getattr(getattr(config, section), name)
-    if key == "keys.named":
+    if key in ("keys.named", "keys.rules", "server.origins", "server.hosts"):
         return ", ".join(value) or "none"
     if value is None:
         return "none"
-    if key == "lean.kimina_key":
+    if key in ("lean.kimina_key", "engine.cache_redis"):
         return "set"
-    if key == "judges.named":
-        return ", ".join(f"{name}={judge.model}" for name, judge in value.items()) or "none"
+    if key in ("judges.named", "models.named"):
+        return ", ".join(f"{name}={made.model}" for name, made in value.items()) or "none"
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={shown_place(text)}" for name, text in value.items()) or "none"
     if section == "sql" and isinstance(value, str):
@@ -229,11 +170,12 @@ def _settings_problems(config: Config) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     keys = Keys.load(config.keys)
     server = config.server
-    if not keys.names and server.host not in ("127.0.0.1", "localhost", "::1"):
-        found.append((f"the server is open to everyone who reaches {server.host}", "rewarden doctor --new-key NAME"))
-    for key, folder in (("engine.cache_dir", config.engine.cache_dir), ("limits.blob_dir", config.limits.blob_dir)):
-        if folder is not None and not _writable(folder):
-            found.append((f"{key}: {folder} cannot be written", f"mkdir -p {folder} && chown $USER {folder}"))
+    if Certificate.of(server) is None and keys.names and server.host not in ("127.0.0.1", "localhost", "::1"):
+        mend = "set server.tls_cert and server.tls_key, or keep it so behind a proxy that speaks TLS"
+        found.append((f"TLS: keys and samples travel in the clear to {server.host}", mend))
+    found += open_to_all(config, keyed=bool(keys.names))
+    for key, folder in unwritable(config):
+        found.append((f"{key}: {folder} cannot be written", f"mkdir -p {folder} && chown $USER {folder}"))
     for key, port, flag in (
         ("server.port", server.port, "--port"),
         ("server.grpc_port", server.grpc_port, "--grpc-port"),
@@ -242,13 +184,6 @@ def _settings_problems(config: Config) -> list[tuple[str, str]]:
             mend = f"rewarden serve {flag} {port + 1}, or {variable_of(key)}={port + 1}"
             found.append((f"{key}: {server.host}:{port} is taken (by a server that runs?)", mend))
     return found
-
-
-def _writable(folder: Path) -> bool:
-    """Whether the folder can be written, or made."""
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
 
 
 def _free(host: str, port: int) -> bool:

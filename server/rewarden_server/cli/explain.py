@@ -58,7 +58,14 @@ def run(args: argparse.Namespace) -> int:
     except ConfigError as error:
         print(f"rewarden explain: {error.message}", file=sys.stderr)
         return 2
-    engine = Engine(settings=EngineSettings(), sandbox=config.sandbox, lean=config.lean, sites=sites)
+    engine = Engine(
+        settings=EngineSettings(),
+        sandbox=config.sandbox,
+        lean=config.lean,
+        judges=config.judges,
+        models=config.models,
+        sites=sites,
+    )
     return asyncio.run(_explain(engine, records, use, show_all=args.all or args.line is not None))
 
 

@@ -27,8 +27,8 @@ from rewarden_server.cli.numbers import positive
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.report.page import check_output
 from rewarden_server.rescore.columns import read_columns_file
-from rewarden_server.rescore.judges import LOCAL
 from rewarden_server.rescore.options import RescoreError
+from rewarden_server.rescore.target import LOCAL
 
 HELP = "how far a judge can be trusted: agreement with labels, biases, attacks"
 

@@ -11,12 +11,14 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from rewarden.client import AsyncClient
 from rewarden.commands.use import RECIPE_SUFFIXES, read_use
 from rewarden.errors import RequestError, SampleError
+from rewarden.retry import Retry
 from rewarden.routing import Routing, read_routing
 from rewarden.types import Use
 from rewarden.wire.json import STATUSES, VERDICT_FIELDS
@@ -25,15 +27,17 @@ from rewarden_server.config import ConfigError, load_config
 from rewarden_server.report.page import check_output, make_report
 from rewarden_server.report.rows import ReportOptions
 from rewarden_server.rescore.columns import read_columns_file
-from rewarden_server.rescore.judges import LOCAL
 from rewarden_server.rescore.options import VERDICT_FIELDS_KEPT, RescoreError, RescoreOptions
 from rewarden_server.rescore.progress import Console, Watcher
 from rewarden_server.rescore.run import rescore
 from rewarden_server.rescore.summary import Summary
+from rewarden_server.rescore.target import LOCAL
 
 HELP = "score files of rollouts again: JSON lines or Parquet in, the same rows with verdicts out"
 
 FINISHED, FAILED, REFUSED, NOTHING_SCORED, INTERRUPTED = 0, 1, 2, 3, 130
+
+_AT_FIRST = Retry(patience_s=5.0)
 
 _EPILOG = """\
 exit status:
@@ -123,6 +127,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("where it is judged")
     add = group.add_argument
     add("--target", default=LOCAL, metavar="URL", help="http://…, grpc://HOST:PORT; default: an engine in this process")
+    add("--engine", choices=("local", "ray"), default="local", help="without --target: in this process, or on Ray")
+    add(
+        "--ray-address", metavar="ADDRESS", help="ray://HOST:PORT, or auto: one that runs here; default: begin one here"
+    )
+    add("--shards", type=positive, metavar="N", help="engines on Ray (default: as many as fit)")
+    add("--shard-cores", type=positive, metavar="N", help="cores of each (default: at most 4)")
     add("--api-key", metavar="KEY", help="default: REWARDEN_API_KEY")
     add("--timeout", type=_seconds, metavar="S", help="longest silence of the server's")
     add("--sort-mb", type=positive, metavar="MB", help="memory for sorting (default: 64)")
@@ -185,6 +195,7 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
     """What the arguments ask for. Raises RescoreError, naming the flag."""
     if args.resume and args.force:
         raise RescoreError("--resume goes on and --force begins anew: give one of them")
+    _check_engine(args)
     if args.output is None:
         raise RescoreError("say where the scored rows go: -o OUT (--report alone shows rows that are scored already)")
     columns = _read_columns(args)
@@ -212,6 +223,23 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
         force=args.force,
         **{name: value for name, value in limits.items() if value is not None},
     )
+
+
+def _check_engine(args: argparse.Namespace) -> None:
+    """Refuse flags that would be without effect."""
+    of_ray = {"--ray-address": args.ray_address, "--shards": args.shards, "--shard-cores": args.shard_cores}
+    if args.engine != "ray":
+        for flag, value in of_ray.items():
+            if value is not None:
+                raise RescoreError(f"{flag} goes with --engine ray")
+        return
+    if args.target != LOCAL:
+        raise RescoreError("--engine ray runs engines of its own: leave out --target, or --engine")
+    for flag, value in {"--api-key": args.api_key, "--timeout": args.timeout}.items():
+        if value is not None:
+            raise RescoreError(f"{flag} is for a server at --target, and means nothing to --engine ray")
+    if args.workers is not None:
+        raise RescoreError("--workers is for the engine in this process; with --engine ray give --shard-cores")
 
 
 def _read_columns(args: argparse.Namespace) -> dict[str, str]:
@@ -275,18 +303,51 @@ def _check_recipe(path: Path) -> None:
 
 
 async def _run(args: argparse.Namespace, options: RescoreOptions, watcher: Watcher) -> Summary | None:
+    _end_on_signals()
+    if args.engine == "ray":
+        return await _run_on_ray(args, options, watcher)
     settings: dict[str, Any] = {}
     if args.target == LOCAL:
         flags = {"engine.workers": ("flag --workers", args.workers)} if args.workers is not None else {}
         settings["config"] = load_config(args.config, environ=os.environ, flags=flags)
     key = args.api_key or os.environ.get("REWARDEN_API_KEY") or None
+    if args.target != LOCAL:
+        # A mistyped address is told at once; a server that goes away in the middle of a night's work is waited for.
+        async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, retry=_AT_FIRST) as client:
+            await client.verifiers()
+    async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, **settings) as client:
+        return await rescore(options, client, watcher)
+
+
+def _end_on_signals() -> None:
+    """Cancel this task on SIGINT and SIGTERM."""
     task = asyncio.current_task()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, task.cancel if task is not None else loop.stop)
-    async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, **settings) as client:
-        return await rescore(options, client, watcher)
+
+
+async def _run_on_ray(args: argparse.Namespace, options: RescoreOptions, watcher: Watcher) -> Summary | None:
+    from rewarden_server.rescore.ray import RayEngines
+
+    engines = await RayEngines.open(
+        load_config(args.config, environ=os.environ),
+        [route.use for route in options.routing.routes],
+        environ=os.environ,
+        address=args.ray_address,
+        engines=args.shards,
+        cores=args.shard_cores,
+        watcher=watcher,
+    )
+    _end_on_signals()  # Ray took the handlers for itself
+    try:
+        # Many engines have more in hand than one.
+        rows = max(options.window_rows, 2 * engines.in_hand)
+        size = options.window_mb * rows // options.window_rows
+        return await rescore(replace(options, window_rows=rows, window_mb=size), engines, watcher)
+    finally:
+        await engines.close()
 
 
 def _report(args: argparse.Namespace, options: RescoreOptions, summary: Summary) -> int:

@@ -38,6 +38,7 @@ from rewarden.errors import (
     Unavailable,
 )
 from rewarden.types import Limits
+from rewarden_server.caller import charged
 from rewarden_server.compat.asking import REQUIRED, Answer, body_of, paths, unprocessable
 from rewarden_server.compat.kimina_replies import Reply, reply_of
 from rewarden_server.http.body import unless_gone
@@ -247,7 +248,8 @@ async def _all(service: Service, project: str, asked: _Asked) -> list[Reply]:
             waited_s = WAIT_S + 2 * asked.timeout_s
             return Overloaded(f"no Lean process was free for it within {waited_s:g} s", retry_after_s=1.0)
 
-    with engine.running(f"compat-{PEER}", sum(map(len, asked.codes)), len(asked.codes)):
+    count = len(asked.codes)
+    with charged(count), engine.running(f"compat-{PEER}", sum(map(len, asked.codes)), count):
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(code)) for code in asked.codes]
     found = [task.result() for task in tasks]

@@ -29,6 +29,7 @@ from starlette.routing import Route
 from rewarden.errors import DeadlineExceeded, InvalidRequest, InvalidSample, Overloaded, SandboxError, Unavailable
 from rewarden.types import Limits
 from rewarden.wire.json import loads
+from rewarden_server.caller import charged
 from rewarden_server.compat.asking import REQUIRED, unprocessable
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
 from rewarden_server.http.replies import JSON, json_reply
@@ -199,7 +200,8 @@ async def _in_time(service: Service, asked: _Asked, end: float) -> dict[str, Any
     """The reply's fields, before the loop's time is `end`. Raises DeadlineExceeded, and as `_run`."""
     try:
         async with asyncio.timeout_at(end):
-            return await _run(service, asked)
+            with charged(1):
+                return await _run(service, asked)
     except TimeoutError:
         message = f"the program had not ended {asked.patience_s:g} s after it came, with the time that it waited"
         raise DeadlineExceeded(message) from None

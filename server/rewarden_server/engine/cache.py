@@ -1,4 +1,5 @@
-"""Outcomes by the content of what was judged: in memory, and in a file where one is configured.
+"""Outcomes by the content of what was judged: in memory, and in a file where one is configured. What several servers
+share is in `cache_redis.py`.
 
 Keys are digests over the fingerprint, the parameters and every argument that the verifier reads, so an entry can
 never be stale. Never stored: errors, outcomes at a limit of the machine, and what `stateful` verifiers say.
@@ -13,8 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import structlog
+
+from rewarden.errors import RequestError
 from rewarden.types import Outcome
 from rewarden.wire.json import dumps, loads, outcome_from_json, outcome_to_json
+from rewarden_server.engine.observer import Observer
 from rewarden_verifiers.contract import VerifierSpec
 from rewarden_verifiers.fingerprint import canonical
 
@@ -58,25 +63,27 @@ def cacheable(spec: VerifierSpec, outcome: Outcome) -> bool:
 class Cache:
     """Least recently used outcomes, bounded in entries and bytes."""
 
-    def __init__(self, entries: int, size: int, folder: Path | None = None) -> None:
+    def __init__(self, entries: int, size: int, folder: Path | None = None, observer: Observer | None = None) -> None:
+        self._observer = observer or Observer()
         self._entries = entries
         self._limit = size
         self._size = 0
         self._memory: OrderedDict[bytes, tuple[Outcome, int]] = OrderedDict()
-        self._disk = _Disk(folder) if folder is not None else None
+        self._disk = _Disk(folder, self._observer) if folder is not None else None
 
     def get(self, key: bytes) -> Outcome | None:
         """The outcome stored under a key, or None."""
         found = self._memory.get(key)
         if found is not None:
             self._memory.move_to_end(key)
+            self._observer.cache_hit("memory")
             return found[0]
         if self._disk is not None:
-            data = self._disk.get(key)
-            if data is not None:
-                outcome = outcome_from_json(loads(data))
-                self._remember(key, outcome, len(data))
-                return outcome
+            found_there = self._disk.get(key)
+            if found_there is not None:
+                self._remember(key, *found_there)
+                self._observer.cache_hit("file")
+                return found_there[0]
         return None
 
     def put(self, key: bytes, outcome: Outcome, size: int) -> None:
@@ -106,23 +113,42 @@ class Cache:
 
 
 class _Disk:
-    """One SQLite file, written in transactions of many entries; a torn one loses entries, never mixes them up."""
+    """One SQLite file, written in transactions of many entries; a torn one loses entries, never mixes them up.
+
+    It saves work and is never needed: what a full disk, a damaged file or another process that writes keeps from being
+    read or stored counts as not known, and is told to the observer.
+    """
 
     _BATCH = 256
+    _BUSY_S = 0.05
+    """The loop waits so long for another process that writes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, observer: Observer) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._base = sqlite3.connect(folder / "outcomes.sqlite", isolation_level=None, check_same_thread=False)
+        path = folder / "outcomes.sqlite"
+        self._base = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
         self._base.execute("PRAGMA journal_mode=WAL")
         self._base.execute("PRAGMA synchronous=NORMAL")
         self._base.execute("CREATE TABLE IF NOT EXISTS outcomes (key BLOB PRIMARY KEY, outcome BLOB) WITHOUT ROWID")
+        self._base.execute(f"PRAGMA busy_timeout={int(1000 * self._BUSY_S)}")
         self._pending: dict[bytes, bytes] = {}
+        self._observer = observer
+        self._log = structlog.get_logger("rewarden.cache")
+        self._fails = False
 
-    def get(self, key: bytes) -> bytes | None:
-        if key in self._pending:
-            return self._pending[key]
-        row = self._base.execute("SELECT outcome FROM outcomes WHERE key = ?", (key,)).fetchone()
-        return bytes(row[0]) if row is not None else None
+    def get(self, key: bytes) -> tuple[Outcome, int] | None:
+        """An outcome, and its size in bytes."""
+        data = self._pending.get(key)
+        try:
+            if data is None:
+                row = self._base.execute("SELECT outcome FROM outcomes WHERE key = ?", (key,)).fetchone()
+                if row is None:
+                    return None
+                data = bytes(row[0])
+            return outcome_from_json(loads(data)), len(data)
+        except (sqlite3.Error, ValueError, TypeError, RequestError) as error:
+            self._failed(error)
+            return None
 
     def put(self, key: bytes, data: bytes) -> None:
         self._pending[key] = data
@@ -134,7 +160,23 @@ class _Disk:
         self._base.close()
 
     def _flush(self) -> None:
-        self._base.execute("BEGIN IMMEDIATE")
-        self._base.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", self._pending.items())
-        self._base.execute("COMMIT")
-        self._pending.clear()
+        pending, self._pending = self._pending, {}
+        try:
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                self._base.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", pending.items())
+                self._base.execute("COMMIT")
+            except BaseException:
+                if self._base.in_transaction:  # a full disk has ended it already
+                    self._base.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            self._failed(error)
+        else:
+            self._fails = False
+
+    def _failed(self, error: Exception) -> None:
+        self._observer.cache_failed("file")
+        if not self._fails:
+            self._log.warning("the cache's file cannot be used", kind=type(error).__name__)
+        self._fails = True

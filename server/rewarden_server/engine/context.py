@@ -12,11 +12,14 @@ from rewarden.types import Outcome, Sample, Use
 from rewarden_server.engine import failures
 from rewarden_server.engine.plan import Plan
 from rewarden_server.engine.work import BoundUse, Op, Result
+from rewarden_server.telemetry.span import current, within
+from rewarden_server.telemetry.verdicts import note_outcome
 from rewarden_verifiers.contract import AsyncEquivalence, Member
 
 if TYPE_CHECKING:
     from rewarden_server.engine.scope import Scope
     from rewarden_verifiers.chat import Judge
+    from rewarden_verifiers.inference import Model
     from rewarden_verifiers.programs import Sandbox
     from rewarden_verifiers.provers import Prover
 
@@ -46,13 +49,22 @@ class EngineContext:
         """See `Context.judge`."""
         return self._scope.engine.judges
 
+    @property
+    def model(self) -> Model:
+        """See `Context.model`."""
+        return self._scope.engine.models
+
     async def verify(self, use: Use, *, sample: Sample | None = None, **fields: Any) -> Outcome:
         """See `Context.verify`."""
         target = sample if sample is not None else self._sample
         try:
             if fields:
                 target = replace(target, **fields)
-            return await self._scope.judge(self._bind(use), target, self._trail)
+            bound = self._bind(use)
+            with within(current().child(f"verify {bound.spec.name}")) as span:
+                outcome = await self._scope.judge(bound, target, self._trail)
+                note_outcome(span, outcome)
+            return outcome
         except Exception as error:  # noqa: BLE001 - named in failures.py; a recipe may fall back
             return failures.outcome_of(error)
 
@@ -62,7 +74,8 @@ class EngineContext:
             bound = self._bind(use)
             if not bound.spec.group:
                 return await asyncio.gather(*(self.verify(use, sample=member.sample) for member in members))
-            return await self._scope.judge_group(bound, members, self._trail)
+            with within(current().child(f"verify {bound.spec.name}", members=len(members))):
+                return await self._scope.judge_group(bound, members, self._trail)
         except Exception as error:  # noqa: BLE001 - named in failures.py; a recipe may fall back
             return [failures.outcome_of(error)] * len(members)
 

@@ -12,20 +12,24 @@ from importlib.metadata import version
 from typing import Any
 
 from rewarden.errors import Overloaded, RequestError, SampleError, Unavailable
-from rewarden.types import BadSample, Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
+from rewarden.types import BadSample, Batch, BatchResult, Group, Outcome, Run, RunResult, Sample, Verdict
 from rewarden_server.engine.cache import Cache, cacheable, content_key
+from rewarden_server.engine.cache_redis import RedisCache
 from rewarden_server.engine.lanes.cpu import CpuLane
 from rewarden_server.engine.lanes.judges import JudgeLane
 from rewarden_server.engine.lanes.lean import LeanLane
+from rewarden_server.engine.lanes.models import ModelLane
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.plan import Plan, Planner
 from rewarden_server.engine.scope import Scope, Sink, check_expected
-from rewarden_server.engine.settings import EngineSettings, JudgeSettings, LeanSettings, SandboxSettings
+from rewarden_server.engine.settings import EngineSettings, JudgeSettings, LeanSettings, ModelSettings, SandboxSettings
 from rewarden_server.engine.stream import Stream
 from rewarden_server.engine.work import BoundUse, Result, Waiter, Work
 from rewarden_server.record import Recorder
+from rewarden_server.telemetry.span import Span, current, within
 from rewarden_verifiers.contract import Site
+from rewarden_verifiers.models.site import ModelSite
 from rewarden_verifiers.registry import Registry
 
 _CHUNK = 256
@@ -57,13 +61,15 @@ class Engine:
         sandbox: SandboxSettings | None = None,
         lean: LeanSettings | None = None,
         judges: JudgeSettings | None = None,
+        models: ModelSettings | None = None,
         sites: Mapping[str, Site] | None = None,
     ) -> None:
         self.registry = registry or Registry()
         self.settings = settings or EngineSettings()
         self.observer = observer or Observer()
         self.recorder = recorder
-        self.planner = Planner(self.registry, sites)
+        self.models = ModelLane(models or ModelSettings(), self.observer, moved=self._models_moved)
+        self.planner = Planner(self.registry, {ModelSite: self.models.site, **(sites or {})})
         self.orchestrations = asyncio.Semaphore(self.settings.orchestrations)
         self._warm = [name for name in warm if name in self.registry]
         self._cpu = CpuLane(self.settings, self.observer, self._done, self._warm)
@@ -73,8 +79,13 @@ class Engine:
         self.judges = JudgeLane(judges or JudgeSettings(), self.observer)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="rewarden-inline")
         self._cache = (
-            Cache(self.settings.cache_entries, self.settings.cache_bytes, self.settings.cache_dir)
+            Cache(self.settings.cache_entries, self.settings.cache_bytes, self.settings.cache_dir, self.observer)
             if self.settings.cache
+            else None
+        )
+        self._shared = (
+            RedisCache.of(self.settings, self.observer)
+            if self.settings.cache and self.settings.cache_redis is not None
             else None
         )
         self._inflight: dict[bytes, Work] = {}
@@ -95,12 +106,13 @@ class Engine:
         return self._started and not self._draining
 
     async def start(self) -> None:
-        """Begin to admit work. Workers are forked now when the settings say `eager`, else at the first need; so is the
-        sandbox host, which is not waited for.
+        """Begin to admit work. Workers are forked now when the settings say `eager`, else at the first need; so are the
+        sandbox host and models' processes, which are not waited for.
         """
         if self.settings.eager:
             self.sandbox.start()
             self.lean.start()
+            self.models.start()
             # On a thread: what the verifiers import must not keep the loop from answering probes.
             await asyncio.gather(self._cpu.start(), asyncio.to_thread(self._load, self._warm))
         self._started = True
@@ -116,8 +128,11 @@ class Engine:
             except TimeoutError:
                 for scope in list(self._scopes):
                     scope.stop(Unavailable("the server stopped before this ended", retry_after_s=1.0))
+        if self._shared is not None:
+            await self._shared.close()  # what waits for a look-up goes to the lanes
         await self.lean.close()  # its processes live in the sandbox
-        await asyncio.gather(self._cpu.close(), self._queries.close(), self.sandbox.close(), self.judges.close())
+        lanes = (self._cpu, self._queries, self.sandbox, self.judges, self.models)
+        await asyncio.gather(*(lane.close() for lane in lanes))
         self._thread.shutdown(wait=True)
         if self._cache is not None:
             self._cache.close()
@@ -129,6 +144,10 @@ class Engine:
             with contextlib.suppress(SampleError):  # whoever uses it is told
                 self.registry.get(name)
 
+    def _models_moved(self, site: ModelSite, moved: bool) -> None:
+        """Fingerprints move with the weights."""
+        self.planner.provide({ModelSite: site}, moved=moved)
+
     def info(self) -> dict[str, Any]:
         """JSON-ready: versions, lanes, depths, limits."""
         settings = self.settings
@@ -139,6 +158,7 @@ class Engine:
             "samples": self._samples,
             "bytes": self._bytes,
             "cache_entries": len(self._cache) if self._cache is not None else 0,
+            "cache_shared": None if self._shared is None else "away" if self._shared.away else "ready",
             "lanes": {
                 "cpu": {
                     "workers": settings.workers,
@@ -168,6 +188,10 @@ class Engine:
 
         Raises Overloaded, Unavailable or FingerprintMoved; whatever happens to a sample is in its verdict.
         """
+        with within(current().child("batch", source=source, samples=len(batch.samples))):
+            return await self._verify(batch, source)
+
+    async def _verify(self, batch: Batch, source: str) -> BatchResult:
         start = time.monotonic()
         samples = batch.samples
         size = sum(map(weight, samples))
@@ -321,9 +345,12 @@ class Engine:
         """Wake this stream at the next release."""
         self._short_of_room.add(stream)
 
-    def open_scope(self, header: Batch, emit: Sink, on_stop: Callable[[RequestError], None]) -> Scope:
-        """A scope that the engine waits for when it drains; `on_stop` is told when it waits no longer."""
-        scope = Scope(self, header, emit, on_stop)
+    def open_scope(
+        self, header: Batch, emit: Sink, on_stop: Callable[[RequestError], None], span: Span | None = None
+    ) -> Scope:
+        """A scope that the engine waits for when it drains; `on_stop` is told when it waits no longer. What it does is
+        part of `span`, or of the current one."""
+        scope = Scope(self, header, emit, on_stop, span)
         self._scopes.add(scope)
         self._idle.clear()
         return scope
@@ -365,7 +392,29 @@ class Engine:
         work = Work(use, plan.op, plan.arguments, key, plan.reference_key, [waiter])
         if key is not None:
             self._inflight[key] = work
-        (self._queries if use.spec.waits else self._cpu).submit(work)
+            if self._cache is not None and plan.op == "verify":
+                if self._shared is not None and self._shared.ask(key, lambda known: self._looked_up(work, known)):
+                    return
+                self.observer.cache_missed()
+        self._submit(work)
+
+    def _submit(self, work: Work) -> None:
+        (self._queries if work.use.spec.waits else self._cpu).submit(work)
+
+    def _looked_up(self, work: Work, known: Outcome | None) -> None:
+        """What the shared cache knows of a piece of work that waits for this."""
+        if known is None:
+            self.observer.cache_missed()
+            self._submit(work)
+            return
+        self.observer.cache_hit("redis")
+        assert work.key is not None
+        if self._inflight.get(work.key) is work:
+            del self._inflight[work.key]
+        if self._cache is not None:
+            self._cache.put(work.key, known, 1024)
+        for waiter in work.waiters:
+            waiter.tell(Result(outcome=known, cached=True))
 
     def _done(self, work: Work, result: Result, size: int) -> None:
         if work.key is not None:
@@ -374,6 +423,8 @@ class Engine:
             outcome = result.outcome
             if outcome is not None and self._cache is not None and cacheable(work.use.spec, outcome):
                 self._cache.put(work.key, outcome, size)
+                if self._shared is not None and work.op == "verify":
+                    self._shared.put(work.key, outcome)
         for waiter in work.waiters:
             waiter.tell(result)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rewarden.types import Verdict
+from collections.abc import Sequence
+
+from rewarden.types import Group, Verdict
 from rewarden_verifiers.chat import Usage
 
 
@@ -17,6 +19,9 @@ class Observer:
 
     def verdict(self, verdict: Verdict) -> None:
         """A verdict was made."""
+
+    def group(self, group: Group, members: Sequence[Verdict]) -> None:
+        """A group is whole, and these are its members' verdicts."""
 
     def batch(self, source: str, seconds: float, samples: int) -> None:
         """A batch or stream ended."""
@@ -43,5 +48,21 @@ class Observer:
     def judge_retried(self, judge: str) -> None:
         """A request failed and is sent again."""
 
+    def model_asked(self, model: str, kind: str, outcome: str) -> None:
+        """A task for a model ended: `answered`, `cached` (remembered), `coalesced` (asked by another too), `refused`
+        (the task is at fault), `failed` (not reached, or broken), or `left` (nobody waited any more)."""
+
+    def model_worked(self, model: str, kind: str, seconds: float, tokens: int, written: int) -> None:
+        """A model did a task, in so many seconds, waiting included; tokens that it read, and wrote."""
+
     def judge_spent(self, judge: str, usage: Usage) -> None:
         """What a request took, or took at most."""
+
+    def cache_hit(self, place: str) -> None:
+        """Work was known: in `memory`, in the `file`, or in `redis`."""
+
+    def cache_missed(self) -> None:
+        """Work that may be remembered was not known anywhere."""
+
+    def cache_failed(self, place: str) -> None:
+        """A place of the cache did not answer, or not in time."""

@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,9 @@ from rewarden_verifiers.view import apply_view, transcript, view_of
 
 SHARED = "$shared"
 """Marks a field of a reference whose value stands in `Batch.shared`."""
+
+Sites = Mapping[Any, Site]
+"""By name (of a verifier), or by what verifiers declare."""
 
 _BOUND = 4096
 _DEPTH = 16
@@ -42,32 +45,55 @@ class Plan:
 
 
 class Planner:
-    """Binds uses and collects arguments. `sites`: by verifier, what the server's configuration provides for it."""
+    """Binds uses and collects arguments. `sites`: what the server's configuration provides, by verifier, or by what
+    verifiers declare to have without it (`VerifierSpec.site`).
 
-    def __init__(self, registry: Registry, sites: Mapping[str, Site] | None = None) -> None:
+    generation: how often that was replaced; what was bound before may have another fingerprint now.
+    """
+
+    def __init__(self, registry: Registry, sites: Sites | None = None) -> None:
         self.registry = registry
-        self._sites = sites or {}
+        self.generation = 0
+        self._epoch = 0
+        self._sites: Sites = sites or {}
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
-        self._bound: OrderedDict[tuple[str, str], BoundUse] = OrderedDict()
+        self._bound: OrderedDict[tuple[str, str], tuple[int, BoundUse]] = OrderedDict()
+
+    def provide(self, sites: Sites, *, moved: bool) -> None:
+        """Replace some of what the configuration provides: all uses are bound anew at their next need.
+
+        moved: something that was known is another now (`BoundUse.epoch`); else more has become known of the same.
+        """
+        with self._lock:
+            self._sites = {**self._sites, **sites}
+            self._epoch += moved
+            self.generation += 1
 
     def bind(self, use: Use) -> BoundUse:
         """A use, resolved to its verifier and validated parameters. Raises SampleError; its path begins at `use`."""
         recipe = canonical(use.recipe) if use.recipe is not None else ""
         key = (use.name or recipe, canonical(use.params) if use.params else "")
         with self._lock:
-            found = self._bound.get(key)
-            if found is not None:
+            generation, found = self._bound.get(key, (-1, None))
+            if found is not None and generation == self.generation:
                 self._bound.move_to_end(key)
                 return found
-        made = self._bind(use)
+            generation, epoch = self.generation, self._epoch
+        made = self._bind(use, epoch)
         with self._lock:
-            made = self._bound.setdefault(key, made)
+            before, known = self._bound.get(key, (-1, None))
+            if known is not None:
+                # The same number, so that siblings of one group stay together; workers read no site that moves.
+                same = known.ref == made.ref or before > generation
+                made = known if same else replace(made, id=known.id)
+            self._bound[key] = (max(before, generation), made)
+            self._bound.move_to_end(key)
             if len(self._bound) > _BOUND:
                 self._bound.popitem(last=False)
         return made
 
-    def _bind(self, use: Use) -> BoundUse:
+    def _bind(self, use: Use, epoch: int) -> BoundUse:
         if use.name is not None and use.recipe is not None:
             raise InvalidParams("a use has either a name or a recipe, not both", path="use")
         spec = self.registry.resolve(use)
@@ -76,14 +102,20 @@ class Planner:
             raise InvalidParams(f"verifier {spec.name!r} sees no text itself: give view to what it uses", path="params")
         view = view_of(given.pop("view"), spec.default_view) if "view" in given else spec.default_view
         params = parse_params(spec, given)
+        if spec.instead is not None:
+            spec = spec.instead(params) or spec
         if spec.bounds is not None:
             spec = replace(spec, score_range=spec.bounds(params))
         self._check_children(spec, params, (spec.name,))
         children = [self.bind(child).ref.fingerprint for child in spec.children(params)] if spec.children else ()
-        site = None if spec.site is None else self._sites.get(spec.name) or spec.site()
+        site = None if spec.site is None else self._provided(spec.name, spec.site)
         moved = fingerprint(spec, params, view, children, "" if site is None else site.fingerprint)
         ref = VerifierRef(name=spec.name, version=spec.version, fingerprint=moved)
-        return BoundUse(next(self._ids), spec, params, view, ref, site)
+        return BoundUse(next(self._ids), spec, params, view, ref, site, epoch)
+
+    def _provided(self, name: str, declared: Callable[[], Site]) -> Site:
+        sites = self._sites
+        return sites.get(name) or sites.get(declared) or declared()
 
     def _check_children(self, spec: VerifierSpec, params: Any, trail: tuple[str, ...]) -> None:
         if spec.children is None:
@@ -93,7 +125,10 @@ class Planner:
         for child in spec.children(params):
             child_spec = self.registry.resolve(child)
             given = {name: value for name, value in child.params.items() if name != "view"}
-            self._check_children(child_spec, parse_params(child_spec, given), (*trail, child_spec.name))
+            child_params = parse_params(child_spec, given)
+            if child_spec.instead is not None:
+                child_spec = child_spec.instead(child_params) or child_spec
+            self._check_children(child_spec, child_params, (*trail, child_spec.name))
 
     def resolve(self, sample: Sample, shared: Mapping[str, Any]) -> Sample:
         """The sample with its shared keys replaced by their values. Raises InvalidSample.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rewarden.errors import (
@@ -20,7 +21,7 @@ from rewarden.errors import (
     RequestError,
     SampleError,
 )
-from rewarden.types import BadSample, Batch, Group, Outcome, Sample, Use, Verdict
+from rewarden.types import BadSample, Batch, Group, Outcome, Sample, Use, Verdict, VerifierRef
 from rewarden_server.engine import failures
 from rewarden_server.engine.context import EngineContext
 from rewarden_server.engine.groups import OpenGroup
@@ -28,7 +29,9 @@ from rewarden_server.engine.place import orchestrating
 from rewarden_server.engine.plan import Plan, default_use
 from rewarden_server.engine.verdicts import make_verdict
 from rewarden_server.engine.work import BoundUse, Result, Waiter
-from rewarden_verifiers.contract import Member, Unwatched, call_orchestrator, call_prepare, call_pure
+from rewarden_server.telemetry.span import Span, current, within, worked
+from rewarden_server.telemetry.verdicts import note_verdict, verdict_made
+from rewarden_verifiers.contract import Member, Unwatched, VerifierSpec, call_orchestrator, call_prepare, call_pure
 from rewarden_verifiers.group.statistics import describe
 from rewarden_verifiers.view import apply_view
 
@@ -58,19 +61,26 @@ class Scope:
     """See the module. `header` is the batch without its samples."""
 
     def __init__(
-        self, engine: Engine, header: Batch, emit: Sink, on_stop: Callable[[RequestError], None] | None = None
+        self,
+        engine: Engine,
+        header: Batch,
+        emit: Sink,
+        on_stop: Callable[[RequestError], None] | None = None,
+        span: Span | None = None,
     ) -> None:
         self.engine = engine
         self.header = header
         self.open = True
         self._emit = emit
         self._on_stop = on_stop
+        self._span = span or current()
         self._loop = asyncio.get_running_loop()
         self._unfinished: dict[int, Sample | BadSample] = {}
         self._waiters: set[Waiter] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._groups: dict[str, OpenGroup] = {}
         self._bound: dict[int, tuple[Use, BoundUse]] = {}
+        self._bound_in = engine.planner.generation
         self._timers: list[asyncio.TimerHandle] = []
         self._finished = False
         self._abandoned: Outcome | None = None
@@ -156,10 +166,14 @@ class Scope:
 
     def _bind(self, use: Use) -> BoundUse:
         """The use, bound. Samples mostly share one object: it is looked up by identity before it is by content."""
+        planner = self.engine.planner
+        if self._bound_in != planner.generation:
+            self._bound_in = planner.generation
+            self._bound = {}
         known = self._bound.get(id(use))
         if known is not None and known[0] is use:
             return known[1]
-        bound = self.engine.planner.bind(use)
+        bound = planner.bind(use)
         self._check_expected(bound)
         if len(self._bound) < _REMEMBERED:
             self._bound[id(use)] = (use, bound)
@@ -229,6 +243,8 @@ class Scope:
             return run_inline(plan)
         result = await self.work(plan)
         assert result.outcome is not None
+        if not result.cached:
+            worked(current(), worker_of(spec), result.queue_s, result.run_s)
         return result.outcome
 
     async def judge_group(
@@ -274,27 +290,50 @@ class Scope:
 
     async def _orchestrate(self, index: int, sample: Sample, use: BoundUse) -> None:
         queued = time.monotonic()
-        async with orchestrating(self.engine.orchestrations):
-            started = time.monotonic()
-            try:
-                outcome = await self.judge(use, sample, ())
-            except Exception as error:  # noqa: BLE001 - named in failures.py
-                outcome = failures.outcome_of(error)
-        result = Result(queue_s=started - queued, run_s=time.monotonic() - started)
-        self._settle(make_verdict(index, sample, outcome, use.ref, result))
+        with within(self._span.child(f"verify {use.spec.name}")) as span:
+            async with orchestrating(self.engine.orchestrations):
+                started = time.monotonic()
+                try:
+                    outcome = await self.judge(use, sample, ())
+                except Exception as error:  # noqa: BLE001 - named in failures.py
+                    outcome = failures.outcome_of(error)
+            result = Result(queue_s=started - queued, run_s=time.monotonic() - started)
+            outcome, ref = self._as_it_is_now(sample, use, outcome)
+            verdict = make_verdict(index, sample, outcome, ref, result)
+            note_verdict(span, verdict)
+            self._settle(verdict, traced=True)
 
     async def _orchestrate_group(self, use: BoundUse, members: Sequence[tuple[int, Sample]]) -> None:
         queued = time.monotonic()
-        async with orchestrating(self.engine.orchestrations):
-            started = time.monotonic()
-            try:
-                whole = [Member(index=index, response=None, sample=sample) for index, sample in members]
-                outcomes = await self.judge_group(use, whole, ())
-            except Exception as error:  # noqa: BLE001 - named in failures.py
-                outcomes = [failures.outcome_of(error)] * len(members)
+        with within(self._span.child(f"verify {use.spec.name}", members=len(members))):
+            async with orchestrating(self.engine.orchestrations):
+                started = time.monotonic()
+                try:
+                    whole = [Member(index=index, response=None, sample=sample) for index, sample in members]
+                    outcomes = await self.judge_group(use, whole, ())
+                except Exception as error:  # noqa: BLE001 - named in failures.py
+                    outcomes = [failures.outcome_of(error)] * len(members)
         result = Result(queue_s=started - queued, run_s=time.monotonic() - started)
         for (index, sample), outcome in zip(members, outcomes, strict=True):
-            self._settle(make_verdict(index, sample, outcome, use.ref, result))
+            now, ref = self._as_it_is_now(sample, use, outcome)
+            self._settle(make_verdict(index, sample, now, ref, result), traced=True)
+
+    def _as_it_is_now(self, sample: Sample, use: BoundUse, outcome: Outcome) -> tuple[Outcome, VerifierRef]:
+        """The outcome, and the reference that is true of it: since the use was bound, the weights of a model may have
+        become known, or been swapped. Then it is flagged `swapped`; or an error, where the caller demands those."""
+        planner = self.engine.planner
+        if planner.generation == 0 or outcome.status == "error":
+            return outcome, use.ref
+        now = planner.bind(default_use(sample, self.header))
+        if now.ref == use.ref:
+            return outcome, use.ref
+        if now.epoch == use.epoch:
+            return outcome, use.ref if use.ref.name in self.header.expect else now.ref
+        try:
+            self._check_expected(now)
+        except InvalidParams as error:
+            return failures.outcome_of(error), use.ref
+        return replace(outcome, flags=tuple(dict.fromkeys((*outcome.flags, "swapped")))), use.ref
 
     @staticmethod
     def _member(use: BoundUse, index: int, sample: Sample) -> Member:
@@ -302,15 +341,18 @@ class Scope:
 
     def _ended(self, index: int, sample: Sample, use: BoundUse, result: Result) -> None:
         assert result.outcome is not None
-        self._settle(make_verdict(index, sample, result.outcome, use.ref, result))
+        self._settle(make_verdict(index, sample, result.outcome, use.ref, result), worker_of(use.spec))
 
     # --- verdicts out -------------------------------------------------------------------------------------------
 
-    def _settle(self, verdict: Verdict) -> None:
+    def _settle(self, verdict: Verdict, worker: str | None = None, *, traced: bool = False) -> None:
+        """A sample's end. worker: what kind of process did the work; traced: it has its span."""
         sample = self._unfinished.pop(verdict.index, None)
         if sample is None:
             return  # its deadline passed first
         self.engine.observer.verdict(verdict)
+        if self._span.recording and not traced:
+            verdict_made(self._span, verdict, worker)
         if self.engine.recorder is not None:
             self.engine.recorder.add(self.header, sample, verdict, always=self.engine.judges_groups(verdict))
         self._emit(verdict)
@@ -345,7 +387,9 @@ class Scope:
     def _report(self, group: OpenGroup) -> None:
         if group.judged and group.verdicts:
             verdicts, group.verdicts = group.verdicts, []
-            self._emit(describe(group.name, verdicts))
+            made = describe(group.name, verdicts)
+            self.engine.observer.group(made, verdicts)
+            self._emit(made)
             if not self._finished:
                 # Late siblings start the statistics anew; a stream of a million groups must not be remembered.
                 self._groups.pop(group.name, None)
@@ -401,6 +445,11 @@ def run_inline(plan: Plan) -> Outcome:
         return call_pure(spec, {name: arguments[name] for name in spec.reads})
     except RecursionError:  # nesting deep enough to reach it is the text's doing
         return failures.expired(spec, "run", 0.0, "recursion")
+
+
+def worker_of(spec: VerifierSpec) -> str:
+    """What traces call the process that does a pure verifier's work."""
+    return "query worker" if spec.waits else "cpu worker"
 
 
 def _silent(item: Verdict | Group) -> None:

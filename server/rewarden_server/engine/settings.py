@@ -20,11 +20,12 @@ def default_workers() -> int:
 class SandboxSettings:
     """Where programs run.
 
-    address: a sandbox host that runs already (`unix:PATH`, `HOST:PORT`); without one the server starts its own.
-    tls_cert, tls_key, tls_ca: PEM files for a host on another machine: ours, and who signed the host's.
+    address: sandbox hosts that run already (`unix:PATH`, `HOST:PORT`, separated by commas); without one the server
+    starts its own. tls_cert, tls_key, tls_ca: PEM files for hosts on other machines: our certificate and its key, where
+    hosts ask for one, and who signed the hosts'. token_file: a secret that server and hosts share.
     required: without a working sandbox the server is not ready. in_flight: jobs that are sent to the host at once, the
     rest waits here in order; none: 4 for each slot. max_waiting: single runs that may wait; over it is 429.
-    start_s: seconds to wait for a host that starts, before work is refused.
+    start_s: seconds to wait for a host that starts, or is started again, before work is refused.
 
     What follows is told to the host that the server starts, and means what it means in
     `rewarden_sandboxes.settings.HostSettings`; none: the host's own default.
@@ -34,6 +35,7 @@ class SandboxSettings:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     tls_ca: Path | None = None
+    token_file: Path | None = None
     required: bool = False
     in_flight: int | None = None
     max_waiting: int = 2000
@@ -42,6 +44,7 @@ class SandboxSettings:
     slots: int | None = None
     sessions: int | None = None
     warm: int | None = None
+    tokens: int | None = None
     runtime: str | None = None
     apparmor: str | None = None
     image_prefix: str | None = None
@@ -51,8 +54,14 @@ class SandboxSettings:
     languages: Path | None = None
     rooms: Literal["auto", "yes", "no"] = "auto"
     patience_s: float | None = None
+    drain_s: float | None = None
     limits: Limits = field(default_factory=Limits)
     most: Limits = field(default_factory=Limits)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The hosts that run already."""
+        return tuple(part.strip() for part in (self.address or "").split(",") if part.strip())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +151,60 @@ class JudgeSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEndpoint:
+    """One model that gives numbers: what it is, who runs it, and how.
+
+    backend: `own`: our model process, which the server starts, unless there is an address; `vllm`, `sglang`: such an
+    engine at `address`. model: a local folder, a GGUF file, or a hub's name; for another engine the name by which it
+    serves it. address: `unix:PATH` or `http://HOST:PORT`. api_key_env: the environment variable that holds the key;
+    api_key: the key itself.
+
+    What follows is for our own process. revision: of a hub's name. dtype: `auto`: bfloat16 on a GPU, float32 on a CPU.
+    device: `auto`: the first GPU, or the CPU; models of one device share a process. threads: of the CPU; none: all
+    cores. context: tokens of the longest input; none: what the model says. batch_tokens: tokens of a batch, padding
+    included. latency_ms: how long an incomplete batch waits for more. attention: as transformers calls it. compile:
+    torch.compile. prefix: whether what siblings share is encoded once. pooling: of an embedding, where the model's
+    folder does not say. reload_from: folders from which weights may be swapped in, besides the place of `model` itself.
+
+    concurrency: tasks in flight at once. timeout_s: of one task. task: what another engine's model does, where it
+    cannot be asked: `classify`, `score`, `rate`, `embed` or `generate`.
+    """
+
+    model: str
+    backend: Literal["own", "vllm", "sglang"] = "own"
+    address: str | None = None
+    api_key_env: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    revision: str | None = None
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    device: str = "auto"
+    threads: int | None = None
+    context: int | None = None
+    batch_tokens: int = 16_384
+    latency_ms: float = 5.0
+    attention: Literal["auto", "sdpa", "eager", "flash_attention_2", "flash_attention_3"] = "auto"
+    compile: bool = False
+    prefix: bool = True
+    pooling: Literal["mean", "cls", "last"] | None = None
+    reload_from: tuple[str, ...] = ()
+    concurrency: int = 1024
+    timeout_s: float = 600.0
+    task: Literal["classify", "score", "rate", "embed", "generate"] | None = None
+    tokenizer: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """Which models there are. named: the models; default: of samples that name none; the only one where nothing is set.
+    cache_mb: results that are remembered, MiB; 0: none. start_s: how long work waits for a process that loads."""
+
+    named: Mapping[str, ModelEndpoint] = field(default_factory=dict)
+    default: str | None = None
+    cache_mb: int = 64
+    start_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
     """Times in seconds of CPU where not said otherwise; sizes in the unit of the name.
 
@@ -153,6 +216,9 @@ class EngineSettings:
     max_samples, max_bytes: what may be admitted at once; a request that does not fit is refused (429).
     window_samples, window_bytes: what one stream may have in flight before its `put` waits.
     orchestrations: orchestrators that may be under way at once.
+    cache_redis: address of a Redis that several servers share; its password may stand in cache_redis_password_file.
+    cache_redis_ttl_s: seconds until it forgets an outcome. cache_key_file: a secret of at least 16 bytes; what lies
+    there then carries a code that only who has it can make.
     query_workers, slow_query_workers: workers of verifiers that wait for something outside (`sql`), and those to which
     they move after `query_slow_s` seconds; query_memory_mb: the address space that these may take.
     """
@@ -178,6 +244,10 @@ class EngineSettings:
     cache_entries: int = 200_000
     cache_bytes: int = 256 * 1024**2
     cache_dir: Path | None = None
+    cache_redis: str | None = field(default=None, repr=False)
+    cache_redis_password_file: Path | None = None
+    cache_redis_ttl_s: int = 7 * 24 * 3600
+    cache_key_file: Path | None = None
     eager: bool = False
 
     def for_queries(self) -> EngineSettings:

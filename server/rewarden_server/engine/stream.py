@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rewarden.errors import RequestError, Unavailable
 from rewarden.types import BadSample, Batch, Group, Sample, Verdict
+from rewarden_server.telemetry.span import current
 
 if TYPE_CHECKING:
     from rewarden_server.engine.engine import Engine
@@ -35,7 +36,8 @@ class Stream:
         self._finished = False
         self._over = False
         self._error: RequestError | None = None
-        self._scope = engine.open_scope(header, self._emit, self._stop)
+        self._span = current().child("stream", source=source)
+        self._scope = engine.open_scope(header, self._emit, self._stop, self._span)
 
     async def put(self, sample: Sample | BadSample) -> None:
         """Take one more sample; waits for room. Raises Unavailable after `cancel`."""
@@ -122,5 +124,7 @@ class Stream:
             self._sizes.clear()
             self._bytes = 0
             self._engine.observer.batch(self._source, time.monotonic() - self._started, self._count)
+            self._span.note(samples=self._count)
+            self._span.end()
             self._room.set()
             self._wake.set()

@@ -16,7 +16,7 @@ Op = Literal["verify", "read", "same"]
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundUse:
     """A use, resolved and validated once: what every sample with that use shares. `id` names it to the workers; `site`
-    is what the server's configuration provides for the verifier.
+    is what the server's configuration provides for the verifier, `epoch` how often that of any had moved before.
     """
 
     id: int
@@ -25,6 +25,7 @@ class BoundUse:
     view: View
     ref: VerifierRef
     site: Any = None
+    epoch: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -14,12 +14,21 @@ from starlette.types import Receive
 
 from rewarden.errors import InvalidRequest, TooLarge
 from rewarden_server.budget import Budget
-from rewarden_server.http.replies import ClientGone, UnsupportedMedia
+from rewarden_server.http.replies import ClientGone, TooSlow, UnsupportedMedia
 from rewarden_server.service import LARGE, run_beside
 
 T = TypeVar("T")
 
 ENCODINGS = ("gzip", "zstd")
+
+SILENCE_S = 60.0
+"""Seconds for which a body that is no stream may stop coming. Attack: bodies that are begun, and held open."""
+
+ZSTD_WINDOW = 2**23
+"""Bytes; RFC 9659 has no HTTP body ask for more. Attack: small requests, each with a window of gigabytes."""
+
+_MEMBERS, _MEMBER_BYTES = 1000, 1024
+"""Of gzip: so many members, and one more for each so many bytes that come out. Attack: millions of empty ones."""
 
 
 def check_content_type(request: Request, *allowed: str) -> None:
@@ -61,7 +70,7 @@ async def read_body(request: Request, budget: Budget, most: int, limit: str) -> 
     held = size = 0
     try:
         pieces: list[bytes] = []
-        async for piece in pieces_of(request.receive):
+        async for piece in pieces_of(request.receive, SILENCE_S):
             size += len(piece)
             if size > most:
                 raise _too_large(limit, most)
@@ -80,10 +89,15 @@ async def read_body(request: Request, budget: Budget, most: int, limit: str) -> 
         budget.give(held)
 
 
-async def pieces_of(receive: Receive) -> AsyncIterator[bytes]:
-    """The pieces of a body as they come. Raises ClientGone when the client leaves in the middle."""
+async def pieces_of(receive: Receive, silence_s: float | None = None) -> AsyncIterator[bytes]:
+    """The pieces of a body as they come. Raises ClientGone when the client leaves in the middle, TooSlow after so many
+    seconds in which nothing came."""
     while True:
-        message = await receive()
+        try:
+            async with asyncio.timeout(silence_s):
+                message = await receive()
+        except TimeoutError:
+            raise TooSlow(f"nothing came of the body for {silence_s:g} s") from None
         if message["type"] == "http.disconnect":
             raise ClientGone
         piece: bytes = message.get("body", b"")
@@ -126,24 +140,52 @@ def unpack(body: bytes, encoding: str, most: int, limit: str) -> bytes:
 
 
 def _gunzip(body: bytes, most: int) -> bytes:
+    gunzip = Gunzip()
     parts: list[bytes] = []
     room = most + 1
-    while True:  # a gzip file may have several members
-        reader = zlib.decompressobj(wbits=31)
-        part = reader.decompress(body, room)
+    for part in gunzip.parts(body):
         parts.append(part)
         room -= len(part)
         if room <= 0:
             return b"".join(parts)
-        if not reader.eof:
-            raise EOFError("it ends too early")
-        body = reader.unused_data
-        if not body:
-            return b"".join(parts)
+    if not gunzip.whole:
+        raise EOFError("it ends too early")
+    return b"".join(parts)
+
+
+class Gunzip:
+    """Unpacks gzip piece by piece, member after member, in parts of bounded size."""
+
+    _STEP = 1024**2
+    _SLICE = 16 * 1024  # of what comes in: what a member leaves over is copied, and must not be long
+
+    def __init__(self) -> None:
+        self._reader = zlib.decompressobj(wbits=31)
+        self._members = 0
+        self._out = 0
+        self.whole = False
+        """Whether what came ends with the end of a member."""
+
+    def parts(self, piece: bytes) -> Iterator[bytes]:
+        """What comes out of a piece. Raises zlib.error, EOFError for what nobody packs like that."""
+        for first in range(0, len(piece), self._SLICE):
+            rest = piece[first : first + self._SLICE]
+            while rest:
+                part = self._reader.decompress(rest, self._STEP)
+                self._out += len(part)
+                yield part
+                rest = self._reader.unconsumed_tail
+                self.whole = self._reader.eof
+                if self._reader.eof:
+                    rest = self._reader.unused_data
+                    self._reader = zlib.decompressobj(wbits=31)
+                    self._members += 1
+                    if self._members > _MEMBERS + self._out // _MEMBER_BYTES:
+                        raise EOFError(f"it has {self._members} members, nearly all of them empty")
 
 
 def _unzstd(body: bytes, most: int) -> bytes:
-    reader = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(body, read_across_frames=True)
+    reader = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW).stream_reader(body, read_across_frames=True)
     return reader.read(most + 1)
 
 

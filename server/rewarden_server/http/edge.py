@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -13,15 +13,40 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Router
 from starlette.types import Message, Receive, Scope, Send
 
-from rewarden.errors import InternalError, NotFound, RequestError
-from rewarden_server.http.replies import ClientGone, MethodNotAllowed, error_reply
+from rewarden.errors import InternalError, InvalidRequest, NotFound, RequestError
+from rewarden_server.audit import Entry
+from rewarden_server.caller import CURRENT, Caller
+from rewarden_server.http.origin import Origins
+from rewarden_server.http.protocol import MAX_HEAD_BYTES
+from rewarden_server.http.replies import ClientGone, HeadTooLarge, MethodNotAllowed, error_reply
 from rewarden_server.logs import get_logger, log_defect
+from rewarden_server.rates import Meter
 from rewarden_server.refusals import as_request_error
 from rewarden_server.service import Service
+from rewarden_server.telemetry.span import UNTRACED, Span, within
 
 SURFACE = "http"
-OPEN = frozenset({"/", "/healthz", "/readyz", "/docs", "/docs/{name}", "/openapi.json"})
-"""Routes that ask for no key: probes have none, and the documentation holds nothing of a caller's."""
+OPEN = frozenset({"/", "/healthz", "/readyz", "/docs", "/playground", "/health", "/openapi.json"})
+"""Routes that ask for no key: probes have none, and pages hold nothing of a caller's (their scripts ask for that)."""
+
+OPEN_BELOW = ("/docs/", "/playground/", "/static/")
+
+MAX_HEADERS = 200
+"""Headers of a request; over it is 431."""
+
+_ONCE = (b"host", b"authorization", b"origin", b"content-type", b"content-encoding")
+"""Attack: a header twice, of which a proxy before us believes one and we the other."""
+
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+)
+"""Of every answer: what a page of another origin makes of it is nothing."""
+
+UNTRACED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
+"""What probes ask every few seconds."""
 
 _CLIENT_GONE = 499
 """What logs and metrics say of a request whose client left; nobody receives it."""
@@ -37,6 +62,7 @@ class Edge:
     def __init__(self, service: Service, router: Router) -> None:
         self._service = service
         self._router = router
+        self._origins = Origins(service.config.server, keyed=bool(service.keys.names))
         self._paths: Mapping[Any, str] = {route.endpoint: route.path for route in router.routes}  # type: ignore[attr-defined]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,15 +78,31 @@ class Edge:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode()), *_HEADERS]
             await send(message)
 
         key = ""
+        caller: Caller | None = None
+        meter: Meter | None = None
+        audit = self._service.audit
+        entry: Entry | None = None
+        if audit is not None and not is_open(scope["path"]):
+            entry = audit.entry(request_id, SURFACE, peer_of(scope))
         # The router raises instead of answering by itself when an application is named.
         scope["app"] = self
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
+        with structlog.contextvars.bound_contextvars(request_id=request_id), within(self._span(scope, headers)) as span:
             try:
-                key = self._check_key(scope, headers)
+                _check_head(scope["headers"], headers)
+                caller = self._caller(scope, headers)
+                if caller is not None:
+                    key = caller.name
+                    caller.entry = entry
+                    if caller.meter is not None:
+                        caller.meter.begin()
+                        meter = caller.meter
+                    if audit is not None:
+                        audit.check()
+                    CURRENT.set(caller)
                 with structlog.contextvars.bound_contextvars(key=key):
                     await self._router(scope, receive, answer)
             except ClientGone:
@@ -73,17 +115,62 @@ class Edge:
                     raise  # half an answer is out: the connection must break, so that nobody takes it for a whole one
                 await error_reply(known)(scope, receive, answer)
             finally:
+                if meter is not None:
+                    meter.end()
                 route = self._paths.get(scope.get("endpoint"), "unmatched")
-                self._service.metrics.request(SURFACE, route, str(status), key)
                 seconds = round(time.perf_counter() - start, 6)
+                self._service.metrics.request(SURFACE, route, str(status), key, seconds)
+                span.rename(f"{scope['method']} {route}")
+                span.note(method=scope["method"], route=route, status_code=status, key=key, request_id=request_id)
+                if status >= 500:
+                    span.fail(str(status))
                 say = _log.debug if route in ("/healthz", "/readyz", "/metrics") else _log.info
                 say("request", method=scope["method"], route=route, status=status, seconds=seconds, key=key)
+                if audit is not None and entry is not None and (route, status) != ("/metrics", 200):
+                    method = scope["method"]
+                    audit.write(entry.line(route=route, method=method, key=key, status=str(status), seconds=seconds))
 
-    def _check_key(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
-        if scope["path"] in OPEN or scope["path"].startswith("/docs/"):
-            return ""
-        authorization = headers.get(b"authorization")
-        return self._service.keys.check(authorization.decode("latin-1") if authorization is not None else None)
+    def _span(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Span:
+        if scope["path"] in UNTRACED_PATHS:
+            return UNTRACED
+        parent, state = (headers.get(name, b"").decode("latin-1") for name in (b"traceparent", b"tracestate"))
+        return self._service.tracing.request("HTTP", parent, state)
+
+    def _caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Caller | None:
+        """Who asks; None where nobody needs to say. Raises Unauthorized, Forbidden."""
+        if is_open(scope["path"]):
+            return None
+        self._origins.check(_text(headers.get(b"host")), _text(headers.get(b"origin")))
+        return self._service.keys.caller(_text(headers.get(b"authorization")))
+
+
+def is_open(path: str) -> bool:
+    """Whether a path asks for no key."""
+    return path in OPEN or path.startswith(OPEN_BELOW)
+
+
+def peer_of(scope: Scope) -> str:
+    """The address that a request came from. What headers say of it is not believed: anybody may send them."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("latin-1")
+
+
+def _check_head(pairs: Sequence[tuple[bytes, bytes]], headers: Mapping[bytes, bytes]) -> None:
+    """Raises HeadTooLarge, InvalidRequest."""
+    if len(pairs) > MAX_HEADERS:
+        raise HeadTooLarge(f"the request has more than {MAX_HEADERS} headers")
+    # The protocol bounds a head that comes in pieces, before it is whole; this is for one that came at once.
+    if sum([len(name) + len(value) for name, value in pairs]) > MAX_HEAD_BYTES:
+        raise HeadTooLarge(f"the headers have more than {MAX_HEAD_BYTES} bytes")
+    if len(pairs) != len(headers):
+        names = [name for name, _ in pairs]
+        for name in _ONCE:
+            if names.count(name) > 1:
+                raise InvalidRequest(f"the header {name.decode()} comes twice")
 
 
 def _request_id(given: bytes | None) -> str:

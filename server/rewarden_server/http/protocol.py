@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from rewarden_server.config import LimitSettings
 
 MAX_HEAD_BYTES = 64 * 1024
 """Of a request's line and headers together; over it is 431, and the connection is closed."""
@@ -16,38 +19,88 @@ _REFUSAL = (
 _BODY = b'{"error": {"code": "too_large", "message": "the headers have more than %d bytes", "details": {}}}'
 
 
+_TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n"
+
+
+def bounded_protocol(given: LimitSettings) -> type[BoundedProtocol]:
+    """The protocol with these limits: uvicorn makes one for each connection, and tells it nothing of ours."""
+
+    class Bounded(BoundedProtocol):
+        limits = given
+
+    return Bounded
+
+
 class BoundedProtocol(HttpToolsProtocol):
-    """Attack: headers without end, which would be kept in memory before any key is looked at."""
+    """Attacks: headers or trailers without end, which would be kept in memory before any key is looked at; headers that
+    come a byte a minute, or not at all, on as many connections as there are descriptors.
+    """
+
+    limits = LimitSettings()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._head = 0
-        self._in_head = True
+        self._head = 0  # bytes since the head began, or since the last piece of a body: what follows that is trailers
+        self._head_since: float | None = None
+        self._watch: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Somebody connected."""
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.max_connections:
+            transport.write(_TOO_MANY)
+            transport.close()
+            return
+        self._head_since = self.loop.time()
+        self._watch = self.loop.call_later(self.limits.head_s, self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended."""
+        if self._watch is not None:
+            self._watch.cancel()
+        super().connection_lost(exc)
+
+    def _look(self) -> None:
+        """Close where a head takes too long. One timer a connection, for requests come thousands a second."""
+        if self.transport.is_closing():
+            return
+        since, now = self._head_since, self.loop.time()
+        if since is not None and now - since >= self.limits.head_s:
+            self.transport.write(_TOO_SLOW)
+            self.transport.close()
+            return
+        due = (now if since is None else since) + self.limits.head_s
+        self._watch = self.loop.call_at(due, self._look)
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
-        if self._in_head:
-            self._head += len(data)
+        self._head += len(data)
         super().data_received(data)
         # Looked at afterwards: a body that came with its headers in one piece is no head.
-        if self._in_head and self._head > MAX_HEAD_BYTES and not self.transport.is_closing():
+        if self._head > MAX_HEAD_BYTES and not self.transport.is_closing():
             body = _BODY % MAX_HEAD_BYTES
             self.transport.write(_REFUSAL % (len(body), body))
             self.transport.close()
 
     def on_message_begin(self) -> None:
         """A request's first byte."""
-        self._in_head = True
+        self._head_since = self.loop.time()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """The empty line after the headers."""
-        self._in_head = False
+        self._head_since = None
         self._head = 0
         super().on_headers_complete()
+        self.headers = []  # trailers land here. Attack: as headers of the request, which no proxy before us has seen
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        self._head = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The request's last byte: what comes next is another one's head."""
-        self._in_head = True
         self._head = 0
         super().on_message_complete()

@@ -27,6 +27,20 @@ class MethodNotAllowed(RequestError):
     http_status = 405
 
 
+class HeadTooLarge(RequestError):
+    """A request's headers are too many."""
+
+    code = "too_large"
+    http_status = 431
+
+
+class TooSlow(RequestError):
+    """The body stopped coming."""
+
+    code = "too_slow"
+    http_status = 408
+
+
 class ClientGone(Exception):
     """The client left before its answer; nobody reads what we would say."""
 

@@ -58,7 +58,22 @@ def schemas() -> dict[str, Any]:
     )
     found["Description"] = {**_OBJECT, "required": ["name", "kind", "available"], "properties": _description()}
     found["Job"] = {**_OBJECT, "required": ["id", "status"], "properties": _job()}
+    found["Model"] = {**_OBJECT, "required": ["name", "state"], "properties": _model()}
     return found
+
+
+def _model() -> dict[str, Any]:
+    return {
+        "name": _NAME,
+        "model": {"type": "string", "description": "The hub's name, or the folder's or file's own name."},
+        "backend": {"enum": ["own", "vllm", "sglang"]},
+        "state": {"type": "string", "description": "starting, ready, failed, remote (another's), …"},
+        "problem": {"type": "string", "description": "Why it cannot be had."},
+        "version": {"type": ["string", "null"], "description": "Of weights, revision and dtype; null: not known yet."},
+        "swaps": {"type": "integer", "description": "Times that its weights became others."},
+        "in_flight": {"type": "integer"},
+        "about": {**_OBJECT, "description": "Kinds of tasks, context in tokens, labels, dtype, device."},
+    }
 
 
 def _run() -> dict[str, Any]:

@@ -15,21 +15,31 @@ from rewarden.wire.json import dumps
 from rewarden_server.http.replies import JSON
 from rewarden_server.http.schemas import schemas
 from rewarden_server.http.stream import NDJSON
+from rewarden_server.pages import asset
 from rewarden_server.service import Service
 
+_HTML = "text/html"
 _ERRORS = {
     400: "The request is malformed; `details.path` is the field at fault where there is one.",
     401: "The API key is missing or unknown.",
+    403: "The key has not the scope, or the request came by a name or from a page that is not served.",
     404: "There is no such thing.",
-    405: "The method is not for this route.",
+    408: "The body stopped coming.",
     409: "A verifier's fingerprint is not the one that the request demands.",
     413: "The request is over a limit; `details.limit` names it.",
     415: "The body is of a form that is not read here.",
-    429: "Too much is under way; come back after `Retry-After` seconds.",
+    429: "Too much is under way, or over the key's rates; come back after `Retry-After` seconds.",
+    431: "The headers are too many or too long.",
     500: "A defect of the server.",
-    503: "The server starts or drains, or nothing can run in its sandbox.",
+    503: "The server starts or drains, nothing can run in its sandbox, or its audit log cannot be written.",
 }
-_ON_WORK = (400, 401, 404, 409, 413, 415, 429, 500, 503)
+_OF_EVERY = (400, 431, 500)
+"""A header that comes twice, headers over their bounds, a defect."""
+
+_OF_GUARDED = (400, 401, 403, 429, 431, 500, 503)
+"""What the edge answers before a route that asks for a key."""
+
+_OF_BODIES = (408, 413, 415)
 
 
 def routes(service: Service) -> list[Route]:
@@ -68,14 +78,13 @@ def document(keyed: bool) -> dict[str, Any]:
 
 
 def _paths() -> dict[str, Any]:
-    free: dict[str, Any] = {"security": []}
     return {
         "/v1/verify": {
             "post": _operation(
                 "verify",
                 "Judge a batch: all samples at once, all verdicts at once.",
                 _json("The verdicts.", {"$ref": "#/components/schemas/BatchResult"}),
-                _ON_WORK,
+                (404, 409),
                 body={JSON: {"schema": {"$ref": "#/components/schemas/Batch"}}},
             )
         },
@@ -85,7 +94,7 @@ def _paths() -> dict[str, Any]:
                 'Judge samples as they come. A line `{"batch": Header}`, then a Sample a line; lines `VerdictLine` and '
                 '`GroupLine` come back as they end, at last `{"done": {"verdicts": n}}` or an `Error`.',
                 {"description": "The lines.", "content": {NDJSON: {"schema": {"type": "string"}}}},
-                _ON_WORK,
+                (404, 409),
                 body={NDJSON: {"schema": {"type": "string"}}},
             )
         },
@@ -94,7 +103,6 @@ def _paths() -> dict[str, Any]:
                 "run",
                 "Run a program in the sandbox. Nothing is kept, and equal programs run each.",
                 _json("How it ended.", {"$ref": "#/components/schemas/RunResult"}),
-                (400, 401, 413, 415, 429, 500, 503),
                 body={JSON: {"schema": {"$ref": "#/components/schemas/Run"}}},
             )
         },
@@ -103,7 +111,6 @@ def _paths() -> dict[str, Any]:
                 "put_blob",
                 "Keep content that later requests name by its SHA-256. 201: it is new; 200: it was here.",
                 _json("It is here.", _BLOB),
-                (400, 401, 413, 415, 429, 500),
                 body={"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
                 parameters=[_path("sha256", {"type": "string", "pattern": "^[0-9a-f]{64}$"})],
                 extra={"201": _json("It is here now.", _BLOB)},
@@ -112,19 +119,41 @@ def _paths() -> dict[str, Any]:
         **_jobs(),
         **_catalogue("verifier"),
         **_catalogue("recipe"),
-        "/v1/info": {
-            "get": _operation("info", "Versions, places where work runs, limits.", _json("It.", _ANY), (401, 500))
-        },
-        "/healthz": {
-            "get": {**_operation("healthz", "Whether the process lives.", _json("Yes.", _ANY), (500,)), **free}
-        },
-        "/readyz": {
-            "get": {**_operation("readyz", "Whether work is admitted.", _json("Yes.", _ANY), (500, 503)), **free}
-        },
-        "/metrics": {"get": _operation("metrics", "Metrics for Prometheus.", _text("text/plain"), (401, 500))},
-        "/docs": {"get": {**_operation("docs", "The verifiers' pages.", _text("text/html"), (500,)), **free}},
-        "/": {"get": {**_operation("index", "What is where.", _text("text/html"), (500,)), **free}},
-        "/openapi.json": {"get": {**_operation("openapi", "This document.", _json("It.", _ANY), (500,)), **free}},
+        **_models(),
+        "/v1/info": {"get": _operation("info", "Versions, places where work runs, limits.", _json("It.", _ANY))},
+        "/healthz": {"get": _operation("healthz", "Whether the process lives.", _json("Yes.", _ANY), free=True)},
+        "/readyz": {"get": _operation("readyz", "Whether work is admitted.", _json("Yes.", _ANY), (503,), free=True)},
+        "/metrics": {"get": _operation("metrics", "Metrics for Prometheus.", _text("text/plain"))},
+        **_pages(),
+        "/openapi.json": {"get": _operation("openapi", "This document.", _json("It.", _ANY), free=True)},
+    }
+
+
+def _pages() -> dict[str, Any]:
+    """For people: in HTML, where there is no such page too."""
+
+    def one(name: str, summary: str, *parameters: dict[str, Any]) -> Any:
+        answer = _text(_HTML)
+        lost = {"404": {**answer, "description": _ERRORS[404]}} if parameters else None
+        return {"get": _operation(name, summary, answer, parameters=list(parameters), extra=lost, free=True)}
+
+    name = _path("name", {"type": "string", "minLength": 1})
+    static = _operation(
+        "static",
+        "Style sheet, scripts and icon of the pages.",
+        {"description": "It.", "content": {kind: {"schema": {"type": "string"}} for kind in asset.TYPES.values()}},
+        (404,),
+        parameters=[_path("digest", {"type": "string", "minLength": 1}), name],
+        free=True,
+    )
+    return {
+        "/": one("index", "What is where."),
+        "/docs": one("docs", "All verifiers and recipes, a line on each."),
+        "/docs/{name}": one("docs_of", "One verifier's or recipe's page.", name),
+        "/playground": one("playground", "Choose what is to judge by hand."),
+        "/playground/{name}": one("playground_of", "Judge a response by hand.", name),
+        "/health": one("health", "How the server is; asks /v1/info for it."),
+        "/static/{digest}/{name}": {"get": static},
     }
 
 
@@ -143,24 +172,24 @@ def _jobs() -> dict[str, Any]:
     query = {"name": "job", "in": "query", "required": True, "content": {JSON: {"schema": _ASKED}}}
     return {
         "/v1/jobs": {
-            "get": _operation("list_jobs", "All jobs.", _json("They.", jobs), (401, 404, 500)),
+            "get": _operation("list_jobs", "All jobs.", _json("They.", jobs), (404,)),
             "post": _operation(
                 "submit_job",
                 "Rescore a file of rollouts: JSON lines, plain or with a Content-Encoding of gzip or zstd.",
                 _json("It is queued.", job),
-                (400, 401, 404, 413, 415, 500, 503),
+                (404,),
                 status="202",
                 body={NDJSON: {"schema": {"type": "string"}}},
                 parameters=[query],
             ),
         },
         "/v1/jobs/{id}": {
-            "get": _operation("get_job", "How a job stands.", _json("It.", job), (401, 404, 500), parameters=[one]),
+            "get": _operation("get_job", "How a job stands.", _json("It.", job), (404,), parameters=[one]),
             "delete": _operation(
                 "delete_job",
                 "Stop a job and forget it.",
                 {"description": "It is gone."},
-                (401, 404, 500),
+                (404,),
                 status="204",
                 parameters=[one],
             ),
@@ -170,11 +199,53 @@ def _jobs() -> dict[str, Any]:
                 "job_verdicts",
                 "The rows of a finished job, with their verdicts.",
                 {"description": "The lines.", "content": {NDJSON: {"schema": {"type": "string"}}}},
-                (401, 404, 500),
+                (404,),
                 parameters=[one],
             )
         },
     }
+
+
+def _models() -> dict[str, Any]:
+    model = {"$ref": "#/components/schemas/Model"}
+    models = {"type": "object", "properties": {"models": {"type": "array", "items": model}}, "required": ["models"]}
+    one = _path("name", {"type": "string", "minLength": 1})
+    return {
+        "/v1/models": {
+            "get": _operation("list_models", "The configured models, and how each is.", _json("They.", models))
+        },
+        "/v1/models/{name}": {
+            "get": _operation(
+                "get_model",
+                "One model, with what is known of it.",
+                _json("It.", model),
+                (404,),
+                parameters=[one],
+            )
+        },
+        "/v1/models/{name}/reload": {
+            "post": _operation(
+                "reload_model",
+                "Swap a model's weights: for those of another folder or revision, or for what lies in the same place "
+                "now. Answered when it is done; no work under way is lost.",
+                _json("It, as it is now.", model),
+                (404,),
+                body={JSON: {"schema": _RELOAD}},
+                parameters=[one],
+            )
+        },
+    }
+
+
+_TEXT_OR_NULL: dict[str, Any] = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "null"}]}
+_RELOAD: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "model": {**_TEXT_OR_NULL, "description": "A folder, or a hub's name, that the server allows."},
+        "revision": {**_TEXT_OR_NULL, "description": "Of a hub's name."},
+    },
+    "additionalProperties": False,
+}
 
 
 _NAMED: dict[str, Any] = {
@@ -254,13 +325,13 @@ def _catalogue(kind: str) -> dict[str, Any]:
     item = {"$ref": "#/components/schemas/Description"}
     listing = {"type": "object", "properties": {f"{kind}s": {"type": "array", "items": item}}, "required": [f"{kind}s"]}
     return {
-        f"/v1/{kind}s": {"get": _operation(f"list_{kind}s", f"All {kind}s.", _json("They.", listing), (401, 500))},
+        f"/v1/{kind}s": {"get": _operation(f"list_{kind}s", f"All {kind}s.", _json("They.", listing))},
         f"/v1/{kind}s/{{name}}": {
             "get": _operation(
                 f"get_{kind}",
                 f"One {kind}, with its schemas and cases.",
                 _json("It.", item),
-                (401, 404, 500),
+                (404,),
                 parameters=[_path("name", {"type": "string", "minLength": 1})],
             )
         },
@@ -271,19 +342,24 @@ def _operation(
     name: str,
     summary: str,
     answer: dict[str, Any],
-    errors: tuple[int, ...],
+    errors: tuple[int, ...] = (),
     *,
+    free: bool = False,
     status: str = "200",
     body: dict[str, Any] | None = None,
     parameters: list[dict[str, Any]] | None = None,
     extra: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
+    """`errors`: those that are this route's own; `free`: it asks for no key."""
     made: dict[str, Any] = {"operationId": name, "summary": summary}
+    if free:
+        made["security"] = []
     if parameters:
         made["parameters"] = parameters
     if body:
         made["requestBody"] = {"required": True, "content": body}
-    answers = {str(status): _json(_ERRORS[status], {"$ref": "#/components/schemas/Error"}) for status in errors}
+    told = sorted({*errors, *(_OF_EVERY if free else _OF_GUARDED), *(_OF_BODIES if body else ())})
+    answers = {str(error): _json(_ERRORS[error], {"$ref": "#/components/schemas/Error"}) for error in told}
     made["responses"] = {status: answer, **(extra or {}), **answers}
     return made
 

@@ -27,8 +27,10 @@ def routes(service: Service) -> list[Route]:
         return json_reply({"status": "ready", "sandbox": {name: sandbox[name] for name in ("state", "reason")}})
 
     async def metrics(request: Request) -> Response:
+        service.metrics.engine(service.engine.info())
         service.metrics.sandbox(await service.engine.sandbox.status())
         service.metrics.judges(service.engine.judges.status())
+        service.metrics.models(service.engine.models.status())
         return Response(service.metrics.page(), headers={"content-type": CONTENT_TYPE})
 
     async def get_info(request: Request) -> Response:

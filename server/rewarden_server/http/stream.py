@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import zstandard
 from starlette.requests import Request
@@ -31,8 +31,9 @@ from rewarden.wire.json import (
     sample_from_json,
     verdict_to_json,
 )
+from rewarden_server.caller import charge_one, note
 from rewarden_server.config import LimitSettings
-from rewarden_server.http.body import check_content_type, encoding_of, pieces_of, until_gone
+from rewarden_server.http.body import ZSTD_WINDOW, Gunzip, check_content_type, encoding_of, pieces_of, until_gone
 from rewarden_server.http.replies import ClientGone
 from rewarden_server.logs import VerdictLog, get_logger, log_defect
 from rewarden_server.refusals import as_request_error
@@ -42,6 +43,12 @@ NDJSON = "application/x-ndjson"
 ACCEPTED = (NDJSON, "application/ndjson", "application/jsonl", "application/json")
 SURFACE = "http-stream"
 UNREAD = 64 * 1024**2
+
+_SWELL, _SWELL_BYTES = 500, 256 * 1024**2
+"""What comes out of a packed stream, at most: so many times what came in, and so many bytes. gzip makes 1000 of one,
+zstd 30 000. Attack: a bomb as long as the caller likes, for a stream has no limit in all."""
+
+_YIELD = 256 * 1024
 
 _log = get_logger("stream")
 
@@ -95,24 +102,34 @@ async def unpacked(pieces: AsyncIterator[bytes], encoding: str | None) -> AsyncI
         async for piece in pieces:
             yield piece
         return
-    step = 1024**2
+    taken = made = 0
+    gunzip, unzstd = Gunzip(), zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
+    reader = unzstd.decompressobj(read_across_frames=True)
     try:
-        if encoding == "gzip":
-            reader = zlib.decompressobj(wbits=31)
-            async for piece in pieces:
-                while piece:
-                    yield reader.decompress(piece, step)
-                    piece = reader.unconsumed_tail
-                    if reader.eof:
-                        piece, reader = reader.unused_data, zlib.decompressobj(wbits=31)
-        else:
-            unzstd = zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj(read_across_frames=True)
-            async for piece in pieces:
-                # Small pieces in, so that what comes out at a time is bounded too.
-                for first in range(0, len(piece), 4096):
-                    yield unzstd.decompress(piece[first : first + 4096])
-    except (zlib.error, zstandard.ZstdError) as error:
+        async for piece in pieces:
+            taken += len(piece)
+            for part in gunzip.parts(piece) if encoding == "gzip" else _unzstd(reader, piece):
+                made += len(part)
+                if made > _SWELL_BYTES + _SWELL * taken:
+                    raise InvalidRequest(f"the body unpacks to more than {_SWELL} times its size")
+                yield part
+                if len(part) > _YIELD:
+                    await asyncio.sleep(0)  # a body that swells must not keep the loop from the others
+    except (zlib.error, zstandard.ZstdError, EOFError) as error:
         raise InvalidRequest(f"the body is not {encoding}: {error}") from None
+
+
+def _unzstd(reader: zstandard.ZstdDecompressionObj, piece: bytes) -> Iterator[bytes]:
+    """What comes out of a piece. The reader takes no bound on that: a block of 128 KiB may come of four bytes. So
+    little is put in at a time where much comes out."""
+    size = first = 0
+    while first < len(piece):
+        size = min(4096, 2 * size) if size else 256
+        part = reader.decompress(piece[first : first + size])
+        first += size
+        if len(part) > 64 * size:
+            size = 0
+        yield part
 
 
 async def _header(rows: AsyncIterator[bytes | None], limits: LimitSettings) -> Batch:
@@ -204,6 +221,7 @@ class Exchange(Response):
         """Put every row in; then stay to see whether the client leaves before the end."""
         try:
             async for line in self._rows:
+                await charge_one()
                 await self._stream.put(self._service.take_sample(read_row(line, self._service.limits), self._header))
             self._stream.finish()
             await until_gone(receive)
@@ -229,6 +247,7 @@ class Exchange(Response):
                 if isinstance(item, Verdict):
                     verdicts += 1
                     log.note(item)
+                    note((item,))
                     line = b'{"verdict":' + dumps(verdict_to_json(item, wanted)) + b"}\n"
                 else:
                     line = b'{"group":' + dumps(group_to_json(item)) + b"}\n"

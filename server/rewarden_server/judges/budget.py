@@ -33,6 +33,10 @@ class Budget:
         """What is not spent, of each that is limited."""
         return {name: max(0.0, limit - self._spent[name]) for name, limit in self._limits.items()}
 
+    def whole(self) -> dict[str, float]:
+        """What may be spent in all, of each that is limited."""
+        return dict(self._limits)
+
     def check(self) -> None:
         """Raises BudgetExhausted where nothing is left."""
         for name, limit in self._limits.items():

@@ -24,6 +24,7 @@ from rewarden_server.judges.pace import Pace
 from rewarden_server.judges.price import bound
 from rewarden_server.judges.provider import OpenAIProvider, Provider
 from rewarden_server.judges.vendors import LiteLLMProvider
+from rewarden_server.telemetry.span import current, within
 from rewarden_verifiers.chat import Question, Reply, Usage
 
 _FIRST_PAUSE_S = 0.5
@@ -97,6 +98,7 @@ class Endpoint:
             **self._took,
             "cost_usd": self._cost_usd if settings.input_usd is not None or settings.output_usd is not None else None,
             "left": self._budget.left(),
+            "budget": self._budget.whole(),
             "structured": self._provider.wire.structured,
             "not_sent": sorted(self._provider.wire.dropped),
             "last_failure": self._last,
@@ -126,7 +128,14 @@ class Endpoint:
             if not await self._pace.keep(question):
                 raise self._refusal()
             await self._budget.reserve(most)
-            return await self._sent(question, most)
+            with within(current().child("judge request", kind="client", judge=self.name)) as span:
+                try:
+                    reply = await self._sent(question, most)
+                except Failure as failure:
+                    span.note(failure=failure.kind)
+                    raise
+                span.note(prompt_tokens=reply.usage.prompt_tokens, completion_tokens=reply.usage.completion_tokens)
+                return reply
         finally:
             self._line.give()
 

@@ -18,6 +18,7 @@ from rewarden_server.judges.completion import read_completion
 from rewarden_server.judges.failure import Failure, malformed, of_status, timed_out, unreachable
 from rewarden_server.judges.price import bound
 from rewarden_server.judges.wire import Wire
+from rewarden_server.telemetry.span import current
 from rewarden_verifiers.chat import Question, Reply
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class OpenAIProvider:
         fields = self.wire.fields(question)
         try:
             raw = await client.chat.completions.with_raw_response.create(
-                **fields, extra_body=dict(self._settings.extra) or None
+                **fields, extra_body=dict(self._settings.extra) or None, extra_headers=trace_headers() or None
             )
             content: bytes = raw.http_response.content
             return content
@@ -161,6 +162,12 @@ class OpenAIProvider:
             max_retries=0,
             default_headers=dict(settings.headers) or None,
         )
+
+
+def trace_headers() -> dict[str, str]:
+    """What ties the judge's own trace of a request to ours, where anybody traces."""
+    traceparent = current().traceparent
+    return {} if traceparent is None else {"traceparent": traceparent}
 
 
 def key_of(settings: JudgeEndpoint) -> str | None:

@@ -14,7 +14,7 @@ from rewarden_server.engine.settings import JudgeEndpoint
 from rewarden_server.judges.completion import read_completion
 from rewarden_server.judges.failure import Failure, malformed, timed_out, unreachable
 from rewarden_server.judges.price import bound
-from rewarden_server.judges.provider import key_of, probe_question, said_by, status_failure
+from rewarden_server.judges.provider import key_of, probe_question, said_by, status_failure, trace_headers
 from rewarden_server.judges.wire import Wire
 from rewarden_verifiers.chat import Question, Reply
 
@@ -55,11 +55,12 @@ class LiteLLMProvider:
 
         settings = self._settings
         fields = self.wire.fields(question)
+        headers = {**settings.headers, **trace_headers()}
         try:
             return await self._litellm.acompletion(
                 **fields,
                 **({"extra_body": dict(settings.extra)} if settings.extra else {}),
-                **({"extra_headers": dict(settings.headers)} if settings.headers else {}),
+                **({"extra_headers": headers} if headers else {}),
                 api_base=settings.base_url,
                 api_key=key_of(settings),
                 timeout=settings.timeout_s,

@@ -6,15 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rewarden.client import AsyncClient
 from rewarden.errors import NotFound, SampleError
 from rewarden.routing import Route, Routing
 from rewarden_server.engine.plan import Planner
 from rewarden_server.rescore.options import RescoreError
+from rewarden_server.rescore.target import OURS, Target
 from rewarden_verifiers.registry import Registry
-
-LOCAL = "local"
-"""The target that is an engine in this process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +30,7 @@ class Judge:
         return f"{self.route.describe()}{known}{of_groups}"
 
 
-async def find_judges(routing: Routing, client: AsyncClient, needed: Collection[int] | None = None) -> list[Judge]:
+async def find_judges(routing: Routing, client: Target, needed: Collection[int] | None = None) -> list[Judge]:
     """The verifiers of the routes at the client's target.
 
     `needed`: places of the routes that must be there; of the others, what is not there is left out (a file of routes
@@ -51,14 +48,14 @@ async def find_judges(routing: Routing, client: AsyncClient, needed: Collection[
 
 
 class _Finder:
-    def __init__(self, client: AsyncClient) -> None:
+    def __init__(self, client: Target) -> None:
         self._client = client
         self._planner = Planner(Registry())
         self._entries: dict[str, dict[str, Any]] = {}
 
     async def judge(self, route: Route) -> Judge:
         """Raises SampleError, NotFound."""
-        if self._client.target == LOCAL:
+        if self._client.target in OURS:
             return self._here(route)
         return await self._there(route)
 

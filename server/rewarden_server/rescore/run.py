@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rewarden.client import AsyncClient
 from rewarden.routing import Routing
 from rewarden.types import BadSample
 from rewarden_server.rescore.attempts import Attempts
@@ -29,6 +28,7 @@ from rewarden_server.rescore.scoring import Scoring
 from rewarden_server.rescore.stage import Outputs, PlainStage, SortedStage, Stage, Tail
 from rewarden_server.rescore.summary import Summary
 from rewarden_server.rescore.tally import Tally
+from rewarden_server.rescore.target import Target
 from rewarden_server.rescore.units import UnitMaker, parse, sample_of
 
 FORMAT = 1
@@ -39,7 +39,7 @@ _PEEK_LINES = 10_000
 _PEEK_FILES = 20
 
 
-async def rescore(options: RescoreOptions, client: AsyncClient, watcher: Watcher | None = None) -> Summary | None:
+async def rescore(options: RescoreOptions, client: Target, watcher: Watcher | None = None) -> Summary | None:
     """Rescore a file or directory; None when `resume` finds that all is finished already.
 
     Raises RescoreError when it is refused or cannot be gone on with, RequestError when the target is lost, OSError for
@@ -87,7 +87,7 @@ async def rescore(options: RescoreOptions, client: AsyncClient, watcher: Watcher
 @dataclass(frozen=True, slots=True)
 class _Run:
     options: RescoreOptions
-    client: AsyncClient
+    client: Target
     watcher: Watcher
     inputs: Inputs
     columns: Columns

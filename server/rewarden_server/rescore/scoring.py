@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from rewarden.client import AsyncClient
 from rewarden.types import BadSample, Sample, Verdict
 from rewarden.wire.json import dumps, outcome_to_json
 from rewarden_server.engine import failures
@@ -22,6 +21,7 @@ from rewarden_server.rescore.progress import Watcher
 from rewarden_server.rescore.render import Judged, Renderer
 from rewarden_server.rescore.stage import Outputs, Stage, Tail
 from rewarden_server.rescore.tally import Tally
+from rewarden_server.rescore.target import Target
 from rewarden_server.rescore.units import Row, Unit, UnitMaker
 
 _PIECE_ROWS = 256
@@ -43,7 +43,7 @@ class Scoring:
         maker: UnitMaker,
         order: Order,
         names: tuple[str, ...],
-        client: AsyncClient,
+        client: Target,
         expect: Mapping[str, str],
         journal: Journal,
         outputs: Outputs,

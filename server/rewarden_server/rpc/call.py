@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from urllib.parse import unquote
 
 import grpc
 import structlog
 
 from rewarden.errors import InternalError, RewardenError
+from rewarden_server.caller import CURRENT
 from rewarden_server.logs import get_logger, log_defect
+from rewarden_server.rates import Meter
 from rewarden_server.refusals import as_request_error
 from rewarden_server.rpc.errors import abort
 from rewarden_server.service import Service
+from rewarden_server.telemetry.span import within
 
 SURFACE = "grpc"
+
+NEEDS: Mapping[str, str] = {
+    "Verify": "verify",
+    "VerifyStream": "verify",
+    "ListVerifiers": "read",
+    "Info": "read",
+    "Run": "run",
+}
+"""The scope that each method asks for."""
 
 _log = get_logger("grpc")
 
@@ -28,10 +41,24 @@ async def call(service: Service, context: grpc.aio.ServicerContext, method: str)
     request_id = metadata.get("x-request-id", "")[:128] or uuid.uuid4().hex
     start = time.perf_counter()
     status, key = "CANCELLED", ""
-    with structlog.contextvars.bound_contextvars(request_id=request_id):
+    meter: Meter | None = None
+    entry = service.audit.entry(request_id, SURFACE, _peer(context)) if service.audit is not None else None
+    span = service.tracing.request(
+        f"grpc {method}", metadata.get("traceparent"), metadata.get("tracestate"), rpc=method, request_id=request_id
+    )
+    with structlog.contextvars.bound_contextvars(request_id=request_id), within(span):
         try:
             try:
-                key = service.keys.check(metadata.get("authorization"))
+                caller = service.keys.caller(metadata.get("authorization"))
+                key = caller.name
+                if service.audit is not None:
+                    caller.entry = entry
+                    service.audit.check()
+                if caller.meter is not None:
+                    caller.meter.begin()
+                    meter = caller.meter
+                caller.demand(NEEDS[method])
+                CURRENT.set(caller)
                 with structlog.contextvars.bound_contextvars(key=key):
                     yield
                 status = "OK"
@@ -42,6 +69,17 @@ async def call(service: Service, context: grpc.aio.ServicerContext, method: str)
                 status = known.code
                 await abort(context, known)
         finally:
-            service.metrics.request(SURFACE, method, status, key)
+            if meter is not None:
+                meter.end()
             seconds = round(time.perf_counter() - start, 6)
+            service.metrics.request(SURFACE, method, status, key, seconds)
+            span.note(status=status, key=key)
             _log.info("call", method=method, status=status, seconds=seconds, key=key)
+            if service.audit is not None and entry is not None:
+                service.audit.write(entry.line(route=method, method="RPC", key=key, status=status, seconds=seconds))
+
+
+def _peer(context: grpc.aio.ServicerContext) -> str:
+    """The address without its port, as over HTTP: `ipv4:10.0.0.1:5000`, `ipv6:%5B::1%5D:5000`."""
+    kind, _, place = unquote(context.peer()).partition(":")
+    return place.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else place

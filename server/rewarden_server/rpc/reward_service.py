@@ -24,6 +24,7 @@ from rewarden.wire.protobuf import (
     sample_from_message,
     verdict_to_message,
 )
+from rewarden_server.caller import charge_one, note
 from rewarden_server.catalogue import describe, kind_of
 from rewarden_server.engine.stream import Stream
 from rewarden_server.info import info
@@ -70,6 +71,7 @@ class RewardService(stubs.RewardServiceServicer):  # type: ignore[misc,unused-ig
                 async for item in stream:
                     if isinstance(item, Verdict):
                         log.note(item)
+                        note((item,))
                     yield _reply(item, header.fields)
                 if failures:
                     raise failures[0]
@@ -150,6 +152,7 @@ class RewardService(stubs.RewardServiceServicer):  # type: ignore[misc,unused-ig
             async for message in messages:
                 if message.WhichOneof("item") != "sample":
                     raise InvalidRequest("after the header, every message of a stream must hold a sample")
+                await charge_one()
                 await stream.put(self._sample(message.sample, header))
             stream.finish()
         except Exception as error:  # noqa: BLE001  told to the caller by whoever reads the stream, which this wakes

@@ -9,8 +9,11 @@ from grpc_reflection.v1alpha import reflection
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden.v1 import rewarden_pb2_grpc as stubs
 from rewarden_server.config import ConfigError
+from rewarden_server.http.protocol import MAX_HEAD_BYTES
+from rewarden_server.rpc.door import Door
 from rewarden_server.rpc.reward_service import RewardService
 from rewarden_server.service import Service
+from rewarden_server.tls import Certificate
 
 NAME = pb.DESCRIPTOR.services_by_name["RewardService"].full_name
 
@@ -18,24 +21,32 @@ NAME = pb.DESCRIPTOR.services_by_name["RewardService"].full_name
 class RpcServer:
     """A server bound to its port; it answers after `start`. Must be made on the loop."""
 
-    def __init__(self, service: Service, host: str, port: int) -> None:
+    def __init__(self, service: Service, host: str, port: int, certificate: Certificate | None = None) -> None:
         most = service.limits.max_body_bytes
+        self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
+            interceptors=[Door(service, self._health)],
             options=[
                 # We refuse at the limit ourselves, with a status that says so; gRPC's own refusal looks like overload.
                 ("grpc.max_receive_message_length", min(2 * most, 2**31 - 1)),
                 ("grpc.max_send_message_length", -1),
                 # Otherwise a second server on the same port would quietly take a share of the calls.
                 ("grpc.so_reuseport", 0),
-            ]
+                ("grpc.max_metadata_size", MAX_HEAD_BYTES),
+                # Attack: connections that never get through their handshake.
+                ("grpc.server_handshake_timeout_ms", int(service.limits.head_s * 1000)),
+            ],
         )
-        self._health = health.aio.HealthServicer()
         stubs.add_RewardServiceServicer_to_server(RewardService(service), self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection((NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
         where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
-            self.port: int = self._server.add_insecure_port(where)
+            self.port: int = (
+                self._server.add_insecure_port(where)
+                if certificate is None
+                else self._server.add_secure_port(where, certificate.credentials())
+            )
         except RuntimeError:
             raise ConfigError(
                 f"gRPC cannot listen on {where}: is the port taken? Choose another: --grpc-port"

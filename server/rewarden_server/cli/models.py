@@ -1,0 +1,169 @@
+"""`rewarden models`: a model process of its own; which models a server has; other weights for one without a pause."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from rewarden.errors import InvalidRequest, RequestError, Unavailable
+from rewarden.transports.http import refusal
+from rewarden_server.cli.settings import add_settings, read_settings
+from rewarden_server.config import ConfigError
+from rewarden_server.engine.settings import ModelEndpoint
+from rewarden_server.models.host.settings import ProcessSettings
+from rewarden_server.models.process import command, device_of
+
+HELP = "run a model process by itself; list a server's models; swap the weights of one"
+
+KEY_VARIABLE = "REWARDEN_MODEL_KEY"
+"""Where a key that stands in the configuration itself is handed on: a command line is everybody's to read."""
+
+_RELOAD_S = 3600.0
+_LIST_S = 30.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
+    one = commands.add_parser("serve", help="run the models of one device, for servers that name it in their address")
+    add_settings(one)
+    one.add_argument("--device", metavar="D", help="those of this device; needed where the configuration has several")
+    one.add_argument("--listen", metavar="ADDRESS", help="unix:PATH or HOST:PORT; default: the models' own address")
+    one.add_argument("--key-env", metavar="NAME", help="the environment variable with the key that callers show")
+    one = commands.add_parser("list", help="which models a server has, and how they are")
+    _add_server(one)
+    one = commands.add_parser("reload", help="swap a model's weights without losing work; returns when it is done")
+    one.add_argument("name", metavar="NAME", help="the model's name in the server's configuration")
+    one.add_argument("--model", metavar="PATH", help="a folder or file within its reload_from; default: the same again")
+    one.add_argument("--revision", metavar="R", help="of a hub's name")
+    _add_server(one)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0: done; 1: the server cannot, or cannot be reached; 2: a setting or an argument is wrong."""
+    if args.what == "serve":
+        return _serve(args)
+    try:
+        if args.what == "list":
+            return _list(args)
+        return _reload(args)
+    except RequestError as error:
+        print(f"rewarden models: {error.message}", file=sys.stderr)
+        return 2 if error.http_status < 429 else 1
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--url", default="http://127.0.0.1:8080", help="the server (default: %(default)s)")
+    parser.add_argument("--api-key", metavar="KEY", help="default: REWARDEN_API_KEY")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+# --- serve ----------------------------------------------------------------------------------------------------------
+
+
+def _serve(args: argparse.Namespace) -> int:
+    """Become the process, which ends with SIGTERM or SIGINT."""
+    try:
+        config = read_settings(args)
+    except ConfigError as error:
+        raise InvalidRequest(error.message) from None
+    models = chosen(config.models.named, args.device, args.listen)
+    address = args.listen or _only("address", {model.address for model in models.values()}, "--listen ADDRESS")
+    environment = dict(os.environ)
+    key_env = args.key_env or _only("key", {model.api_key_env for model in models.values()}, "--key-env NAME", True)
+    key = _only("key", {model.api_key for model in models.values()}, "--key-env NAME", True)
+    if key_env is None and key is not None:
+        key_env = KEY_VARIABLE
+        environment[KEY_VARIABLE] = key
+    process = command(ProcessSettings(models=models, key_env=key_env), address.removeprefix("http://"))
+    sys.stdout.flush()
+    os.execve(process[0], process, environment)
+
+
+def chosen(named: Mapping[str, ModelEndpoint], device: str | None, listen: str | None) -> dict[str, ModelEndpoint]:
+    """The models of a process: our own ones of one device; where some have the address at which it is to listen, these.
+    Raises InvalidRequest where that is none, or those of several devices."""
+    models = {name: model for name, model in named.items() if model.backend == "own"}
+    if device is not None:
+        wanted = device_of(ModelEndpoint(model="", device=device))
+        models = {name: model for name, model in models.items() if device_of(model) == wanted}
+    here = {name: model for name, model in models.items() if listen and _bare(model.address) == _bare(listen)}
+    models = here or models
+    if not models:
+        raise InvalidRequest("the configuration has no such model: a [models.named.NAME] with model, and backend own")
+    devices = sorted({device_of(model) for model in models.values()})
+    if len(devices) > 1:
+        raise InvalidRequest(f"a process has one device; say which: --device, one of {', '.join(devices)}")
+    return models
+
+
+def _bare(address: str | None) -> str:
+    return (address or "").removeprefix("http://").rstrip("/")
+
+
+def _only(what: str, found: set[str | None], flag: str, none: bool = False) -> Any:
+    """The one value that all models have. Raises InvalidRequest."""
+    if len(found) == 1 and (none or None not in found):
+        return next(iter(found))
+    raise InvalidRequest(f"the models do not all have the same {what}: say it, {flag}")
+
+
+# --- a server's models ----------------------------------------------------------------------------------------------
+
+
+def _list(args: argparse.Namespace) -> int:
+    models = _ask(args, "GET", "/v1/models", None, _LIST_S).get("models", [])
+    if args.json:
+        print(json.dumps(models, indent=1, ensure_ascii=False))
+        return 0
+    if not models:
+        print("This server has no models: give it a [models.named.NAME] with model.")
+    width = max((len(str(model.get("name"))) for model in models), default=0)
+    for model in models:
+        problem = f": {model['problem']}" if model.get("problem") else ""
+        version = f"  {model['version']}" if model.get("version") else ""
+        print(f"{model.get('name')!s:{width}}  {model.get('state')}{version}{problem}")
+    return 0
+
+
+def _reload(args: argparse.Namespace) -> int:
+    body = {name: value for name in ("model", "revision") if (value := getattr(args, name)) is not None}
+    told = _ask(args, "POST", f"/v1/models/{quote(args.name, safe='')}/reload", body, _RELOAD_S)
+    if args.json:
+        print(json.dumps(told, indent=1, ensure_ascii=False))
+    else:
+        about = told.get("about") or {}
+        print(f"{args.name}  {about.get('version', told.get('version', ''))}")
+    return 0
+
+
+def _ask(args: argparse.Namespace, method: str, path: str, body: Any, patience_s: float) -> dict[str, Any]:
+    """What the server says. Raises RequestError."""
+    key = args.api_key or os.environ.get("REWARDEN_API_KEY")
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    try:
+        reply = httpx.request(
+            method,
+            args.url.rstrip("/") + path,
+            headers=headers,
+            json=body,
+            timeout=httpx.Timeout(patience_s, connect=10.0),
+        )
+    except (httpx.TransportError, httpx.InvalidURL) as error:
+        raise Unavailable(f"{args.url} cannot be reached: {error or type(error).__name__}") from None
+    if reply.status_code != 200:
+        raise refusal(reply.status_code, reply.headers, reply.content)
+    try:
+        told = reply.json()
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        raise Unavailable(f"what answers at {args.url} is no Rewarden")
+    return told

@@ -1,0 +1,88 @@
+"""How the sandbox is, for `rewarden doctor`: of each host, after a program was really run in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from rewarden_sandboxes.errors import HostError
+from rewarden_server.engine.lanes.differences import differences
+from rewarden_server.engine.settings import SandboxSettings
+from rewarden_server.health import mend_of, sandbox_problems
+from rewarden_server.host_process import HostProcess, client_of
+
+_START_S = 30.0
+_PROBE_S = 90.0
+
+
+async def sandbox_state(settings: SandboxSettings) -> tuple[str, list[tuple[str, str]]]:
+    """How the sandbox is, in words, after a program was really run in each host; and what is missing, with what mends
+    it.
+    """
+    if settings.addresses:
+        return await _remote_state(settings)
+    if settings.launcher == "none":
+        return "none (sandbox.launcher = none)", []
+    process = HostProcess(settings)
+    try:
+        status = await (await process.client(_START_S)).status(probe=True, timeout_s=_PROBE_S)
+    except HostError as error:
+        return "missing", [(f"the sandbox: {error.message}", mend_of(error.message))]
+    finally:
+        await process.close()
+    return _sandbox_text(status), sandbox_problems(status)
+
+
+async def _remote_state(settings: SandboxSettings) -> tuple[str, list[tuple[str, str]]]:
+    """The same of the hosts that run already, each by its address."""
+    found = await asyncio.gather(*(_probed(address, settings) for address in settings.addresses))
+    told = dict(zip(settings.addresses, found, strict=True))
+    lines: list[str] = []
+    missing: list[tuple[str, str]] = []
+    for address, status in told.items():
+        which = f"{address}: " if len(told) > 1 else ""
+        if isinstance(status, HostError):
+            lines.append(f"{which}missing")
+            missing.append((f"the sandbox host {address}: {status.message}", _mend_of(address, status)))
+        else:
+            lines.append(f"{which}{_sandbox_text(status)}")
+            missing += [(f"{which}{problem}", mend) for problem, mend in sandbox_problems(status)]
+    alike = "make the hosts alike: the same release, settings and images (docs/sandbox.md)"
+    answered = {address: status for address, status in told.items() if not isinstance(status, HostError)}
+    missing += [(words, alike) for words in differences(answered)]
+    return "\n".join(lines), missing
+
+
+async def _probed(address: str, settings: SandboxSettings) -> Mapping[str, Any] | HostError:
+    try:
+        client = client_of(address, settings)
+    except HostError as error:
+        return error
+    try:
+        return await client.status(probe=True, timeout_s=_PROBE_S)
+    except HostError as error:
+        return error
+    finally:
+        await client.close()
+
+
+def _mend_of(address: str, error: HostError) -> str:
+    if "token" in error.message or "TLS" in error.message or "tls_" in error.message:
+        return "see sandbox.token_file and sandbox.tls_ca, on both sides; docs/sandbox.md has more"
+    return f"rewarden sandbox-host --listen {address}"
+
+
+def _sandbox_text(status: Mapping[str, Any]) -> str:
+    """What the host says of itself, a line each."""
+    probe = status.get("probe") or {}
+    where = " ".join(filter(None, [status.get("launcher"), status.get("runtime")]))
+    head = f"{where} runs programs" if probe.get("ok") else "nothing runs"
+    rooms = "" if status.get("rooms", True) else "; each in a container to itself (rooms cannot be had): slower"
+    lines = [f"{head}{rooms}"]
+    lines += [f"  image {name}: {image or 'missing'}" for name, image in status.get("images", {}).items()]
+    lines.append(f"  languages: {', '.join(status.get('languages', {}))}")
+    enforced = status.get("enforced", {})
+    if enforced:
+        lines.append(f"  limits held by: {', '.join(f'{name}: {how}' for name, how in enforced.items())}")
+    return "\n".join(lines)

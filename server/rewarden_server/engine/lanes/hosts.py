@@ -1,0 +1,79 @@
+"""Where programs go: what a lane asks of hosts, whoever's they are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden_sandboxes.client import HostClient
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wants:
+    """What is asked of a host: languages that it must have, all in one image; for a session, or for a job."""
+
+    languages: tuple[str, ...]
+    session: bool = False
+
+
+class Lent(ABC):
+    """A host that somebody may send a job to. `name` is nobody else's."""
+
+    name: str
+    client: HostClient
+
+    @abstractmethod
+    def load(self, *, session: bool) -> AbstractContextManager[None]:
+        """Around what is sent there."""
+
+    @abstractmethod
+    def lost(self) -> None:
+        """It went away in the middle."""
+
+    @abstractmethod
+    def busy(self) -> None:
+        """It has too much to do."""
+
+    @abstractmethod
+    def leaves(self) -> None:
+        """It said that it is about to end."""
+
+
+class Hosts(ABC):
+    """Made and used on one loop. `changed`: called when `slots` may have."""
+
+    changed: Callable[[], None]
+
+    @abstractmethod
+    def start(self) -> None:
+        """Begin to have hosts; returns at once."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Let go of all of them: what waits there ends as lost."""
+
+    @abstractmethod
+    async def lend(self, wants: Wants, patience_s: float, *, avoid: Collection[str] = (), patient: bool = True) -> Lent:
+        """A host to send this to; not one of `avoid` where there is another. Waits for one for so many seconds, not
+        patient: only where one was there before. Raises HostLost, NoRoom.
+        """
+
+    @abstractmethod
+    def others(self, wants: Wants, avoid: Collection[str]) -> bool:
+        """Whether there is a host to which this can be sent at once, not one of `avoid`."""
+
+    @abstractmethod
+    async def until_back(self, lent: Lent) -> None:
+        """After one was lost: wait until it makes sense to ask for the next."""
+
+    @property
+    @abstractmethod
+    def slots(self) -> int | None:
+        """Of all hosts that are there; None where that is not known."""
+
+    @abstractmethod
+    async def status(self) -> dict[str, Any]:
+        """JSON-ready; see `SandboxLane.status`. Never raises."""

@@ -1,0 +1,291 @@
+"""The lane of models: tasks to whatever runs the model that is to do them, equal ones once.
+
+A result is remembered by all that made it: the model's name, what of its settings may change its numbers, its version,
+and the whole task (`flights.py`). A result that carries another version than the last one known says that weights were
+swapped: what is remembered of that model is forgotten, and fingerprints move.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
+
+from rewarden.errors import InvalidParams, ModelError, NotFound, SampleError
+from rewarden_server.engine.lanes.flights import Flights
+from rewarden_server.engine.observer import Observer
+from rewarden_server.engine.place import leave_place
+from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
+from rewarden_server.logs import get_logger
+from rewarden_server.models.backend import Backend
+from rewarden_server.models.backends import backends_of
+from rewarden_server.models.identity import default_model, identity, source
+from rewarden_server.models.process import is_ours
+from rewarden_server.models.wire import kind_of, to_wire
+from rewarden_server.telemetry.span import current, within
+from rewarden_verifiers.fingerprint import canonical
+from rewarden_verifiers.inference import About, Task
+from rewarden_verifiers.models.site import ModelSite
+
+R = TypeVar("R")
+
+Made = Callable[[str, ModelEndpoint], Backend]
+Moved = Callable[[ModelSite, bool], None]
+
+_PATIENCE_S = 5.0
+"""How long who asks about a model waits for it."""
+
+_log = get_logger("models")
+
+
+@dataclass(slots=True)
+class _Served:
+    """A configured model. version: the last one known; swaps: how often it became another. about: the last word on it;
+    problem: why there is none. learning: the first word is awaited."""
+
+    name: str
+    settings: ModelEndpoint
+    backend: Backend
+    prefix: bytes
+    identity: bytes
+    version: str | None = None
+    swaps: int = 0
+    about: About | None = None
+    problem: str | None = None
+    learning: asyncio.Task[None] | None = None
+    swapping: asyncio.Lock | None = None
+
+
+class ModelLane:
+    """A `rewarden_verifiers.inference.Model`. backend: makes the backend of a model. moved: told the new site when a
+    model's version became known, or (True) is another than it was."""
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        observer: Observer | None = None,
+        *,
+        backend: Made | None = None,
+        moved: Moved | None = None,
+    ) -> None:
+        self._observer = observer or Observer()
+        backends = (
+            backends_of(settings)
+            if backend is None
+            else {name: backend(name, made) for name, made in settings.named.items()}
+        )
+        self._served = {name: _served(name, made, backends[name]) for name, made in settings.named.items()}
+        self._default = default_model(settings)
+        self._moved = moved
+        self._flights: Flights[Any] = Flights(settings.cache_mb * 1024**2, _weight)
+        self._closed = False
+
+    def start(self) -> None:
+        """Begin to load what this server runs itself, and to learn of all models which versions they are; returns at
+        once."""
+        for served in self._served.values():
+            served.backend.start()
+            served.learning = asyncio.get_running_loop().create_task(self._learn(served))
+
+    def loading(self) -> list[str]:
+        """The models that this server runs itself and that were never there yet, since `start`; without those whose
+        loading failed."""
+        return [
+            served.name
+            for served in self._served.values()
+            if is_ours(served.settings) and served.learning is not None and not served.learning.done()
+        ]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Of the configured models."""
+        return list(self._served)
+
+    @property
+    def site(self) -> ModelSite:
+        """What the verifiers that ask models have of this server."""
+        return ModelSite(
+            models={served.name: identity(served.settings) for served in self._served.values()},
+            default=self._default,
+            versions={served.name: served.version for served in self._served.values() if served.version is not None},
+        )
+
+    async def run(self, task: Task[R], model: str | None = None) -> R:
+        """See `Model.run`."""
+        served = self._asked(model)
+        kind = kind_of(task)
+        digest = hashlib.blake2b(canonical(task).encode(), digest_size=20).digest()
+
+        def note(outcome: str) -> None:
+            self._observer.model_asked(served.name, kind, outcome)
+
+        known = self._flights.known(_key(served, kind, digest))
+        if known is not None:
+            note("cached")
+            return cast(R, _remembered(known))
+        leave_place()
+        try:
+            result, cached = await self._flights.shared(
+                _key(served, kind, digest),
+                lambda: self._done(served, kind, task),
+                note=note,
+                stopped=lambda: _stopped(served.name),
+                kept_as=lambda made: (
+                    _key(served, kind, digest) if made.facts.version == served.version else None  # weights before these
+                ),
+            )
+        except SampleError as error:
+            note("refused" if error.fault == "caller" else "failed")
+            raise
+        return cast(R, _remembered(result) if cached else result)
+
+    async def about(self, name: str) -> dict[str, Any]:
+        """What is known of a model and how it stands, JSON-ready. Raises NotFound."""
+        served = self._named(name)
+        if served.about is None and not self._closed:
+            await self._learn(served, _PATIENCE_S)
+        told = {} if served.about is None else {"about": to_wire(served.about)}
+        return {**self._status(served), **told}
+
+    async def reload(self, name: str, model: str | None = None, revision: str | None = None) -> About:
+        """Swap a model's weights: for those of another folder or revision, or for what lies in the same place now.
+        Returns when it is done; nothing under way is lost. One at a time.
+
+        Raises NotFound, InvalidParams for what is not allowed or possible, and ModelError where the weights cannot be
+        had; the old ones then stay.
+        """
+        served = self._named(name)
+        if served.swapping is None:
+            served.swapping = asyncio.Lock()
+        async with served.swapping:
+            if self._closed:
+                raise _stopped(name)
+            swaps = served.swaps
+            about = await served.backend.reload(model, revision)
+            self._told(served, about, swaps)
+        _log.info("model reloaded", model=name, version=about.version)
+        return about
+
+    def status(self) -> dict[str, Any]:
+        """JSON-ready: by model, whether it is there and what it has to do."""
+        return {name: self._status(served) for name, served in self._served.items()}
+
+    async def close(self) -> None:
+        """Give up what is under way, and let go of processes and connections."""
+        self._closed = True
+        learning = [served.learning for served in self._served.values() if served.learning is not None]
+        for task in learning:
+            task.cancel()
+        await asyncio.gather(*learning, return_exceptions=True)
+        await self._flights.close()
+        await asyncio.gather(*(served.backend.close() for served in self._served.values()))
+
+    async def _done(self, served: _Served, kind: str, task: Task[R]) -> R:
+        swaps, started = served.swaps, time.monotonic()
+        with within(current().child("model task", kind="client", model=served.name, task=kind)) as span:
+            result = await served.backend.run(task)
+            facts = result.facts  # type: ignore[attr-defined]  # every result has them
+            span.note(tokens=facts.tokens, written=facts.written)
+        self._observer.model_worked(served.name, kind, time.monotonic() - started, facts.tokens, facts.written)
+        served.problem = None
+        self._saw(served, facts.version, swaps)
+        return result
+
+    async def _learn(self, served: _Served, patience_s: float | None = None) -> None:
+        swaps = served.swaps
+        try:
+            async with asyncio.timeout(patience_s):
+                about = await served.backend.about()
+        except SampleError as error:
+            served.problem = error.message
+            _log.warning("model cannot be had", model=served.name, problem=error.message)
+        except TimeoutError:
+            pass  # its status says what it does
+        else:
+            self._told(served, about, swaps)
+
+    def _told(self, served: _Served, about: About, swaps: int) -> None:
+        served.problem = None
+        self._saw(served, about.version, swaps)
+        if about.version == served.version:
+            served.about = about
+
+    def _saw(self, served: _Served, version: str, swaps: int) -> None:
+        """Something carries a version. swaps: of the model, when it was begun: what comes late of weights that were
+        swapped meanwhile is no swap back."""
+        known = served.version
+        if version == known or (known is not None and swaps != served.swaps):
+            return
+        served.version = version
+        if known is not None:
+            served.swaps += 1
+            served.about = None
+            self._flights.forget(served.prefix)
+            _log.info("model swapped", model=served.name, before=known, version=version)
+        if self._moved is not None:
+            self._moved(self.site, known is not None)
+
+    def _status(self, served: _Served) -> dict[str, Any]:
+        told = {
+            "model": source(served.settings.model),
+            "backend": served.settings.backend,
+            "version": served.version,
+            "swaps": served.swaps,
+            **({} if served.problem is None else {"problem": served.problem}),
+        }
+        return {**told, **{name: value for name, value in served.backend.status().items() if value not in (None, "")}}
+
+    def _asked(self, model: str | None) -> _Served:
+        name = model or self._default
+        if name is not None and name in self._served:
+            return self._served[name]
+        said = "no model is named, and the server has no default" if name is None else f"there is no model {name!r}"
+        raise InvalidParams(f"params.model: {said}; configured: {self._known()}", path="params.model")
+
+    def _named(self, name: str) -> _Served:
+        if name not in self._served:
+            raise NotFound(f"there is no model {name[:200]!r}; configured: {self._known()}")
+        return self._served[name]
+
+    def _known(self) -> str:
+        return ", ".join(self._served) or "none: give the server a [models.named.NAME] with model"
+
+
+def _served(name: str, settings: ModelEndpoint, backend: Backend) -> _Served:
+    told = hashlib.blake2b(canonical(identity(settings)).encode(), digest_size=20).digest()
+    prefix = hashlib.blake2b(name.encode(), digest_size=8).digest()
+    return _Served(name=name, settings=settings, backend=backend, prefix=prefix, identity=told)
+
+
+def _key(served: _Served, kind: str, digest: bytes) -> bytes:
+    made = hashlib.blake2b(digest_size=20)
+    for part in (served.identity, (served.version or "").encode(), kind.encode(), digest):
+        made.update(len(part).to_bytes(4, "big"))
+        made.update(part)
+    return served.prefix + made.digest()
+
+
+def _remembered(result: Any) -> Any:
+    return replace(result, facts=replace(result.facts, cached=True))
+
+
+def _stopped(name: str) -> ModelError:
+    return ModelError(f"model {name!r}: the server stops", model=name, kind="stopped")
+
+
+def _weight(value: Any) -> int:
+    """About how many bytes a result takes."""
+    if isinstance(value, str):
+        return 50 + 2 * len(value)
+    if isinstance(value, Mapping):
+        return 64 + sum(_weight(item) for item in value.values())
+    if isinstance(value, Sequence):
+        if value and isinstance(value[0], (int, float)):
+            return 64 + 32 * len(value)
+        return 64 + sum(map(_weight, value))
+    if is_dataclass(value):
+        return 64 + sum(_weight(getattr(value, item.name)) for item in fields(value))
+    return 32

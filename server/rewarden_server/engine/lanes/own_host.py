@@ -1,0 +1,110 @@
+"""The server's own sandbox host, or none at all."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rewarden_sandboxes.client import HostClient
+from rewarden_sandboxes.errors import HostError, NoRoom
+from rewarden_sandboxes.settings import default_slots
+from rewarden_server.engine.lanes.hosts import Hosts, Lent, Wants
+from rewarden_server.engine.settings import LeanSettings, SandboxSettings
+from rewarden_server.host_process import HostProcess
+
+_FRESH_S = 1.0
+"""Seconds for which what the host said of itself is good: probes come often."""
+
+_STATUS_PATIENCE_S = 2.0
+
+
+class _Own(Lent):
+    """It, when it answers."""
+
+    name = "own"
+
+    def __init__(self, client: HostClient) -> None:
+        self.client = client
+
+    @contextmanager
+    def load(self, *, session: bool) -> Iterator[None]:
+        """See `Lent.load`: all goes there."""
+        yield
+
+    def lost(self) -> None:
+        """See `Lent.lost`: its process is watched."""
+
+    def busy(self) -> None:
+        """See `Lent.busy`: there is no other."""
+
+    def leaves(self) -> None:
+        """See `Lent.leaves`: its process is watched."""
+
+
+class OwnHost(Hosts):
+    """A host in a process that is the server's own, or none at all."""
+
+    def __init__(self, settings: SandboxSettings, lean: LeanSettings | None) -> None:
+        self.changed = lambda: None
+        self._process = HostProcess(settings, lean) if settings.launcher != "none" else None
+        self._slots = settings.slots or default_slots()
+        self._asked = 0.0
+        self._status: dict[str, Any] = {}
+        self._asking = asyncio.Lock()
+
+    def start(self) -> None:
+        """See `Hosts.start`."""
+        if self._process is not None:
+            self._process.start()
+            self._status = {}
+
+    async def close(self) -> None:
+        """See `Hosts.close`."""
+        if self._process is not None:
+            await self._process.close()
+
+    async def lend(self, wants: Wants, patience_s: float, *, avoid: Collection[str] = (), patient: bool = True) -> Lent:
+        """See `Hosts.lend`. Whether it is ready is not asked: who comes early waits there."""
+        if self._process is None:
+            raise NoRoom("there is no sandbox here: sandbox.launcher is none")
+        return _Own(await self._process.client(patience_s))
+
+    def others(self, wants: Wants, avoid: Collection[str]) -> bool:
+        """See `Hosts.others`."""
+        return False
+
+    async def until_back(self, lent: Lent) -> None:
+        """See `Hosts.until_back`."""
+        if self._process is not None:
+            await self._process.until_left(lent.client)
+
+    @property
+    def slots(self) -> int:
+        """See `Hosts.slots`."""
+        return self._slots
+
+    async def status(self) -> dict[str, Any]:
+        """See `Hosts.status`."""
+        async with self._asking:
+            if not self._status or time.monotonic() - self._asked > _FRESH_S:
+                self._status = await self._ask()
+                self._asked = time.monotonic()
+        return dict(self._status)
+
+    async def _ask(self) -> dict[str, Any]:
+        if self._process is None:
+            return {"state": "off", "reason": "sandbox.launcher is none"}
+        if not self._process.started:
+            return {"state": "idle", "reason": None}
+        client = self._process.current
+        if client is None:
+            problem = self._process.problem
+            return {"state": "missing" if problem else "starting", "reason": problem or "the sandbox host starts"}
+        try:
+            told = await client.status(timeout_s=_STATUS_PATIENCE_S)
+        except HostError as error:
+            return {"state": "missing", "reason": error.message}
+        return {"state": "ready" if told.get("ready") else "missing", "reason": told.get("reason"), "host": told}

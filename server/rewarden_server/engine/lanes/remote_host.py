@@ -1,0 +1,247 @@
+"""One sandbox host that runs already: how it was when it was last looked at, and what we have there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Literal
+
+from rewarden_sandboxes.client import HostClient
+from rewarden_sandboxes.errors import HostError
+from rewarden_sandboxes.settings import default_slots
+from rewarden_server.engine.lanes.hosts import Lent, Wants
+from rewarden_server.engine.settings import SandboxSettings
+from rewarden_server.host_process import client_of
+from rewarden_server.logs import get_logger
+
+LOOK_PATIENCE_S = 5.0
+"""How long a host may take to say how it is. Its answer is one of its loop alone, so a busy one is far quicker."""
+
+HUNG_LOOKS = 2
+"""Looks in a row without an answer after which a host is held to hang."""
+
+_LOOK_S = 1.0
+"""Seconds between two looks at a host that is well."""
+
+_FIRST_WAIT_S = 0.1
+_LONGEST_WAIT_S = 5.0
+_SETTLED_S = 30.0
+"""A host that was well for so long is no longer held to be one that comes and goes."""
+
+State = Literal["unknown", "ready", "limping", "leaving", "lost"]
+
+_log = get_logger("sandbox")
+
+
+class RemoteHost(Lent):
+    """A host that runs already, and how it was when it was last looked at.
+
+    `unknown`: nobody has looked yet; `ready`; `limping`: it answers, and nothing can run there now; `leaving`: it is
+    about to end; `lost`: it does not answer.
+    """
+
+    def __init__(self, address: str, settings: SandboxSettings, changed: Callable[[RemoteHost], None]) -> None:
+        self.name = address
+        self.state: State = "unknown"
+        self.reason: str | None = "it was not looked at yet"
+        self.told: dict[str, Any] = {}
+        self.failures = 0
+        self.in_flight = 0
+        self.sessions = 0
+        self.busy_until = 0.0
+        self._settings = settings
+        self._changed = changed
+        self._made: HostClient | None = None
+        self._losses = 0
+        self._rest_until = 0.0
+        self._ready_since = 0.0
+        self._others = 0
+        self._other_sessions = 0
+        self._wake = asyncio.Event()
+        self._looked = asyncio.Event()
+        self._looking: asyncio.Task[None] | None = None
+
+    @property
+    def client(self) -> HostClient:  # type: ignore[override]
+        """Of a host that answered."""
+        assert self._made is not None
+        return self._made
+
+    def start(self) -> None:
+        """Begin to look at it."""
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._look_on())
+
+    async def close(self) -> None:
+        """Look no more; what is under way there ends as lost."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+        if self._made is not None:
+            await self._made.close()
+
+    # --- what comes back from those who were sent there
+
+    @contextlib.contextmanager
+    def load(self, *, session: bool) -> Iterator[None]:
+        """See `Lent.load`."""
+        if session:
+            self.sessions += 1
+        else:
+            self.in_flight += 1
+        try:
+            yield
+        finally:
+            if session:
+                self.sessions -= 1
+            else:
+                self.in_flight -= 1
+
+    def lost(self) -> None:
+        """See `Lent.lost`."""
+        if self.state in ("ready", "limping"):
+            self._becomes("lost", "it went away in the middle of a job")
+            self._wake.set()
+
+    def busy(self) -> None:
+        """See `Lent.busy`."""
+        self.busy_until = time.monotonic() + _FIRST_WAIT_S * random.uniform(1, 3)
+
+    def leaves(self) -> None:
+        """See `Lent.leaves`."""
+        if self.state in ("ready", "limping"):
+            self._becomes("leaving", "it is about to end")
+            self._wake.set()
+
+    # --- whether it fits
+
+    def has(self, languages: Collection[str]) -> bool:
+        """Whether it has these languages, as far as it has said."""
+        rows: Mapping[str, Any] | None = self.told.get("languages")
+        if rows is None:
+            return True
+        found = [_row(rows, name.lower()) for name in languages]
+        if any(row is None for row in found):
+            return False
+        # A job has one image: the first that all its languages are in.
+        common = [
+            image
+            for image in (found[0] or {}).get("images", ())
+            if all(image in (row or {}).get("images", ()) for row in found)
+        ]
+        images: Mapping[str, str] = self.told.get("images") or {}
+        return not common or common[0] not in images or bool(images[common[0]])
+
+    def knows(self, languages: Collection[str]) -> bool:
+        """Whether it has said that it knows these languages, be their images there or not."""
+        rows: Mapping[str, Any] = self.told.get("languages") or {}
+        return all(_row(rows, name.lower()) is not None for name in languages)
+
+    def load_with(self, wants: Wants) -> tuple[float, int]:
+        """How full it is with this one more, against others: what we sent and what it said of others', by its slots."""
+        if wants.session:
+            return (self.sessions + self._other_sessions + 1) / self._most("sessions", 1), self.sessions
+        return (self.in_flight + self._others + 1) / self.slots, self.in_flight
+
+    @property
+    def slots(self) -> int:
+        """Of one image, at most."""
+        return self._most("slots", default_slots())
+
+    def _most(self, what: str, otherwise: int) -> int:
+        return max(1, int((self.told.get("capacity") or {}).get(what) or otherwise))
+
+    # --- looks
+
+    async def first_look(self, patience_s: float) -> None:
+        """Wait until it was looked at once, but not longer."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                await self._looked.wait()
+
+    async def _look_on(self) -> None:
+        wait_s = _FIRST_WAIT_S
+        while True:
+            self._wake.clear()
+            answered = await self._look()
+            self._looked.set()
+            if answered and time.monotonic() >= self._rest_until:
+                wait_s, pause_s = _FIRST_WAIT_S, _LOOK_S
+            elif answered:
+                pause_s = max(0.01, self._rest_until - time.monotonic())
+            else:
+                pause_s, wait_s = wait_s, min(2 * wait_s, _LONGEST_WAIT_S)
+            # Of several servers that lost the same host not all ask it in the same moment.
+            # Not wait_for: woken in the moment in which it is cancelled, it would forget that it was.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause_s * random.uniform(0.7, 1.3)):
+                    await self._wake.wait()
+
+    async def _look(self) -> bool:
+        """Ask it how it is. Whether it answered."""
+        try:
+            if self._made is None:
+                self._made = client_of(self.name, self._settings)
+            ours, our_sessions = self.in_flight, self.sessions
+            told = await self._made.status(timeout_s=LOOK_PATIENCE_S)
+            jobs, sessions = _occupied(told)
+        except Exception as error:  # noqa: BLE001 - looks must go on, whatever somebody at that address says
+            self.failures += 1
+            unread = f"its status cannot be read: {type(error).__name__}"
+            self._becomes("lost", error.message if isinstance(error, HostError) else unread)
+            if self._made is not None and not self.in_flight and not self.sessions and self.failures >= HUNG_LOOKS:
+                # Certificates and tokens may have been changed meanwhile: they are read again.
+                made, self._made = self._made, None
+                await made.close()
+            return False
+        self.failures = 0
+        self.told = told
+        self._others, self._other_sessions = max(0, jobs - ours), max(0, sessions - our_sessions)
+        if told.get("leaving"):
+            self._becomes("leaving", told.get("reason") or "it is about to end")
+        elif not told.get("ready"):
+            self._becomes("limping", told.get("reason") or "it is not ready")
+        elif time.monotonic() >= self._rest_until:
+            self._becomes("ready", None)
+        return True
+
+    def _becomes(self, state: State, reason: str | None) -> None:
+        now = time.monotonic()
+        before, self.state, self.reason = self.state, state, reason
+        if before == "ready" and state == "lost":
+            # One that comes and goes would cost each job a try: it rests longer every time.
+            self._losses = 1 if now - self._ready_since > _SETTLED_S else self._losses + 1
+            self._rest_until = now + min(_FIRST_WAIT_S * 2**self._losses, _LONGEST_WAIT_S) * (self._losses > 1)
+        if state == "ready" and before != "ready":
+            self._ready_since = now
+        if before != state and (before, state) != ("unknown", "ready"):  # that it is there from the start is no news
+            say = _log.info if state == "ready" else _log.warning
+            say("sandbox_host", host=self.name, state=state, reason=reason)
+        self._changed(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready: how it is, what we have there, and what it says of itself."""
+        return {
+            "address": self.name,
+            "state": self.state,
+            "reason": self.reason,
+            "in_flight": self.in_flight,
+            "sessions": self.sessions,
+            "host": self.told,
+        }
+
+
+def _row(rows: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """The row of a language, by its name or another one."""
+    found = rows.get(name) or next((row for row in rows.values() if name in row.get("aliases", ())), None)
+    return found if isinstance(found, Mapping) else None
+
+
+def _occupied(told: Mapping[str, Any]) -> tuple[int, int]:
+    """Jobs that a host has, running or waiting, and sessions, whoever sent them."""
+    sessions = int((told.get("sessions") or {}).get("open") or 0)
+    busy = sum(pool["slots"] - pool["idle"] for pool in (told.get("slots") or {}).values())
+    return max(0, busy - sessions) + int(told.get("waiting") or 0), sessions

@@ -1,0 +1,123 @@
+"""What is missing of a running server, with what mends it: for `/v1/info` and the page of it.
+
+`rewarden doctor` looks harder, since nobody waits for it: it runs a program, calls on judges, loads every verifier.
+Here nothing is begun: only what the parts know of themselves is read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rewarden_server.config import Config
+
+Problem = tuple[str, str]
+"""What is missing, and the command or change that mends it."""
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_COMMAND = re.compile(r"\b(?:apt-get|docker|pip|rewarden|sysctl|systemctl|usermod) [^;,()]+")
+
+
+def problems(info: Mapping[str, Any], config: Config) -> list[dict[str, str]]:
+    """Of what `/v1/info` says otherwise: `{"what", "mend"}` each, JSON-ready."""
+    found = [
+        *_sandbox(info["sandbox"]),
+        *_cache(info["engine"]),
+        *_lean(info["lean"]),
+        *_judges(info["judges"]),
+        *_models(info["models"]),
+        *open_to_all(config, keyed=bool(info["keys"])),
+        # By the setting only: where folders lie is nobody's business who is not on the machine.
+        *((f"{key}: the folder cannot be written", "rewarden doctor") for key, _ in unwritable(config)),
+    ]
+    return [{"what": what, "mend": mend} for what, mend in found]
+
+
+def _sandbox(status: Mapping[str, Any]) -> list[Problem]:
+    """Of the lane and of each of its hosts. One that was not started yet is not missing."""
+    hosts = status.get("hosts") or ()
+    away = [host for host in hosts if host.get("state") != "ready"]
+    found = [(f"the sandbox host {host['address']}: {host['reason']}", mend_of(str(host["reason"]))) for host in away]
+    if not hosts and status.get("state") == "missing":
+        found.append((f"the sandbox: {status['reason']}", mend_of(str(status["reason"]))))
+    told = [host["host"] for host in hosts if host.get("state") == "ready"] or [status.get("host")]
+    found += [problem for host in told if host and host.get("ready") for problem in sandbox_problems(host)]
+    alike = "make the hosts alike: the same release, settings and images (docs/sandbox.md)"
+    return [*found, *((words, alike) for words in status.get("differences") or ())]
+
+
+def sandbox_problems(status: Mapping[str, Any]) -> list[Problem]:
+    """Of what one sandbox host says of itself. Its words hold the command that mends it."""
+    probe = status.get("probe") or {}
+    reason = probe.get("reason") or status.get("problem")
+    found = [] if reason is None else [(f"the sandbox: {reason}", mend_of(str(reason)))]
+    for tier, modules in (status.get("missing") or {}).items():
+        if modules:
+            found.append((f"the sandbox's Python lacks {', '.join(modules)} ({tier})", "rewarden sandbox-host build"))
+    unheld = [name for name in status.get("limits") or {} if not (status.get("enforced") or {}).get(name)]
+    if unheld and status.get("enforced"):
+        found.append((f"the sandbox does not hold {', '.join(unheld)}", "see docs/sandbox.md for what it needs"))
+    return found
+
+
+def mend_of(reason: str) -> str:
+    """The command that a problem's words hold."""
+    command = _COMMAND.search(reason)
+    return command[0].strip() if command is not None else "as it says; docs/sandbox.md has more"
+
+
+def _cache(engine: Mapping[str, Any]) -> list[Problem]:
+    if engine.get("cache_shared") != "away":
+        return []
+    return [("engine.cache_redis: the Redis does not answer, and every server works alone", "rewarden doctor")]
+
+
+def _lean(status: Mapping[str, Any]) -> list[Problem]:
+    return [
+        (f"lean project {name}: {project['problem']}", "see lean.projects in docs/lean.md")
+        for name, project in (status.get("projects") or {}).items()
+        if project.get("problem")
+    ]
+
+
+def _judges(status: Mapping[str, Any]) -> list[Problem]:
+    found = []
+    for name, judge in status.items():
+        if judge.get("breaker", "closed") != "closed":
+            found.append((f"judge {name}: it failed again and again, and is left alone for now", "rewarden doctor"))
+        spent = [of for of, left in (judge.get("left") or {}).items() if isinstance(left, (int, float)) and left <= 0]
+        if spent:
+            mend = f"raise judges.named.{name}.budget_*"
+            found.append((f"judge {name}: its budget of {', '.join(spent)} is spent", mend))
+    return found
+
+
+def _models(status: Mapping[str, Any]) -> list[Problem]:
+    return [
+        (f"model {name}: {model.get('problem', 'it failed')}", "rewarden doctor")
+        for name, model in status.items()
+        if model.get("state") == "failed"
+    ]
+
+
+def open_to_all(config: Config, *, keyed: bool) -> list[Problem]:
+    """A server that asks for no key, and can be reached from other machines."""
+    if keyed or config.server.host in _LOOPBACK:
+        return []
+    return [(f"the server is open to everyone who reaches {config.server.host}", "rewarden doctor --new-key NAME")]
+
+
+def unwritable(config: Config) -> list[tuple[str, Path]]:
+    """Folders that cannot be written, each with the setting that names it."""
+    named = (("engine.cache_dir", config.engine.cache_dir), ("limits.blob_dir", config.limits.blob_dir))
+    return [(key, folder) for key, folder in named if folder is not None and not _writable(folder)]
+
+
+def _writable(folder: Path) -> bool:
+    """Whether the folder can be written, or made."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)

@@ -1,0 +1,81 @@
+"""Pages of strangers, in the browser of somebody who can reach this server, may have nothing done here.
+
+A browser sends a page's simple requests anywhere, keys or none, and lets the page go on as another name for our address
+(DNS rebinding). Without keys, reaching the port is all that it takes to be served; so:
+
+* A request that names an `Origin` (browsers do, in whatever is not a plain GET) is served where that is our own
+  address, as the request's `Host` names it, or stands in `server.origins`.
+* Without keys `Host` must be a name that no stranger can give to our address: an IP address, `localhost`, a name
+  without a dot, one under `.localhost`, `.internal` or `.cluster.local`, or one of `server.hosts`. With `server.hosts`
+  set, only those, keys or none.
+
+No answer ever permits a page of another origin to read it (no `Access-Control-…` header).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from rewarden.errors import Forbidden, InvalidRequest
+from rewarden_server.config import ConfigError, ServerSettings
+
+_LOCAL = (".localhost", ".internal", ".cluster.local")
+"""RFC 6761 keeps `localhost`, ICANN (2024) `internal` for private use; the last is a cluster's own."""
+
+
+class Origins:
+    """The rule of one server. `keyed`: whether callers need a key."""
+
+    def __init__(self, settings: ServerSettings, *, keyed: bool) -> None:
+        """Raises ConfigError for an origin that browsers would never send."""
+        for origin in settings.origins:
+            parts = urlsplit(origin)
+            if (
+                parts.scheme not in ("http", "https")
+                or not parts.netloc
+                or origin != f"{parts.scheme}://{parts.netloc}"
+            ):
+                raise ConfigError(f"server.origins: {origin!r} must be such as 'https://rewards.example.com', no path")
+        self._origins = frozenset(origin.lower() for origin in settings.origins)
+        self._hosts = frozenset(host.lower() for host in settings.hosts)
+        self._schemes = ("https",) if settings.tls_cert is not None else ("http", "https")  # a proxy may speak TLS
+        self._any_host = keyed and not self._hosts
+        # Clients name one host or few; bounded, because strangers choose it too.
+        self._known = lru_cache(256)(self._serves)
+
+    def check(self, host: str | None, origin: str | None) -> None:
+        """Raises Forbidden, InvalidRequest."""
+        if not self._any_host and not self._known((host or "").lower()):
+            raise Forbidden(
+                f"this server is not asked by the name {(host or '')[:100]!r}: add it to server.hosts, ask by an "
+                "address, or set up keys (rewarden doctor --new-key NAME)"
+            )
+        if origin is None:
+            return
+        origin = origin.lower()
+        if origin in self._origins:
+            return
+        if host and any(origin == f"{scheme}://{host.lower()}" for scheme in self._schemes):
+            return
+        raise Forbidden(
+            f"requests of pages from {origin[:100]!r} are not served; add it to server.origins if it is a name of this "
+            "server's"
+        )
+
+    def _serves(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            raise InvalidRequest("Host: is no host") from None
+        name = name.rstrip(".")
+        if self._hosts:
+            return name in self._hosts
+        if not name:
+            return not host  # HTTP/1.0 needs no Host, and no browser speaks it
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return "." not in name or name.endswith(_LOCAL)
+        return True

@@ -1,0 +1,1 @@
+"""Models that give numbers: who runs them, and how the engine reaches them."""

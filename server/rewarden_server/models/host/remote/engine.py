@@ -1,0 +1,134 @@
+"""A model that another engine runs, asked task by task: prepared here as all tasks are, computed there."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from rewarden_server.models.host.failure import Failure
+from rewarden_server.models.host.loading import Loaded
+from rewarden_server.models.host.remote.connection import Connection
+from rewarden_server.models.host.remote.loading import Remote, engine_of, kinds_of
+from rewarden_server.models.host.remote.protocol import Engine
+from rewarden_server.models.host.row import Output, Row
+from rewarden_server.models.host.tasks import Prepared, prepare
+from rewarden_verifiers.inference import About, Classify, Facts, Logits, Task, Write, Written
+from rewarden_verifiers.judges.beside import beside
+
+
+class RemoteEngine:
+    """As `ModelEngine`, for a model elsewhere. Made and used on one loop."""
+
+    def __init__(self, name: str, remote: Remote) -> None:
+        self._name = name
+        self._remote = remote
+        self._engine, self._connection = engine_of(name, remote.settings)
+        self._old: list[Connection] = []
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="prepare")
+        self._places = asyncio.Semaphore(remote.settings.concurrency)
+        self._under_way = 0
+        self._done = 0
+
+    async def run(self, task: Task[Any]) -> Any:
+        """A task's result. Raises Failure."""
+        self._under_way += 1
+        try:
+            async with self._places:
+                return await self._run(task, self._remote, self._engine)
+        finally:
+            self._under_way -= 1
+            self._done += 1
+
+    def about(self) -> About:
+        """What is known of the model."""
+        loaded = self._remote.loaded
+        return About(
+            model=self._name,
+            version=loaded.version,
+            kinds=kinds_of(self._remote),
+            context=loaded.context,
+            labels=loaded.labels,
+            device=self._remote.settings.backend,
+            source=loaded.source,
+        )
+
+    def swap(self, remote: Remote) -> None:
+        """What its server says now; what is under way ends as it began."""
+        self._old.append(self._connection)
+        self._remote = remote
+        self._engine, self._connection = engine_of(self._name, remote.settings)
+
+    def status(self) -> dict[str, Any]:
+        """JSON-ready: tasks under way, and done."""
+        return {"under_way": self._under_way, "done": self._done}
+
+    async def close(self) -> None:
+        """Let go of connections and threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        await asyncio.gather(*(connection.close() for connection in (*self._old, self._connection)))
+
+    async def _run(self, task: Task[Any], remote: Remote, engine: Engine) -> Any:
+        loaded = remote.loaded
+        if isinstance(task, Classify) and (task.input.pair is not None or remote.settings.task == "score"):
+            return await _paired(loaded, task, engine)
+        prepared: Prepared = await asyncio.get_running_loop().run_in_executor(self._threads, prepare, loaded, task)
+        if any(row.pixels is not None for row in prepared.rows):
+            raise Failure("unsupported", f"model {self._name!r}: images are not sent to {remote.settings.backend}")
+        if isinstance(task, Write):
+            outputs: list[Any] = await beside(
+                *(_written(loaded, task, prepared.rows[0].ids, engine, number) for number in range(task.samples))
+            )
+        else:
+            outputs = await beside(*(_output(loaded, row, engine) for row in prepared.rows))
+        return prepared.finish(outputs)
+
+
+async def _output(loaded: Loaded, row: Row, engine: Engine) -> Output:
+    if row.targets is not None:
+        return await engine.predicted(row)
+    if row.reads:
+        values = await engine.labelled(row.ids)
+        return [values[read] for read in row.reads]
+    return [await (engine.classified(row.ids) if loaded.head == "sequence" else engine.embedded(row.ids))]
+
+
+async def _paired(loaded: Loaded, task: Classify, engine: Engine) -> Logits:
+    if task.input.text is None or task.input.pair is None:
+        raise Failure("unsupported", f"model {loaded.name!r} reads two texts (form: pair)")
+    controls = loaded.reader.controls
+    texts = [controls.harmless(task.input.text), controls.harmless(task.input.pair)]
+    tokens = sum(loaded.reader.count(text, loaded.context) for text in texts) + 4  # [CLS] and the like
+    if tokens > loaded.context:
+        said = f"{tokens} tokens are more than the model's {loaded.context}"
+        candidate = loaded.reader.count(controls.harmless(task.input.candidate), loaded.context)
+        raise Failure("too_long", said, tokens=tokens, context=loaded.context, candidate=candidate)
+    values = await engine.paired(*texts)
+    neutralised = texts != [task.input.text, task.input.pair]
+    facts = Facts(model=loaded.name, version=loaded.version, tokens=tokens, neutralised=neutralised)
+    return Logits(values=values, labels=loaded.labels, multi=loaded.multi, facts=facts)
+
+
+async def _written(loaded: Loaded, task: Write, ids: list[int], engine: Engine, number: int) -> Written:
+    """One sample; a thought beyond its budget is closed by us, and goes on behind that."""
+    most = min(task.max_tokens, loaded.context - len(ids))
+    more: dict[str, Any] = {
+        "temperature": task.temperature,
+        "top_p": task.top_p,
+        "seed": task.seed + number,
+        "stop": task.stop,
+    }
+    budget = task.thinking_tokens
+    if budget is None or budget >= most:
+        return await engine.written(ids, max_tokens=most, **more)
+    thought = await engine.written(ids, max_tokens=max(budget, 1), **more)
+    if thought.finish == "stop":
+        return thought
+    text = thought.text if task.close in thought.text else thought.text + task.close
+    behind = loaded.reader.appended(text)[0]
+    left = most - len(behind)
+    if left < 1:
+        return Written(text=text, finish="length", tokens=len(behind))
+    rest = await engine.written([*ids, *behind], max_tokens=left, **more)
+    return replace(rest, text=text + rest.text, tokens=len(behind) + rest.tokens)

@@ -1,0 +1,331 @@
+"""Write tasks: many samples at once, which join and leave the running batch at every step."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
+from typing import Any, Literal, Protocol
+
+import torch
+
+from rewarden_server.engine.settings import ModelEndpoint
+from rewarden_server.models.host.failure import Failure
+from rewarden_server.models.host.memory import is_lost, is_memory, leave, release
+from rewarden_server.models.host.padded import Padded
+from rewarden_server.models.host.sample import Sample, Tongue
+from rewarden_verifiers.inference import Write, Written
+
+_log = logging.getLogger(__name__)
+
+_CHUNK = {"cuda": 2048, "cpu": 256}
+"""Tokens of prompts that are read in one step at most, by device: what scoring waits for."""
+
+_PLACES = 256
+"""Samples that are written at once at most."""
+
+_SHARE = 0.5
+"""Of the memory that is free when writing begins, what the library's pages may take."""
+
+_SHARE_PADDED = 0.25
+"""The same for `Padded`, which for a moment has them twice when a sample joins. A machine that is out of memory says so
+to nobody: the kernel ends the process."""
+
+
+class Batch(Protocol):
+    """What writes samples together, a token a step: `Padded` or `Paged`."""
+
+    @property
+    def samples(self) -> list[Sample]: ...
+
+    def take(self, samples: Sequence[Sample]) -> None: ...
+
+    def drop(self, gone: Sequence[Sample]) -> None: ...
+
+    def forget(self) -> list[Sample]: ...
+
+    def step(self) -> list[Sample]: ...
+
+
+class Writer:
+    """Writes with one loaded model.
+
+    `add` may be called from any thread; all else on the one that computes. Each `step` is bounded: one token for each
+    sample under way and a piece of a prompt, so that others have their turn between steps.
+
+    batch: which way of batching; by default the library's pages on a GPU and `Padded` elsewhere. chunk: tokens of a
+    prompt that are read in one step. places: samples at once. room: bytes of keys and values, of `Padded`.
+    """
+
+    def __init__(
+        self,
+        loaded: Any,
+        settings: ModelEndpoint,
+        *,
+        batch: Literal["auto", "padded", "paged"] = "auto",
+        chunk: int | None = None,
+        places: int = _PLACES,
+        room: int | None = None,
+        **paging: Any,
+    ) -> None:
+        self._model = loaded.model
+        self._context: int = loaded.context
+        self._tongue = Tongue(loaded.model, loaded.tokenizer)
+        device = torch.device(loaded.model.device)
+        self._chunk = min(chunk or _CHUNK.get(device.type, 256), settings.batch_tokens)
+        self._paging = paging
+        on_gpu = device.type == "cuda"
+        self._wish = ("paged" if on_gpu else "padded") if batch == "auto" else batch
+        self._strict = batch == "paged"
+        self._batch: Batch | None = None
+        self._seeing: Batch | None = None  # for prompts with images, which do not go over pages
+        self._places = self._limit = places
+        self._room = room
+        self._kept = _kept(loaded.model)
+        self._share = _SHARE
+        self._lock = threading.Lock()
+        self._new: deque[_Order] = deque()
+        self._orders: dict[int, _Order] = {}  # by id of each sample
+        self._waiting: deque[Sample] = deque()
+        self.why_padded = "" if on_gpu or batch == "paged" else "there is no GPU"
+
+    def add(self, task: Write, ids: list[int], pixels: Mapping[str, Any] | None = None) -> Future[list[Written]]:
+        """Have this task done, whose input is these tokens. The future gets a text for each sample, or a Failure.
+        Cancelling it drops them at the next step."""
+        order = _Order(task, list(ids), pixels)
+        with self._lock:
+            self._new.append(order)
+        return order.future
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something to do."""
+        return bool(self._new or self._orders)
+
+    def step(self) -> bool:
+        """Write on. Returns whether there is more to do."""
+        self._enter()
+        self._forget_cancelled()
+        self._admit()
+        for batch in (self._batch, self._seeing):
+            if batch is not None and batch.samples:
+                self._advance(batch)
+        if not self._orders:
+            self._limit = self._places
+        return self.busy
+
+    def run(self) -> None:
+        """Step until nothing is left."""
+        while self.step():
+            pass
+
+    def fail(self, problem: Failure) -> None:
+        """Everything that is under way or waits fails."""
+        self._enter()
+        for order in {id(order): order for order in self._orders.values()}.values():
+            self._end(order, problem)
+        for batch in (self._batch, self._seeing):
+            if batch is not None:
+                batch.forget()
+        self._waiting.clear()
+        self._batch = self._seeing = None
+
+    def status(self) -> dict[str, Any]:
+        """JSON-ready: how it writes, and what there is to do. May be called from any thread."""
+        batch = self._batch
+        running = len(batch.samples) if batch is not None else 0
+        return {
+            "batch": type(batch).__name__.lower() if batch is not None else self._wish,
+            "why_padded": self.why_padded,
+            "writing": running,
+            "waiting": len(self._waiting) + len(self._new),
+            "places": self._limit,
+        }
+
+    def _enter(self) -> None:
+        while True:
+            with self._lock:
+                if not self._new:
+                    return
+                order = self._new.popleft()
+            if not order.future.cancelled():
+                self._begin(order)
+
+    def _begin(self, order: _Order) -> None:
+        try:
+            for number in range(order.task.samples):
+                sample = Sample(order.task, number, order.ids, self._context, self._tongue, order.pixels)
+                order.samples.append(sample)
+        except Failure as problem:
+            self._end(order, problem)
+            return
+        if not order.samples:
+            self._end(order, Failure("invalid", "a task to write must ask for a sample at least"))
+            return
+        for sample in order.samples:
+            self._orders[id(sample)] = order
+            self._waiting.append(sample)
+
+    def _forget_cancelled(self) -> None:
+        gone = {id(sample) for sample in self._live() if self._orders[id(sample)].future.cancelled()}
+        if gone:
+            self._leave(gone)
+
+    def _live(self) -> list[Sample]:
+        batches = [batch.samples for batch in (self._batch, self._seeing) if batch is not None]
+        return [sample for samples in batches for sample in samples] + list(self._waiting)
+
+    def _leave(self, gone: set[int]) -> None:
+        for batch in (self._batch, self._seeing):
+            if batch is not None and (out := [sample for sample in batch.samples if id(sample) in gone]):
+                batch.drop(out)
+        self._waiting = deque(sample for sample in self._waiting if id(sample) not in gone)
+        for name in gone:
+            self._orders.pop(name, None)
+
+    def _admit(self) -> None:
+        """Give free places to those who wait, in their order; those with the same to read together."""
+        under_way = [sample for batch in (self._batch, self._seeing) if batch is not None for sample in batch.samples]
+        running, width = len(under_way), max((sample.reach for sample in under_way), default=0)
+        groups: dict[tuple[Any, ...], list[Sample]] = {}
+        while self._waiting and running < self._limit:
+            width = max(width, self._waiting[0].reach)
+            if running and not self._fits(running + 1, width):
+                break
+            sample = self._waiting.popleft()
+            groups.setdefault((id(sample.pixels), *sample.read), []).append(sample)
+            running += 1
+        for group in groups.values():
+            try:
+                self._batch_for(group[0]).take(group)
+            except Failure as problem:
+                for sample in group:
+                    self._fail(sample, problem)
+
+    def _fits(self, rows: int, width: int) -> bool:
+        """Whether there is memory for so many samples as wide as the widest may become."""
+        if self._wish == "paged":
+            return True  # pages are taken and given back one by one
+        if self._room is None:
+            self._room = int(_free_bytes(torch.device(self._model.device)) * _SHARE_PADDED)
+        return rows * width * self._kept <= self._room
+
+    def _batch_for(self, sample: Sample) -> Batch:
+        if self._batch is None:
+            self._batch = self._open()
+        if not sample.pixels or isinstance(self._batch, Padded):
+            return self._batch
+        if self._seeing is None:
+            self._seeing = Padded(self._model, self._chunk)
+        return self._seeing
+
+    def _open(self) -> Batch:
+        if self._wish == "paged":
+            try:
+                from rewarden_server.models.host.paged import Paged
+
+                return Paged(self._model, self._chunk, **{"share": self._share, **self._paging})
+            # What the library lacks for this model, or has changed, costs speed and no task.
+            except (ImportError, AttributeError, TypeError, ValueError, RuntimeError) as error:
+                if self._strict:
+                    raise
+                self.why_padded = f"{type(error).__name__}: {error}"[:300]
+                _log.warning("writing without pages: %s", self.why_padded)
+                self._wish = "padded"
+        return Padded(self._model, self._chunk)
+
+    def _advance(self, batch: Batch) -> None:
+        try:
+            ended = batch.step()
+        except Failure as problem:
+            for sample in batch.forget():
+                self._fail(sample, problem)
+            return
+        except Exception as error:  # noqa: BLE001  # whatever a model raises, others have their turn
+            left = batch.forget()
+            if not (is_memory(error) or "No requests can be scheduled" in str(error)):
+                lost = is_lost(error)
+                if lost:
+                    leave()
+                said = f"the model failed while it wrote: {type(error).__name__}: {error}"[:500]
+                broken = Failure("stopped" if lost else "failed", said)
+                for sample in left:
+                    self._fail(sample, broken)
+                return
+            del error  # it holds what the pass had made
+            self._shrink(batch, left)
+            return
+        for sample in ended:
+            self._finish(sample)
+
+    def _shrink(self, batch: Batch, left: list[Sample]) -> None:
+        """Memory ran out: half as many at once, until nothing is left to write. They go on later where they were; one
+        that is alone fails."""
+        if batch is self._seeing:
+            self._seeing = None
+        else:
+            self._batch = None
+            self._share /= 2
+        release()
+        if len(left) == 1:
+            self._fail(left[0], Failure("memory", "there is not enough memory to write even this text alone"))
+            return
+        self._limit = max(1, len(left) // 2)
+        self._waiting.extendleft(reversed(left))
+
+    def _finish(self, sample: Sample) -> None:
+        order = self._orders.pop(id(sample))
+        if sample.problem is not None:
+            self._fail(sample, sample.problem, order)
+        elif all(each.finish is not None for each in order.samples):
+            _settle(order.future, [each.written() for each in order.samples])
+
+    def _fail(self, sample: Sample, problem: Failure, order: _Order | None = None) -> None:
+        """A sample that fails takes its task along."""
+        order = order or self._orders.get(id(sample))
+        if order is not None:
+            self._end(order, problem)
+
+    def _end(self, order: _Order, problem: Failure) -> None:
+        _settle(order.future, problem)
+        self._leave({id(sample) for sample in order.samples})
+
+
+class _Order:
+    """A task, and what has become of it."""
+
+    def __init__(self, task: Write, ids: list[int], pixels: Mapping[str, Any] | None) -> None:
+        self.task = task
+        self.ids = ids
+        self.pixels = pixels
+        self.future: Future[list[Written]] = Future()
+        self.samples: list[Sample] = []
+
+
+def _settle(future: Future[list[Written]], result: list[Written] | Failure) -> None:
+    try:
+        if isinstance(result, Failure):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
+    except InvalidStateError:  # whoever asked has left
+        pass
+
+
+def _kept(model: Any) -> int:
+    """Bytes of keys and values of one token, at most: all layers keep all tokens."""
+    text = model.config.get_text_config(decoder=True)
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    return int(2 * text.num_hidden_layers * heads * size * model.dtype.itemsize)
+
+
+def _free_bytes(device: Any) -> int:
+    """Memory that the device, or this machine, has left."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        told = dict(line.split(":", 1) for line in lines)
+    return int(told["MemAvailable"].split()[0]) * 1024

@@ -1,0 +1,33 @@
+"""Which model it is: what of its configuration may change its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
+
+
+def identity(settings: ModelEndpoint) -> Mapping[str, Any]:
+    """The model and how it is run; keys, limits and where it lies or is reached change no number."""
+    names = ("backend", "revision", "dtype", "context", "attention", "compile", "pooling", "task")
+    places = {name: source(place) for name in ("model", "tokenizer") if (place := getattr(settings, name)) is not None}
+    return {**places, **{name: getattr(settings, name) for name in names}}
+
+
+def source(model: str) -> str:
+    """A hub's name as it is; of a folder or file only its own name."""
+    return PurePath(model).name if is_local(model) else model
+
+
+def is_local(model: str) -> bool:
+    """Whether a `model` is a path, and no hub's name."""
+    return model.startswith(("/", "./", "../", "~")) or model.lower().endswith(".gguf") or model.count("/") > 1
+
+
+def default_model(settings: ModelSettings) -> str | None:
+    """The model of samples that name none: as configured, or the only one."""
+    if settings.default is None and len(settings.named) == 1:
+        return next(iter(settings.named))
+    return settings.default

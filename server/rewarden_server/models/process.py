@@ -1,0 +1,130 @@
+"""The model processes of the server's own: one for each device."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from dataclasses import replace
+from typing import ClassVar
+
+from rewarden.errors import ModelError, SampleError
+from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
+from rewarden_server.kept_process import KeptProcess
+from rewarden_server.models.connection import Connection, Lost
+from rewarden_server.models.host.settings import Place, ProcessSettings, settings_to_json
+
+
+class ModelProcess(KeptProcess[Connection]):
+    """All models of one device, in a process kept alive from `start` to `close`. It answers before they load."""
+
+    what = "model process"
+    prefix = "rewarden-model-"
+    lost = ModelError
+
+    look_s: ClassVar[float] = 10.0
+    """Between looks at whether it answers; a look costs next to nothing."""
+
+    silent_s: ClassVar[float] = 60.0
+    """How long it may take to say that it is alive. Its loop has little to do, but the machine may be overloaded."""
+
+    loading_s: ClassVar[float] = 600.0
+    """The same while it loads: libraries of gigabytes that are read from a slow disk hold up all of it."""
+
+    def __init__(self, settings: ProcessSettings) -> None:
+        super().__init__()
+        self._loading = True
+        self._look: asyncio.Timeout | None = None
+        # A command line is everybody's to read, an environment is not: keys for other engines go there.
+        self._keys: dict[str, str] = {}
+        models = {}
+        for place, (name, model) in enumerate(settings.models.items()):
+            if model.api_key is not None:
+                variable = f"REWARDEN_MODEL_KEY_{place}"
+                self._keys[variable] = model.api_key
+                model = replace(model, api_key=None, api_key_env=variable)
+            models[name] = model
+        self.settings = replace(settings, models=models)
+
+    def command(self, address: str) -> list[str]:
+        """See `KeptProcess.command`."""
+        return [*command(self.settings, address), "--tied"]
+
+    def connect(self, address: str) -> Connection:
+        """See `KeptProcess.connect`."""
+        return Connection(address)
+
+    async def hangs(self, client: Connection) -> None:
+        """See `KeptProcess.hangs`."""
+        silent, self._loading = 0, True
+        while silent < 2:  # twice: a machine that slept has let the first time pass
+            if not silent:
+                await asyncio.sleep(self.look_s)
+            try:
+                async with asyncio.timeout(self.loading_s if self._loading else self.silent_s) as self._look:
+                    with contextlib.suppress(Lost, SampleError):  # it ends, or says something at least
+                        told = await client.get("/healthz")
+                        # An answer on its way when the first model was loaded must not undo what `loaded` said.
+                        self._loading &= isinstance(told, dict) and told.get("loading") is True
+                silent = 0
+            except TimeoutError:
+                silent += 1
+            finally:
+                self._look = None
+
+    def loaded(self, client: Connection) -> None:
+        """A model of this process is loaded, so libraries hold it up no more: a look that is under way, too, may take
+        no longer than `silent_s`. Flake and gap: one that hung right after it had loaded was not noticed at all."""
+        if client is not self.current:
+            return
+        self._loading = False
+        if self._look is not None and not self._look.expired():
+            self._look.reschedule(asyncio.get_running_loop().time() + self.silent_s)
+
+    def swapped(self, name: str, place: Place) -> None:
+        """A model's weights are those of that place now; a process that comes after this one begins with them."""
+        self.settings = replace(self.settings, swapped={**self.settings.swapped, name: place})
+
+    def environment(self) -> dict[str, str]:
+        """See `KeptProcess.environment`."""
+        own = {
+            "TOKENIZERS_PARALLELISM": "false",  # the library warns of forks that do not happen
+            "OMP_WAIT_POLICY": "passive",  # threads that spin while they wait take the cores of the workers beside
+        }
+        return {**own, **super().environment(), **self._keys}
+
+
+def command(settings: ProcessSettings, address: str) -> list[str]:
+    """The command line of a model process with these settings."""
+    # -P: a folder of our name, where the server happens to stand, is not ours.
+    host = [sys.executable, "-P", "-m", "rewarden_server.models.host"]
+    return [*host, "--address", address, "--settings", settings_to_json(settings)]
+
+
+_ELSEWHERE = "elsewhere"
+
+
+def is_ours(model: ModelEndpoint) -> bool:
+    """Whether the server itself starts what runs this model."""
+    return model.backend == "own" and model.address is None
+
+
+def device_of(model: ModelEndpoint) -> str:
+    """The device as a name that is the same for the same one, as far as that can be said without asking it."""
+    return "cuda:0" if model.device == "cuda" else model.device
+
+
+def processes_of(settings: ModelSettings) -> dict[str, ModelProcess]:
+    """By model, its process, for all but our own models at an address. Models of one device share one; so do those that
+    other engines run, which are tokenised there. None is started."""
+    devices: dict[str, dict[str, ModelEndpoint]] = {}
+    for name, model in settings.named.items():
+        if is_ours(model):
+            devices.setdefault(device_of(model), {})[name] = model
+        elif model.backend != "own":
+            devices.setdefault(_ELSEWHERE, {})[name] = model
+    found: dict[str, ModelProcess] = {}
+    for models in devices.values():
+        process = ModelProcess(ProcessSettings(models=models))
+        found |= dict.fromkeys(models, process)
+    return found

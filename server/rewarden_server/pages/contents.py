@@ -1,0 +1,62 @@
+"""`/docs`: every verifier and recipe with a line on it. Imports none of them."""
+
+from __future__ import annotations
+
+from html import escape
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rewarden_server.engine.engine import Engine
+from rewarden_server.pages.prose import prose_line
+from rewarden_server.pages.shell import page
+from rewarden_server.pages.summaries import Line, lines
+from rewarden_server.service import Service
+
+_TITLES = (("verifier", "Verifiers"), ("recipe", "Recipes"))
+
+
+def routes(service: Service) -> list[Route]:
+    """The route of the contents."""
+
+    async def contents(request: Request) -> Response:
+        intro = (
+            "<h1>Verifiers and recipes</h1>"
+            "<p>A verifier judges one thing; a recipe puts verifiers together, as a published system did.</p>"
+        )
+        body = intro + listing(service.engine, "docs/")
+        return page("Verifiers and recipes", body, place="docs", script="filter.js")
+
+    return [Route("/docs", contents, methods=["GET"])]
+
+
+def listing(engine: Engine, below: str) -> str:
+    """All names with their summaries, as links to `below` and the name, and a field that narrows the list."""
+    found = {kind: lines(engine, kind) for kind, _ in _TITLES}
+    total = sum(map(len, found.values()))
+    search = (
+        '<search class="find" hidden><label for="find">Find</label>'
+        '<input id="find" type="search" autocomplete="off" spellcheck="false" placeholder="name or words">'
+        f'<output id="found" for="find">{total} of {total}</output></search>'
+    )
+    return search + "".join(_section(kind, title, found[kind], below) for kind, title in _TITLES)
+
+
+def _section(kind: str, title: str, items: list[Line], below: str) -> str:
+    rows = "".join(
+        f'<li><a href="{escape(below + quote(item.name, safe=""))}"><code>{escape(item.name)}</code></a>'
+        f"<span>{_summary(item)}</span></li>"
+        for item in items
+    )
+    return (
+        f'<section class="card" aria-labelledby="{kind}s"><h2 id="{kind}s">{title} '
+        f'<small class="muted">{len(items)}</small></h2><ul class="names">{rows}</ul></section>'
+    )
+
+
+def _summary(item: Line) -> str:
+    if item.summary:
+        return prose_line(item.summary)
+    return f'<span class="muted">from the package {escape(item.plugin or "of this process")}</span>'

@@ -1,0 +1,34 @@
+"""Docstrings and values as markup. All that goes in is escaped."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+from typing import Any
+
+
+def prose(text: str) -> str:
+    """A docstring's paragraphs; indented ones keep their lines."""
+    made = []
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        if any(line.startswith("    ") for line in paragraph.split("\n")):
+            made.append(f'<pre class="text" tabindex="0">{escape(paragraph)}</pre>')
+        else:
+            made.append(f"<p>{prose_line(paragraph)}</p>")
+    return "".join(made)
+
+
+def prose_line(text: str) -> str:
+    """A line, with what stands in backticks set as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+
+
+def pretty(value: Any) -> str:
+    """JSON on several lines, in a block of its own that scrolls by itself."""
+    return f'<pre class="text" tabindex="0">{escape(json.dumps(value, indent=1, ensure_ascii=False))}</pre>'
+
+
+def code(value: Any) -> str:
+    """JSON within a line."""
+    return f"<code>{escape(json.dumps(value, ensure_ascii=False))}</code>"

@@ -1,0 +1,96 @@
+"""What metrics are counted in, and the families that Prometheus reads, made of it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+V = TypeVar("V")
+
+OTHER = "other"
+
+_LONGEST = 120
+"""Characters of a label's value."""
+
+
+class Distinct(dict[str | None, str]):
+    """Bounds the values that a label takes: the first `most` stay, whatever comes later is `other`.
+
+    A dictionary, since a known value is looked up several times a verdict.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__({None: ""})
+        self._most = most
+
+    def __missing__(self, value: str) -> str:
+        if len(value) > _LONGEST:
+            return self[value[:_LONGEST]]  # the whole of it may be megabytes, and would be held for ever
+        if len(self) > self._most:
+            return OTHER
+        # Label values come from callers: what cannot be printed as UTF-8 would break the whole page.
+        kept = self[value] = value.encode("utf-8", "replace").decode()
+        return kept
+
+
+class Histogram:
+    """Counts by bucket, and their sum, of one series."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def add(self, value: float) -> None:
+        """Count one value."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Cumulative counts by upper bound, as Prometheus wants them."""
+        found: list[tuple[str, float]] = []
+        running = 0
+        for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
+            running += count
+            found.append(("+Inf" if bound == float("inf") else repr(bound), running))
+        return found
+
+
+def single(counts: Mapping[str, V]) -> Iterator[tuple[tuple[str], V]]:
+    """What is counted by one label, in the form that families are made of."""
+    return (((label,), count) for label, count in counts.items())
+
+
+def counter(
+    name: str, text: str, labels: tuple[str, ...], counts: Iterable[tuple[tuple[str, ...], float]]
+) -> CounterMetricFamily:
+    """A family of counts, by the values of its labels."""
+    family = CounterMetricFamily(name, text, labels=labels)
+    for values, count in counts:
+        family.add_metric(values, count)
+    return family
+
+
+def gauge(
+    name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[tuple[str, ...], float]]
+) -> GaugeMetricFamily:
+    """A family of what is now, by the values of its labels."""
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for label, value in values:
+        family.add_metric(label, value)
+    return family
+
+
+def histogram(
+    name: str, text: str, labels: tuple[str, ...], series: Iterable[tuple[tuple[str, ...], Histogram]]
+) -> HistogramMetricFamily:
+    """A family of histograms, by the values of its labels."""
+    family = HistogramMetricFamily(name, text, labels=labels)
+    for values, one in series:
+        family.add_metric(values, one.buckets(), one.total)
+    return family

@@ -1,0 +1,80 @@
+"""A span: a piece of a request's work with its time. Knows nothing of OpenTelemetry, so that tracing that is off costs
+no import and, where work is many, one look at `recording`.
+
+What a span says never holds a sample's text: ids, names, counts, times.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal
+
+Kind = Literal["internal", "server", "client"]
+
+Value = str | int | float | bool | None
+"""What a span can say; None says nothing."""
+
+
+class Span:
+    """A span that is not recorded: it has no children, says nothing, and costs nothing."""
+
+    __slots__ = ()
+
+    recording = False
+    """Whether it is worth the while to say anything."""
+
+    @property
+    def traceparent(self) -> str | None:
+        """Its W3C header, for whoever is asked on its behalf; None where nobody traces."""
+        return None
+
+    def child(self, name: str, *, kind: Kind = "internal", start_s: float | None = None, **said: Value) -> Span:
+        """A span within this one, since `start_s` (Unix time; None: now)."""
+        return self
+
+    def note(self, **said: Value) -> None:
+        """Say more of it."""
+
+    def rename(self, name: str) -> None:
+        """Its name, where that is known late."""
+
+    def fail(self, reason: str) -> None:
+        """It went wrong; `reason` is a name of ours, never a message, which may quote a sample."""
+
+    def end(self, at_s: float | None = None) -> None:
+        """It is over, at that time (None: now). Ending twice is ending once."""
+
+
+UNTRACED = Span()
+
+_CURRENT: ContextVar[Span] = ContextVar("span", default=UNTRACED)
+
+
+def current() -> Span:
+    """The span within which this task works."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def within(span: Span) -> Iterator[Span]:
+    """What the block does, and the tasks that it starts, is part of this span, which ends with it. An exception marks
+    it as failed, by the exception's type."""
+    token = _CURRENT.set(span)
+    try:
+        yield span
+    except BaseException as error:
+        span.fail(type(error).__name__)
+        raise
+    finally:
+        _CURRENT.reset(token)
+        span.end()
+
+
+def worked(parent: Span, name: str, queue_s: float, run_s: float) -> None:
+    """A span of work that ended just now elsewhere, by the times that it reported."""
+    if parent.recording:
+        now = time.time()
+        parent.child(name, start_s=now - run_s, queue_s=queue_s).end(now)

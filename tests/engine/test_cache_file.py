@@ -1,0 +1,64 @@
+"""The cache's file: it saves work, and nothing that becomes of it costs a verdict."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from rewarden_server.engine import cache
+from tests.engine.conftest import Make, Recorder, verdicts_of
+
+
+class Failures(Recorder):
+    """Counts what the cache's file did not take."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures: list[str] = []
+
+    def cache_failed(self, place: str) -> None:
+        self.failures.append(place)
+
+
+@pytest.fixture
+def make(make_engine: Make, monkeypatch: pytest.MonkeyPatch) -> Make:
+    monkeypatch.setattr("tests.engine.conftest.Recorder", Failures)
+    monkeypatch.setattr(cache._Disk, "_BATCH", 1)
+    return make_engine
+
+
+async def test_a_file_that_another_process_writes_costs_no_verdict(make: Make, tmp_path: Path) -> None:
+    engine = await make(cache_dir=tmp_path)
+    other = sqlite3.connect(tmp_path / "outcomes.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert (await verdicts_of(engine, ["yes while it is locked"]))[0].score == 1.0
+    assert isinstance(engine.observer, Failures)
+    assert engine.observer.failures == ["file"]
+    other.execute("ROLLBACK")
+    await verdicts_of(engine, ["yes, free again"])
+    assert other.execute("SELECT count(*) FROM outcomes").fetchone() == (1,)
+    other.close()
+
+
+async def test_a_file_that_is_full_costs_no_verdict(make: Make, tmp_path: Path) -> None:
+    engine = await make(cache_dir=tmp_path)
+    assert engine._cache is not None
+    assert engine._cache._disk is not None
+    engine._cache._disk._base.execute("PRAGMA max_page_count=1")
+    for number in range(3):
+        (verdict,) = await verdicts_of(engine, [f"yes {number} " + "x" * 10_000])
+        assert verdict.score == 1.0
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff", b"[1]", b'{"status": "scored", "score": "much"}', "no bytes", None])
+async def test_an_outcome_that_cannot_be_read_is_not_known(make: Make, tmp_path: Path, damage: object) -> None:
+    first = await make(cache_dir=tmp_path)
+    await verdicts_of(first, ["yes"])
+    await first.close()
+    with sqlite3.connect(tmp_path / "outcomes.sqlite") as base:
+        assert base.execute("UPDATE outcomes SET outcome = ?", (damage,)).rowcount == 1
+    base.close()
+    (verdict,) = await verdicts_of(await make(cache_dir=tmp_path), ["yes"])
+    assert (verdict.score, verdict.cached) == (1.0, False)

@@ -1,0 +1,163 @@
+"""Models that vLLM or SGLang run: tasks are prepared as for our own models, and come to the numbers of that server."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from rewarden_server.engine.settings import ModelEndpoint
+from rewarden_server.models.host.failure import Failure
+from rewarden_verifiers.inference import Choose, Classify, Embed, Input, Likelihood, Rate, Write
+from tests.models.engines import FakeEngine, FakeSglang, FakeVllm
+from tests.models.real import FOLDER, lacking
+
+pytestmark = [
+    pytest.mark.needs_server,
+    pytest.mark.skipif(lacking("smollm2") is not None, reason=str(lacking("smollm2"))),
+]
+
+QUESTION = Input(messages=[{"role": "user", "content": "Is 7 prime?"}], begin=True)
+FAKES = {"vllm": FakeVllm, "sglang": FakeSglang}
+
+
+def settings(fake: FakeEngine, task: str, **more: Any) -> ModelEndpoint:
+    """What the configuration says for this server."""
+    backend: Any = "vllm" if isinstance(fake, FakeVllm) else "sglang"
+    own = {"model": "served", "tokenizer": str(FOLDER / "smollm2"), "address": fake.url, "backend": backend}
+    return ModelEndpoint(**{**own, "task": task, **more})
+
+
+async def made(fake: FakeEngine, task: str, **more: Any) -> Any:
+    """An engine for a model of that server."""
+    import asyncio
+
+    from rewarden_server.models.host.remote.engine import RemoteEngine
+    from rewarden_server.models.host.remote.loading import load
+
+    remote = await asyncio.to_thread(load, "main", settings(fake, task, **more))
+    return RemoteEngine("main", remote)
+
+
+def ids_of(item: Input, text: str = "") -> list[int]:
+    """The tokens of an input with what stands behind it."""
+    from transformers import AutoTokenizer
+
+    from rewarden_server.models.host.rendering import Reader
+
+    reader = Reader(AutoTokenizer.from_pretrained(FOLDER / "smollm2"))
+    return reader.read(item, 4000).ids + (reader.appended(text)[0] if text else [])
+
+
+@pytest.mark.parametrize("kind", sorted(FAKES))
+async def test_choices_and_likelihoods(kind: str) -> None:
+    with FAKES[kind]() as fake:
+        engine = await made(fake, "generate")
+        ids = ids_of(QUESTION)
+        yes, no = ids_of(QUESTION, "Yes"), ids_of(QUESTION, "No")
+        found = await engine.run(Choose(input=QUESTION, choices=["Yes", "No"]))
+        assert found.logprobs == pytest.approx([fake.toy.logprob(ids, yes[-1]), fake.toy.logprob(ids, no[-1])])
+        whole = ids_of(QUESTION, " Yes, it is prime.")
+        likely = await engine.run(Likelihood(input=QUESTION, continuation=" Yes, it is prime."))
+        expected = [fake.toy.logprob(whole[:place], whole[place]) for place in range(len(ids), len(whole))]
+        assert likely.logprobs == pytest.approx(expected)
+        assert "".join(likely.tokens) == " Yes, it is prime."
+        await engine.close()
+
+
+async def test_a_likelihood_takes_vllm_one_pass() -> None:
+    with FakeVllm() as fake:
+        engine = await made(fake, "generate")
+        fake.requests.clear()
+        await engine.run(Likelihood(input=QUESTION, continuation=" Yes, it is prime."))
+        assert len(fake.requests) == 1
+        await engine.close()
+
+
+@pytest.mark.parametrize("kind", sorted(FAKES))
+async def test_steps_are_rated_by_the_tokens_behind_their_marks(kind: str) -> None:
+    with FAKES[kind]() as fake:
+        engine = await made(fake, "generate")
+        item = Input(text="What is 2 + 2?\n")
+        found = await engine.run(
+            Rate(input=item, steps=["It is 4.", " So 4."], mark="\n", choices=["+", "-"], at="next")
+        )
+        ends = ["It is 4.\n", "It is 4.\n So 4.\n"]
+        for row, end in zip(found.values, ends, strict=True):
+            ids = ids_of(Input(text=f"What is 2 + 2?\n{end}"))
+            plus, minus = (ids_of(Input(text="x"), sign)[-1] for sign in "+-")
+            assert row == pytest.approx([fake.toy.logprob(ids, plus), fake.toy.logprob(ids, minus)])
+        await engine.close()
+
+
+@pytest.mark.parametrize("kind", sorted(FAKES))
+async def test_heads_and_vectors(kind: str) -> None:
+    with FAKES[kind](labels=2) as fake:
+        engine = await made(fake, "classify")
+        found = await engine.run(Classify(input=QUESTION))
+        assert found.values == pytest.approx(fake.toy.outputs(ids_of(QUESTION), 2))
+        assert found.labels == ("LABEL_0", "LABEL_1")
+        await engine.close()
+        engine = await made(fake, "embed")
+        vector = await engine.run(Embed(input=Input(text="a cat")))
+        assert vector.values == pytest.approx(fake.toy.vector(ids_of(Input(text="a cat"))))
+        assert math.hypot(*vector.values) == pytest.approx(1)
+        await engine.close()
+
+
+async def test_outputs_of_steps_and_pairs_by_vllm() -> None:
+    with FakeVllm(labels=2) as fake:
+        engine = await made(fake, "rate")
+        found = await engine.run(Rate(input=Input(text="Q\n"), steps=["A", "B"], mark="\n"))
+        for row, text in zip(found.values, ("Q\nA\n", "Q\nA\nB\n"), strict=True):
+            assert row == pytest.approx(fake.toy.outputs(ids_of(Input(text=text)), 2))
+        await engine.close()
+        engine = await made(fake, "score")
+        pair = await engine.run(Classify(input=Input(text="a cat", pair="the cat")))
+        assert pair.values == pytest.approx(fake.toy.outputs([*b"a cat", 0, *b"the cat"], 1))
+        await engine.close()
+
+
+async def test_a_head_behind_an_activation_is_refused_when_it_is_loaded() -> None:
+    with FakeVllm(activated=True) as fake, pytest.raises(Failure, match="use_activation"):
+        await made(fake, "classify")
+
+
+@pytest.mark.parametrize("kind", sorted(FAKES))
+async def test_what_is_too_long_is_never_sent(kind: str) -> None:
+    with FAKES[kind](context=40) as fake:
+        engine = await made(fake, "generate")
+        fake.requests.clear()
+        long = " ".join(["word"] * 60)
+        with pytest.raises(Failure) as raised:
+            await engine.run(Choose(input=Input(text=f"Q {long}", candidate=long), choices=["Yes", "No"]))
+        assert (raised.value.kind, raised.value.details["context"]) == ("too_long", 39)
+        assert fake.requests == []
+        found = await engine.run(Choose(input=Input(text=f"Q {long}", fit="left"), choices=["Yes", "No"]))
+        assert found.facts.truncated
+        await engine.close()
+
+
+@pytest.mark.parametrize("kind", sorted(FAKES))
+async def test_texts_are_written_and_a_thought_is_closed_at_its_budget(kind: str) -> None:
+    with FAKES[kind]() as fake:
+        engine = await made(fake, "generate")
+        found = await engine.run(Write(input=QUESTION, samples=2, max_tokens=8, temperature=1.0, seed=3))
+        assert [one.text for one in found.texts] == [" written", " written"]
+        fake.requests.clear()
+        closed = await engine.run(Write(input=QUESTION, max_tokens=20, thinking_tokens=4))
+        if kind == "vllm":  # whose toy is always cut off
+            assert closed.texts[0].text == " written</think> written"
+            assert len(fake.requests) == 2
+        await engine.close()
+
+
+async def test_a_revision_tells_weights_apart_of_which_the_server_says_nothing() -> None:
+    with FakeVllm() as fake:
+        versions = set()
+        for revision in (None, "step-100", "step-200"):
+            engine = await made(fake, "generate", revision=revision)
+            versions.add(engine.about().version)
+            await engine.close()
+        assert len(versions) == 3

@@ -1,0 +1,417 @@
+"""What strangers send: pages of other origins, heads without end, bodies that swell, two requests in one."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import zlib
+from typing import Any
+
+import grpc
+import httpx
+import pytest
+import zstandard
+from grpc_health.v1 import health_pb2
+
+from rewarden.errors import InvalidRequest, TooLarge
+from rewarden_server.config import ConfigError, ServerSettings
+from rewarden_server.http import body as bodies
+from rewarden_server.http.body import Gunzip, unpack
+from rewarden_server.http.origin import Origins
+from rewarden_server.http.stream import unpacked
+from rewarden_server.keys import new_key
+from tests.server.conftest import Gates, Running, Start
+
+BATCH = {"samples": [{"response": "B", "reference": "B"}], "use": "choice"}
+
+
+# --- pages of other origins
+
+
+def from_page(origin: str, **headers: str) -> dict[str, str]:
+    """What a browser sends along for a page's request."""
+    return {"Origin": origin, **headers}
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/json", "application/x-www-form-urlencoded"])
+@pytest.mark.parametrize("path", ["/v1/verify", "/v1/run", "/v1/jobs", "/v1/verify/stream", "/compat/slime/choice/rm"])
+async def test_a_page_of_another_origin_has_nothing_done(
+    server: Running, gate: Gates, kind: str | None, path: str
+) -> None:
+    content = json.dumps({"samples": [{"response": "x"}], "use": gate.use, "batch": {"use": gate.use}}).encode()
+    headers = from_page("https://evil.example") | ({"Content-Type": kind} if kind else {})
+    answer = await server.http.post(path, content=content, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
+    assert not (gate.folder / "entered").exists()
+
+
+@pytest.mark.parametrize(
+    "origin", ["null", "https://evil.example", "http://127.0.0.1:1", "http://127.0.0.1.evil.example"]
+)
+async def test_no_other_origin_passes_for_ours(server: Running, origin: str) -> None:
+    assert (await server.http.post("/v1/verify", json=BATCH, headers=from_page(origin))).status_code == 403
+
+
+async def test_no_answer_permits_another_origin_anything(server: Running) -> None:
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type,authorization"}
+    for path in ("/v1/verify", "/v1/blobs/" + "0" * 64, "/healthz", "/docs", "/nothing"):
+        for headers in (from_page("https://evil.example", **asked), from_page(server.serving.http, **asked)):
+            answer = await server.http.options(path, headers=headers)
+            assert answer.status_code in (403, 404, 405)
+            assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+async def test_our_own_pages_and_those_that_are_named_are_served(start: Start) -> None:
+    server = await start({"server.origins": "https://rewards.example.com,https://other.example.com"})
+    for origin in (server.serving.http, "https://other.example.com"):
+        answer = await server.http.post("/v1/verify", json=BATCH, headers=from_page(origin))
+        assert answer.status_code == 200, answer.text
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+async def test_a_name_that_a_stranger_gave_to_our_address_is_not_ours(server: Running) -> None:
+    evil = "rebound.evil.example:8080"
+    for method, path in (("GET", "/v1/info"), ("GET", "/metrics"), ("POST", "/v1/verify")):
+        answer = await server.http.request(method, path, headers={"Host": evil, "Origin": f"http://{evil}"})
+        assert answer.status_code == 403
+        assert "server.hosts" in answer.json()["error"]["message"]
+
+
+SERVED = ["127.0.0.1:8080", "[::1]:8080", "10.1.2.3", "localhost:8080", "server:8080", "a.localhost", "HOST"]
+FOREIGN = ["evil.example", "evil.example.", "127.0.0.1.evil.example", "evil.example:8080", "1.2.3.4.5", ""]
+
+
+@pytest.mark.parametrize("host", SERVED)
+def test_names_that_nobody_can_have_given_are_served(host: str) -> None:
+    Origins(ServerSettings(), keyed=False).check(host, None)
+
+
+@pytest.mark.parametrize("host", FOREIGN[:-1])
+def test_other_names_are_not_unless_there_are_keys_or_they_are_listed(host: str) -> None:
+    from rewarden.errors import Forbidden
+
+    with pytest.raises(Forbidden):
+        Origins(ServerSettings(), keyed=False).check(host, None)
+    Origins(ServerSettings(), keyed=True).check(host, None)
+    listed = Origins(ServerSettings(hosts=("evil.example",)), keyed=True)
+    if host.startswith("evil"):
+        listed.check(host, None)
+    else:
+        with pytest.raises(Forbidden):
+            listed.check(host, None)
+    with pytest.raises(Forbidden):
+        listed.check("localhost", None)
+
+
+def test_where_we_speak_tls_a_plain_page_is_another_origin(tmp_path: Any) -> None:
+    from rewarden.errors import Forbidden
+
+    origins = Origins(ServerSettings(tls_cert=tmp_path), keyed=True)
+    origins.check("rewards", "https://rewards")
+    with pytest.raises(Forbidden):
+        origins.check("rewards", "http://rewards")
+
+
+@pytest.mark.parametrize("origin", ["rewards.example.com", "https://rewards.example.com/", "*", "ftp://x"])
+def test_an_origin_that_no_browser_sends_is_refused(origin: str) -> None:
+    with pytest.raises(ConfigError, match=r"server\.origins"):
+        Origins(ServerSettings(origins=(origin,)), keyed=False)
+
+
+async def test_every_answer_tells_browsers_to_make_nothing_of_it(server: Running) -> None:
+    for path in ("/healthz", "/v1/info", "/", "/nothing"):
+        headers = (await server.http.get(path)).headers
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert headers["X-Frame-Options"] == "DENY"
+        assert "server" not in headers
+
+
+# --- heads
+
+
+async def raw(server: Running, data: bytes) -> bytes:
+    """What comes back for bytes, until the server closes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(data)
+    try:
+        return await asyncio.wait_for(reader.read(-1), 30)
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
+
+
+HEAD = b"POST /v1/verify HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + GET,
+        b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + GET,
+        b"Content-Length: 0\r\nContent-Length: 40\r\n\r\n" + GET,
+        b"Content-Length: +5\r\n\r\nhello",
+        b"Content-Length: 0x5\r\n\r\nhello",
+        b"Content-Length: -1\r\n\r\n",
+        b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+        b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+        b"Content-Length : 5\r\n\r\nhello",
+        b"Transfer-Encoding: chunked\r\n\r\n5;\nhello\r\n0\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n",
+        b"X: a\r\n b\x00c\r\nContent-Length: 0\r\n\r\n",
+    ],
+)
+async def test_a_request_that_two_readers_would_cut_differently_is_refused_and_ends_the_connection(
+    server: Running, more: bytes
+) -> None:
+    answer = await raw(server, HEAD.replace(b"Connection: close\r\n", b"") + more)
+    assert answer.count(b"HTTP/1.1 ") <= 1
+    assert b" 200 " not in answer
+
+
+@pytest.mark.parametrize("name", [b"Host", b"Authorization", b"Origin", b"Content-Type", b"Content-Encoding"])
+async def test_a_header_that_decides_something_comes_once(server: Running, name: bytes) -> None:
+    twice = b"%b: localhost\r\n" % name * 2
+    answer = await raw(server, b"GET /v1/info HTTP/1.1\r\nConnection: close\r\n" + twice + b"\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"comes twice" in answer
+
+
+async def test_headers_are_bounded_in_number_and_size(server: Running) -> None:
+    many = b"".join(b"x%d: y\r\n" % number for number in range(201))
+    assert (await raw(server, GET + many + b"\r\n")).startswith(b"HTTP/1.1 431 ")
+    assert (await raw(server, GET + b"x: " + b"y" * 100_000 + b"\r\n\r\n")).startswith(b"HTTP/1.1 431 ")
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", GET, GET + b"x: y"])
+async def test_a_head_that_does_not_end_is_not_waited_for(start: Start, sent: bytes) -> None:
+    server = await start({"limits.head_s": 0.2})
+    assert (await raw(server, sent)).startswith(b"HTTP/1.1 408 ")
+
+
+async def test_a_second_head_is_not_waited_for_either_but_an_idle_connection_stays(start: Start) -> None:
+    server = await start({"limits.head_s": 0.2})
+    first = GET.replace(b"Connection: close\r\n", b"") + b"\r\n"
+    answer = await raw(server, first + b"GET /hea")
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b"HTTP/1.1 408 " in answer
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(first)
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+    await reader.readexactly(len(b'{"status":"alive"}'))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(reader.read(1), 0.6)  # longer than a head may take: nothing came, nothing is closed
+    writer.write(first)
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+    writer.close()
+
+
+async def test_a_slow_stream_is_not_taken_for_a_slow_head(start: Start) -> None:
+    server = await start({"limits.head_s": 0.2})
+
+    async def slowly() -> Any:
+        yield b'{"batch": {"use": "choice"}}\n'
+        await asyncio.sleep(0.6)
+        yield b'{"response": "B", "reference": "B"}\n'
+
+    headers = {"Content-Type": "application/x-ndjson"}
+    answer = await server.http.post("/v1/verify/stream", content=slowly(), headers=headers)
+    assert answer.text.splitlines()[-1] == '{"done":{"verdicts":1}}'
+
+
+async def test_a_body_that_stops_coming_is_not_waited_for(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "SILENCE_S", 0.2)
+    answer = await raw(server, HEAD + b"Content-Length: 100\r\n\r\n{")
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"too_slow" in answer
+
+
+async def test_connections_are_bounded(start: Start) -> None:
+    server = await start({"limits.max_connections": 3})
+    opened = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
+    for reader, writer in opened:
+        writer.write(GET.replace(b"Connection: close\r\n", b"") + b"\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+    assert (await raw(server, GET + b"\r\n")).startswith(b"HTTP/1.1 503 ")
+    for _, writer in opened:
+        writer.close()
+        await writer.wait_closed()
+    async with asyncio.timeout(30):
+        while not (await raw(server, GET + b"\r\n")).startswith(b"HTTP/1.1 200 "):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_caller_cannot_choose_the_address_that_is_written_down(start: Start, tmp_path: Any) -> None:
+    server = await start({"audit.file": str(tmp_path / "audit")})
+    await server.http.get("/v1/info", headers={"X-Forwarded-For": "9.9.9.9", "X-Real-IP": "9.9.9.9"})
+    await server.serving.drain(0.0)
+    assert json.loads((tmp_path / "audit").read_text())["peer"] == "127.0.0.1"
+
+
+TRAILERS = b"".join(b"a%d: %s\r\n" % (number, b"x" * 1000) for number in range(100))
+
+
+@pytest.mark.parametrize("trailers", [TRAILERS, b"a" * 100_000])
+async def test_trailers_without_end_are_not_kept(start: Start, trailers: bytes) -> None:
+    server = await start({"keys.named": f"trainer={new_key()[1]}"})
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(HEAD.replace(b"Connection: close\r\n", b"") + b"Transfer-Encoding: chunked\r\n\r\n0\r\n")
+
+    async def send() -> None:
+        for _ in range(200):
+            writer.write(trailers)
+            await writer.drain()
+
+    with pytest.raises(ConnectionError):
+        await send()
+    writer.close()
+
+
+async def test_a_trailer_is_no_header_of_the_request(start: Start) -> None:
+    key, digest = new_key()
+    server = await start({"keys.named": f"trainer={digest}"})
+    body = json.dumps(BATCH).encode()
+    chunks = b"%x\r\n%s\r\n0\r\n" % (len(body), body)
+    asked = HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"Authorization: Bearer %s\r\n\r\n" % key.encode()
+    assert (await raw(server, asked)).startswith(b"HTTP/1.1 401 ")
+
+
+# --- bodies that swell
+
+
+def zeros(mib: int) -> bytes:
+    """A gzip of so many MiB of zeros."""
+    packer = zlib.compressobj(wbits=31)
+    return b"".join(packer.compress(bytes(1024**2)) for _ in range(mib)) + packer.flush()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+async def test_a_bomb_is_refused_at_the_limit(start: Start, encoding: str) -> None:
+    server = await start({"limits.max_body_bytes": 1024**2})
+    packed = zeros(64) if encoding == "gzip" else zstandard.compress(bytes(64 * 1024**2))
+    answer = await server.http.post("/v1/verify", content=packed, headers={"Content-Encoding": encoding})
+    assert answer.status_code == 413
+
+
+async def test_an_encoding_within_an_encoding_is_not_unpacked(server: Running) -> None:
+    for encoding in ("gzip, gzip", "gzip,zstd", "br", "deflate"):
+        twice = gzip.compress(gzip.compress(json.dumps(BATCH).encode()))
+        answer = await server.http.post("/v1/verify", content=twice, headers={"Content-Encoding": encoding})
+        assert answer.status_code == 415
+
+
+def test_a_body_of_empty_members_costs_no_more_than_others() -> None:
+    with pytest.raises(InvalidRequest, match="members"):
+        unpack(gzip.compress(b"") * 200_000, "gzip", 2**20, "max_body_bytes")
+
+
+def test_many_members_that_hold_something_are_read() -> None:
+    members = [bytes([65 + number % 26]) * 5000 for number in range(3000)]
+    packed = b"".join(map(gzip.compress, members))
+    assert unpack(packed, "gzip", 2**25, "max_body_bytes") == b"".join(members)
+    with pytest.raises(InvalidRequest, match="too early"):
+        unpack(packed[:-3], "gzip", 2**25, "max_body_bytes")
+    with pytest.raises(TooLarge):
+        unpack(packed, "gzip", 2**20, "max_body_bytes")
+
+
+def test_what_comes_out_does_not_depend_on_how_it_came_in() -> None:
+    text = b"".join(b"%d\n" % number for number in range(50_000))
+    packed = gzip.compress(text[:1000]) + gzip.compress(text[1000:])
+    for size in (1, 7, 4096, len(packed)):
+        gunzip = Gunzip()
+        pieces = [packed[first : first + size] for first in range(0, len(packed), size)]
+        assert b"".join(part for piece in pieces for part in gunzip.parts(piece)) == text
+        assert gunzip.whole
+
+
+def test_a_window_of_gigabytes_is_refused() -> None:
+    parameters = zstandard.ZstdCompressionParameters(window_log=27, enable_ldm=True)
+    packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    packed = packer.compress(b"{}") + packer.flush()
+    with pytest.raises(InvalidRequest, match="zstd"):
+        unpack(packed, "zstd", 2**20, "max_body_bytes")
+
+
+async def pieces(packed: bytes) -> Any:
+    """A body as the network brings it."""
+    for first in range(0, len(packed), 65_536):
+        yield packed[first : first + 65_536]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+async def test_a_stream_that_swells_without_end_is_cut_off(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rewarden_server.http.stream._SWELL_BYTES", 2**20)
+    packed = zeros(40) if encoding == "gzip" else zstandard.compress(bytes(40 * 2**20))
+    sizes: list[int] = []
+
+    async def read() -> None:
+        async for part in unpacked(pieces(packed), encoding):
+            sizes.append(len(part))
+
+    with pytest.raises(InvalidRequest, match="500 times"):
+        await read()
+    assert sum(sizes) < 2**20 + 500 * len(packed)
+    assert max(sizes, default=0) <= 2**23
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+async def test_a_stream_that_is_packed_well_is_read_whole(encoding: str) -> None:
+    text = b"".join(b'{"id": "%d", "response": "the same words again and again"}\n' % n for n in range(100_000))
+    packed = gzip.compress(text) if encoding == "gzip" else zstandard.compress(text)
+    assert b"".join([part async for part in unpacked(pieces(packed), encoding)]) == text
+
+
+# --- without a key
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+
+
+async def test_who_has_no_key_is_refused_before_his_message_is_read(start: Start) -> None:
+    server = await start({"keys.named": f"trainer={new_key()[1]}"})
+    call = server.channel.stream_unary("/rewarden.v1.RewardService/Verify")()
+    await call.write(b"\x0a\xff")  # the beginning of a message that never becomes whole
+
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await call  # answered while we still send
+    assert raised.value.code() == grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_health_is_told_to_who_has_no_key_and_no_message_of_his_is_read(start: Start) -> None:
+    server = await start({"keys.named": f"trainer={new_key()[1]}"})
+    check = server.channel.stream_unary("/grpc.health.v1.Health/Check")()
+    await check.write(b"\x0a\xff")  # the beginning of a message that never becomes whole
+    assert health_pb2.HealthCheckResponse.FromString(await check).status == SERVING
+    watch = server.channel.stream_stream("/grpc.health.v1.Health/Watch")()
+    await watch.write(b"\x0a\xff")
+    assert health_pb2.HealthCheckResponse.FromString(await watch.read()).status == SERVING
+    watch.cancel()
+    for path in ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "/nowhere.Service/Method"):
+        call = server.channel.stream_unary(path)()
+        await call.write(b"\x0a\xff")
+        with pytest.raises(grpc.aio.AioRpcError) as raised:
+            await call
+        assert raised.value.code() == grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_a_long_key_is_not_even_hashed(start: Start) -> None:
+    server = await start({"keys.named": f"trainer={new_key()[1]}"})
+    for scheme in ("Bearer", "Basic"):
+        answer = await server.http.get("/v1/info", headers={"Authorization": f"{scheme} {'A' * 50_000}"})
+        assert answer.status_code == 401
+
+
+async def test_keys_stand_in_no_log(start: Start, capfd: pytest.CaptureFixture[str]) -> None:
+    key, digest = new_key()
+    server = await start({"keys.named": f"trainer={digest}", "logs.level": "debug"})
+    for sent in (key, "rwd_wrong"):
+        async with httpx.AsyncClient(base_url=server.serving.http) as client:
+            await client.get("/v1/info", headers={"Authorization": f"Bearer {sent}"})
+            await client.get(f"/v1/info?key={sent}")
+    said = "".join(capfd.readouterr())
+    assert key not in said
+    assert "rwd_wrong" not in said
