@@ -17,14 +17,18 @@ NAMES = (
     "puzzles",
     "sql_pairs",
     "report_page",
+    "pages",
     "bounded",
     "growth",
     "imports",
     "transport",
     "large",
+    "costs",
+    "ray",
     "sandbox",
     "lean",
     "judges",
+    "models",
 )
 
 

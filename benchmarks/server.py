@@ -26,7 +26,7 @@ class Served:
     def resident_mb(self) -> float:
         """Resident memory of the server and its workers, in MB; pages they share count once for each."""
         total = 0
-        for pid in (self.pid, *_descendants(self.pid)):
+        for pid in (self.pid, *descendants(self.pid)):
             with contextlib.suppress(OSError), open(f"/proc/{pid}/statm", encoding="ascii") as file:
                 total += int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         return total / 1024**2
@@ -42,16 +42,22 @@ class Served:
 
     def processes(self) -> int:
         """The server's processes."""
-        return 1 + len(_descendants(self.pid))
+        return 1 + len(descendants(self.pid))
 
 
-def _descendants(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """The processes that one started and that live."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-            children = [int(word) for word in file.read().split()]
+            return [int(word) for word in file.read().split()]
     except OSError:
         return []
-    return [*children, *(grandchild for child in children for grandchild in _descendants(child))]
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes below one, of all generations."""
+    below = children(pid)
+    return [*below, *(deeper for child in below for deeper in descendants(child))]
 
 
 @contextlib.contextmanager
