@@ -1,0 +1,308 @@
+"""A verifier's page: what its docstring, its signature, its schemas and its cases say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from making.markdown import cell, code, table
+from rewarden_verifiers.cases import KINDS, Case, cases_path, load_cases
+from rewarden_verifiers.contract import VerifierSpec
+from rewarden_verifiers.schema import params_schema, reference_schema
+
+ROOT = Path(__file__).parents[2]
+
+FAMILIES: Mapping[str, str] = {
+    "answer": "Final answers",
+    "structure": "Form",
+    "execution": "Programs",
+    "sql": "Programs",
+    "lean": "Proofs",
+    "vision": "Places and times in images and video",
+    "tools": "Tool calls",
+    "generation": "Texts",
+    "retrieval": "Texts",
+    "puzzles": "Puzzles",
+    "science": "Science",
+    "judges": "Judges",
+    "models": "Reward models",
+    "group": "Groups",
+}
+"""The package that a verifier lies in, and what it is called in contents."""
+
+KIND_TITLES: Mapping[str, str] = {
+    "full": "Full marks",
+    "partial": "Part of the marks",
+    "zero": "No marks",
+    "hack": "Attempts to cheat",
+    "malformed": "Malformed samples and references",
+}
+
+DETERMINISM: Mapping[str, str] = {
+    "exact": "exact: equal input, equal verdict",
+    "tolerance": "tolerance: numbers may differ in their last digits, between machines and batches",
+    "sampled": "sampled: what is asked or run may end otherwise another time",
+    "stateful": "stateful: depends on what came before; never cached",
+}
+
+_PARTS = {
+    "final": "what stands after the closed thought",
+    "full": "all of the response, the thought included",
+    "thinking": "the thought alone",
+}
+
+
+def family(spec: VerifierSpec) -> str:
+    """What a verifier is grouped under."""
+    return FAMILIES[spec.module.split(".")[1]]
+
+
+def place(spec: VerifierSpec) -> str:
+    """Where a verifier runs, in words."""
+    if spec.group:
+        return "orchestrates a group"
+    if spec.orchestrates:
+        return "orchestrates"
+    return "inline" if spec.inline else "worker"
+
+
+def scores(spec: VerifierSpec) -> str:
+    """Which numbers a verifier gives."""
+    low, high = spec.score_range
+    return f"{low:g} to {high:g}" if spec.graded else f"{low:g} or {high:g}"
+
+
+def page(spec: VerifierSpec) -> str:
+    """A verifier's page."""
+    cases = load_cases(spec)
+    return "\n".join(
+        [
+            f"# {spec.name}",
+            "",
+            linked(spec.doc),
+            "",
+            *_facts(spec),
+            *_example(spec, cases),
+            *_parameters(spec),
+            *_reference(spec),
+            *_extracted(spec, cases),
+            *_reasons(cases),
+            *_fingerprint(spec),
+            *_cases(spec, cases),
+        ]
+    )
+
+
+def _facts(spec: VerifierSpec) -> list[str]:
+    needs = f"`pip install 'rewarden-server[{','.join(spec.requires)}]'`" if spec.requires else "nothing more"
+    head = ("Scores", scores(spec))
+    rows = [
+        ("Runs", place(spec)),
+        ("Reads", ", ".join(f"`{name}`" for name in _reads(spec))),
+        ("Determinism", DETERMINISM[spec.determinism]),
+        ("Needs", needs),
+    ]
+    if spec.equivalence is not None:
+        rows.append(("Sameness", "tells whether two answers are the same, for `consensus`, `diversity` and maj@k"))
+    return table(head, rows)
+
+
+def _reads(spec: VerifierSpec) -> list[str]:
+    """What of a sample a verdict depends on, as a caller names it."""
+    hidden = {"params", "ctx", "site", "watch"}
+    names = ["reference" if name == "prepared" else name for name in spec.reads if name not in hidden]
+    return list(dict.fromkeys(names)) or ["what the verifiers that it asks read"]
+
+
+def _example(spec: VerifierSpec, cases: Iterable[Case]) -> list[str]:
+    """The first case that earns full marks, as a request and what comes back."""
+    case = next((case for case in cases if case.kind == "full" and len(case.samples) == 1), None)
+    if case is None:
+        return []
+    use = {"name": spec.name, "params": dict(case.params)} if case.params else spec.name
+    request = json.dumps({"use": use, "samples": [case.samples[0]]}, ensure_ascii=False, indent=1)
+    said = json.dumps({"verdicts": [case.expects[0]]}, ensure_ascii=False)
+    return ["```json", request, "```", "", "```json", said, "```", ""]
+
+
+def _parameters(spec: VerifierSpec) -> list[str]:
+    rows = [
+        (
+            f"`{name}`",
+            _type(schema),
+            _default(schema),
+            linked(" ".join(schema.get("description", "").split())),
+        )
+        for name, schema in params_schema(spec).get("properties", {}).items()
+    ]
+    rows.append(
+        ("`view`", "string or object", f"`{json.dumps(spec.default_view.part)}`", "The part of the response seen.")
+    )
+    return ["## Parameters", "", *table(("parameter", "type", "default", "meaning"), rows)]
+
+
+def _reference(spec: VerifierSpec) -> list[str]:
+    """What the expected answer may be: in words, and object by object where it has any."""
+    if "reference" not in _reads(spec) and "sample" not in spec.reads:
+        return ["Reference: none is read.", ""]
+    schema = reference_schema(spec)
+    wanted = "required" if spec.reference_required else "may be absent"
+    lines = [f"Reference: {_type(schema)} ({wanted}).", ""]
+    shapes = {"reference": schema, **schema.get("$defs", {})}
+    for name, shape in shapes.items():
+        properties = shape.get("properties", {})
+        required = set(shape.get("required", ()))
+        rows: list[tuple[str, ...]] = [
+            (
+                f"`{key}`" + (" (required)" if key in required else ""),
+                _type(field),
+                _default(field),
+                linked(cell(field.get("description", ""))),
+            )
+            for key, field in properties.items()
+        ]
+        if rows:
+            heads: tuple[str, ...] = ("field", "type", "default", "meaning")
+            if not any(row[3] for row in rows):  # a reference whose fields are told of in the docstring
+                heads, rows = heads[:3], [row[:3] for row in rows]
+            lines += [f"`{name}`:", "", *table(heads, rows)]
+    return lines
+
+
+def _default(schema: Mapping[str, Any]) -> str:
+    """A field's default as code, without what is null within it; empty where it has none."""
+    if "default" not in schema:
+        return ""
+    value = schema["default"]
+    if isinstance(value, Mapping):
+        value = {key: item for key, item in value.items() if item is not None}
+    return f"`{json.dumps(value)}`"
+
+
+def linked(text: str) -> str:
+    """The pages that a docstring names, `docs/code.md`, as links from docs/verifiers/."""
+    return re.sub(r"(?<![\w/`(\[])docs/([\w/-]+\.md)", r"[\1](../\1)", text)
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """A JSON Schema's type in a few words."""
+    if "enum" in schema:
+        return " \\| ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
+    if "const" in schema:
+        return f"`{json.dumps(schema['const'])}`"
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_type(option) for option in schema["anyOf"]))
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    return str(schema.get("type", "anything"))
+
+
+def _extracted(spec: VerifierSpec, cases: Iterable[Case]) -> list[str]:
+    """Which text is looked at, by which rules the answer is found in it, and what cases say comes out."""
+    if spec.group or not set(spec.reads) & {"response", "sample"}:
+        return []
+    lines = ["## What is extracted", "", f"Seen is {_PARTS[spec.default_view.part]} (`view` changes it)."]
+    rule = params_schema(spec).get("properties", {}).get("extraction", {}).get("default")
+    if rule is not None:
+        lines[-1] += (
+            f" Where the answer stands in it is said by `extraction`: {code(rule)} where nothing else is asked."
+        )
+    shown: list[tuple[str, ...]] = []
+    for case in cases:
+        for sample, wanted in zip(case.samples, case.expects, strict=True):
+            found = wanted.get("extracted")
+            if found is not None and len(shown) < 5 and case.kind != "malformed":
+                shown.append((code(sample.get("response", ""), 80), code(found, 50)))
+                break
+    return [*lines, "", *table(("response", "`extracted`"), shown)]
+
+
+def _reasons(cases: Iterable[Case]) -> list[str]:
+    """Every reason and flag that a case expects, with the first such case."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for case in cases:
+        for wanted in case.expects:
+            outcome = _outcome(wanted)
+            if isinstance(reason := wanted.get("reason"), str):
+                found.setdefault(("reason", reason), (outcome.partition(",")[0], cell(case.title)))
+            flags = wanted.get("flags", ())
+            for flag in [flags["has"]] if isinstance(flags, Mapping) and "has" in flags else flags:
+                if isinstance(flag, str):
+                    found.setdefault(("flag", flag), (outcome, cell(case.title)))
+    rows = [
+        (f"`{word}`", what, *shown)
+        for what in ("reason", "flag")
+        for (other, word), shown in sorted(found.items())
+        if other == what
+    ]
+    if not rows:
+        return []
+    return [
+        "## Reasons and flags",
+        "",
+        "Those that the cases show.",
+        "",
+        *table(("word", "is a", "with", "such as in the case"), rows),
+    ]
+
+
+def _fingerprint(spec: VerifierSpec) -> list[str]:
+    parts = ["the verifier's sources and those that it imports", "its version", "parameters and view"]
+    if spec.libraries:
+        parts.append("the versions of " + ", ".join(f"`{name}`" for name in spec.libraries))
+    if spec.children is not None:
+        parts.append("the fingerprints of the verifiers that it asks")
+    if spec.site is not None:
+        parts.append("what the server's configuration provides for it")
+    return [
+        "## Fingerprint",
+        "",
+        f"Version {spec.version}. The fingerprint covers {', '.join(parts)}, and Python's minor version.",
+        f"`rewarden verifiers {spec.name}` prints the one in force.",
+        "",
+    ]
+
+
+def _cases(spec: VerifierSpec, cases: list[Case]) -> list[str]:
+    path = cases_path(spec)
+    if not cases or path is None:
+        return []
+    file = path.resolve().relative_to(ROOT.resolve()).as_posix()
+    lines = ["## Cases", "", f"From `{file}`, where they stand in full. Each is a test.", ""]
+    for kind in sorted(KINDS, key=list(KIND_TITLES).index):
+        rows = [
+            (
+                cell(case.title)
+                + (f" ({len(case.samples)} samples)" if len(case.samples) > 1 else "")
+                + (f", with {code(dict(case.params), 60)}" if case.params else ""),
+                code(case.samples[0].get("response", ""), 70),
+                code(case.samples[0]["reference"], 40) if "reference" in case.samples[0] else "",
+                _outcome(case.expects[0]),
+                cell(case.why),
+            )
+            for case in cases
+            if case.kind == kind
+        ]
+        if rows:
+            heads = ("case", "response", "reference", "verdict", "why")
+            lines += [f"### {KIND_TITLES[kind]} (`{kind}`)", "", *table(heads, rows)]
+    return lines
+
+
+def _outcome(wanted: Mapping[str, Any]) -> str:
+    """What a case expects of a verdict, in a few words."""
+    status = wanted.get("status", "scored")
+    score = wanted.get("score")
+    said = str(status)
+    if isinstance(score, Mapping):
+        said = " to ".join(f"{score[end]:g}" for end in ("min", "max") if end in score)
+        said = said if {"min", "max"} <= set(score) else f"at {'least' if 'min' in score else 'most'} {said}"
+    elif isinstance(score, (int, float)):
+        said = f"{score:g}"
+    elif status == "scored" and "passed" in wanted:
+        said = "passed" if wanted["passed"] else "not passed"
+    reason = wanted.get("reason")
+    return f"{said}, `{reason}`" if isinstance(reason, str) else said
