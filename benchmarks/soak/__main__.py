@@ -1,8 +1,8 @@
 """Twenty minutes of mixed load on one machine: nothing is lost, no verdict is wrong, nothing grows. `make soak`.
 
 Load: closed loops over HTTP and gRPC (see `driver`), half of it code with 15 tests, one sample in twenty rough (see
-`load`), cache off; a server and sandbox hosts, each a process of its own. 15 % of the time warms up, then it is steady
-until the last fifth, in which each service is restarted and killed under the load. The services' memory is
+`load`), cache off; a server and sandbox hosts, each a process of its own. A quarter of the time warms up, then it is
+steady until the last 15 %, in which each service is restarted and killed under the load. The services' memory is
 looked at every few seconds while the load is steady, and all that they hold is counted when the load rests: before it
 is steady, after it, and after the restarts.
 
@@ -63,8 +63,9 @@ class Soak:
     def __init__(self, running: Services, seconds: float, restarts: bool, seed: int) -> None:
         self._services = running
         self._driver = Driver(running.http, running.grpc, load.samples(seed))
-        self._warm_s = min(180.0, 0.15 * seconds)
-        self._restart_s = 0.2 * seconds if restarts else 0.0
+        # Of eight workers some are seldom asked, and load what they need at their first sample of a kind: minutes.
+        self._warm_s = min(300.0, 0.25 * seconds)
+        self._restart_s = 0.15 * seconds if restarts else 0.0
         self._steady_s = seconds - self._warm_s - self._restart_s
         self._report = Report(
             f"soak: {seconds / 60:g} minutes, {self._driver.in_flight} samples in flight at most: over HTTP and "
@@ -247,7 +248,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=20.0, help="in all (default: 20)")
     parser.add_argument("--launcher", default="auto", choices=("auto", "docker", "bwrap"), help="of the sandbox hosts")
     parser.add_argument("--hosts", type=int, default=2, help="sandbox hosts (default: 2)")
-    parser.add_argument("--no-restarts", dest="restarts", action="store_false", help="leave the last quarter out")
+    parser.add_argument("--no-restarts", dest="restarts", action="store_false", help="leave the restarts out")
     parser.add_argument("--seed", type=int, default=1, help="of the samples")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures here, the course of memory too")
     args = parser.parse_args()
