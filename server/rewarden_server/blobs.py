@@ -20,7 +20,8 @@ from typing import Any
 
 from rewarden.errors import InvalidRequest, NotFound, TooLarge
 from rewarden.types import BadSample, Media, Sample
-from rewarden.wire.json import loads
+from rewarden_server.config import LimitSettings
+from rewarden_server.swelling import read_json
 
 MARK = "$blob"
 _NAME = re.compile(r"[0-9a-f]{64}")
@@ -53,7 +54,7 @@ class Blobs:
     def __contains__(self, name: str) -> bool:
         return name in self._sizes
 
-    def put(self, name: str, data: bytes) -> bool:
+    def put(self, name: str, data: bytes | bytearray) -> bool:
         """Keep a blob; True when it is new. Raises InvalidRequest when its SHA-256 is another, TooLarge."""
         if len(data) > min(self.max_blob_bytes, self._max_bytes):
             raise TooLarge(
@@ -66,7 +67,7 @@ class Blobs:
             self._sizes.move_to_end(name)
             return False
         if self._folder is None:
-            self._memory[name] = data
+            self._memory[name] = bytes(data)
         else:
             # Whole or not at all: a reader never sees half a blob, not even after a crash.
             handle, temporary = tempfile.mkstemp(dir=self._folder)
@@ -100,7 +101,7 @@ class Blobs:
                 (self._folder / old).unlink(missing_ok=True)
 
 
-def fill_shared(shared: Mapping[str, Any], blobs: Blobs) -> Mapping[str, Any]:
+def fill_shared(shared: Mapping[str, Any], blobs: Blobs, limits: LimitSettings) -> Mapping[str, Any]:
     """`shared` with each `{"$blob": sha256}` replaced by that blob's JSON. Raises RequestError."""
     named = {key: value[MARK] for key, value in shared.items() if type(value) is dict and value.keys() == {MARK}}
     if not named:
@@ -112,7 +113,7 @@ def fill_shared(shared: Mapping[str, Any], blobs: Blobs) -> Mapping[str, Any]:
         if data is None:
             raise NotFound(f"{path}: there is no blob {name}; PUT it to /v1/blobs/{name} and try again", blob=name)
         try:
-            filled[key] = loads(data)
+            filled[key] = read_json(data, limits)
         except InvalidRequest as error:
             raise InvalidRequest(f"{path}: the blob's content is {error.message}", path=path) from None
     return filled

@@ -98,7 +98,7 @@ class Service:
 
     def take_header(self, header: Batch) -> Batch:
         """A batch with the blobs of its shared table put in place. Raises NotFound, InvalidRequest, TooLarge."""
-        shared = fill_shared(header.shared, self.blobs)
+        shared = fill_shared(header.shared, self.blobs, self.limits)
         use = header.use
         most = self.limits.max_depth
         for name, value in (("shared", shared), *((("use", use.params), ("use", use.recipe)) if use else ())):

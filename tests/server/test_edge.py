@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -13,14 +14,17 @@ import httpx
 import pytest
 import zstandard
 from grpc_health.v1 import health_pb2
+from starlette.requests import Request
 
-from rewarden.errors import InvalidRequest, TooLarge
-from rewarden_server.config import ConfigError, ServerSettings
+from rewarden.errors import InvalidRequest, Overloaded, TooLarge
+from rewarden_server.budget import Budget
+from rewarden_server.config import ConfigError, LimitSettings, ServerSettings
 from rewarden_server.http import body as bodies
 from rewarden_server.http.body import Gunzip, unpack
 from rewarden_server.http.origin import Origins
 from rewarden_server.http.stream import unpacked
 from rewarden_server.keys import new_key
+from rewarden_server.swelling import read_json
 from tests.server.conftest import Gates, Running, Start
 
 BATCH = {"samples": [{"response": "B", "reference": "B"}], "use": "choice"}
@@ -306,17 +310,17 @@ async def test_an_encoding_within_an_encoding_is_not_unpacked(server: Running) -
 
 def test_a_body_of_empty_members_costs_no_more_than_others() -> None:
     with pytest.raises(InvalidRequest, match="members"):
-        unpack(gzip.compress(b"") * 200_000, "gzip", 2**20, "max_body_bytes")
+        b"".join(unpack(gzip.compress(b"") * 200_000, "gzip", 2**20, "max_body_bytes"))
 
 
 def test_many_members_that_hold_something_are_read() -> None:
     members = [bytes([65 + number % 26]) * 5000 for number in range(3000)]
     packed = b"".join(map(gzip.compress, members))
-    assert unpack(packed, "gzip", 2**25, "max_body_bytes") == b"".join(members)
+    assert b"".join(unpack(packed, "gzip", 2**25, "max_body_bytes")) == b"".join(members)
     with pytest.raises(InvalidRequest, match="too early"):
-        unpack(packed[:-3], "gzip", 2**25, "max_body_bytes")
+        b"".join(unpack(packed[:-3], "gzip", 2**25, "max_body_bytes"))
     with pytest.raises(TooLarge):
-        unpack(packed, "gzip", 2**20, "max_body_bytes")
+        b"".join(unpack(packed, "gzip", 2**20, "max_body_bytes"))
 
 
 def test_what_comes_out_does_not_depend_on_how_it_came_in() -> None:
@@ -334,7 +338,71 @@ def test_a_window_of_gigabytes_is_refused() -> None:
     packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     packed = packer.compress(b"{}") + packer.flush()
     with pytest.raises(InvalidRequest, match="zstd"):
-        unpack(packed, "zstd", 2**20, "max_body_bytes")
+        b"".join(unpack(packed, "zstd", 2**20, "max_body_bytes"))
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+async def test_what_comes_out_of_a_packed_body_is_counted_as_it_comes(
+    encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mib = 2**20
+    packed = zeros(64) if encoding == "gzip" else zstandard.compress(bytes(64 * mib))
+    came: list[int] = []
+
+    def counted(parts: Iterator[bytes]) -> bytearray:
+        found = stretch(parts)
+        came.append(len(found))
+        return found
+
+    stretch = bodies._stretch
+    monkeypatch.setattr(bodies, "_stretch", counted)
+    budget = Budget(4 * mib)
+    scope = {"type": "http", "headers": [(b"content-encoding", encoding.encode())]}
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": packed}
+
+    with pytest.raises(Overloaded):
+        async with bodies.read_body(Request(scope, receive), budget, 64 * mib, "max_body_bytes"):
+            pass
+    assert sum(came) <= 8 * mib
+    budget.take(4 * mib)  # all of it was given back
+
+
+OBJECTS = b'{"samples": [' + b"{}," * 2_200_000 + b"{}]}"
+LIMITS = LimitSettings(max_body_bytes=2**24)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OBJECTS,
+        OBJECTS.replace(b"{}", b"[]"),
+        b'{"samples": [' + b'"a",' * 4_400_000 + b'"a"]}',
+        b'["' + rb"{\"" * 10**5 + rb'\"",' + b"{}," * 1_100_000 + b"{}]",
+    ],
+    ids=["objects", "arrays", "texts", "objects behind a text"],
+)
+def test_more_objects_and_texts_than_anybody_means_are_never_made(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rewarden_server.swelling.loads", lambda data: pytest.fail("they were made"))
+    with pytest.raises(TooLarge, match=r"limits\.max_body_bytes"):
+        read_json(text, LIMITS)
+
+
+async def test_a_small_packed_body_of_many_objects_is_refused(start: Start) -> None:
+    server = await start({"limits.max_body_bytes": 2**24})
+    answer = await server.http.post(
+        "/v1/verify", content=gzip.compress(OBJECTS, 1), headers={"Content-Encoding": "gzip"}
+    )
+    assert (answer.status_code, answer.json()["error"]["details"]["limit"]) == (413, "max_body_bytes")
+
+
+def test_large_tables_and_texts_full_of_braces_are_read() -> None:
+    table = b"[" + b'[1,"ab",2.5],' * 500 + b"[]]"
+    tables = b"[" + b",".join([table] * 4096) + b"]"
+    assert len(read_json(tables, LimitSettings())) == 4096
+    latex = b'["' + rb"\\frac{1}{2} [x_{1}] \"{" * 400_000 + b'"]'
+    assert len(read_json(bytearray(latex), LIMITS)[0]) == 22 * 400_000
 
 
 async def pieces(packed: bytes) -> Any:

@@ -90,7 +90,7 @@ _FOREIGN_NAMES = {
 # --- text ------------------------------------------------------------------------------------------------------
 
 
-def loads(data: bytes | str) -> Any:
+def loads(data: bytes | bytearray | str) -> Any:
     """The value of a JSON text. Integers keep every digit.
 
     Numbers that are not finite (`NaN`, `1e999`, integers of more digits than Python reads) become float infinities or

@@ -32,6 +32,7 @@ from rewarden_server.http.body import check_content_type, read_body, unless_gone
 from rewarden_server.http.replies import JSON, json_reply
 from rewarden_server.logs import get_logger
 from rewarden_server.service import Service, run_beside
+from rewarden_server.swelling import read_json
 
 _log = get_logger("compat")
 
@@ -104,7 +105,7 @@ async def body_of(request: Request, service: Service) -> AsyncIterator[dict[str,
     """
     check_content_type(request, JSON)
     async with read_body(request, service.bodies, service.limits.max_body_bytes, "max_body_bytes") as body:
-        value = await run_beside(partial(loads, body), len(body))
+        value = await run_beside(partial(read_json, body, service.limits), len(body))
         if type(value) is not dict:
             raise InvalidRequest("the body must be a JSON object")
         yield value

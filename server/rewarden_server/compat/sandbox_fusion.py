@@ -28,13 +28,13 @@ from starlette.routing import Route
 
 from rewarden.errors import DeadlineExceeded, InvalidRequest, InvalidSample, Overloaded, SandboxError, Unavailable
 from rewarden.types import Limits
-from rewarden.wire.json import loads
 from rewarden_server.caller import charged
 from rewarden_server.compat.asking import REQUIRED, unprocessable
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
 from rewarden_server.http.replies import JSON, json_reply
 from rewarden_server.logs import get_logger
 from rewarden_server.service import Service, run_beside
+from rewarden_server.swelling import read_json
 from rewarden_verifiers.programs import Case, CompileResult, Job, Program, Report
 
 PEER = "sandbox_fusion"
@@ -92,7 +92,7 @@ def routes(service: Service) -> list[Route]:
             check_content_type(request, JSON)
             # The body is counted for as long as its program waits: what nobody has room for must not fill the memory.
             async with read_body(request, service.bodies, service.limits.max_run_bytes, "max_run_bytes") as body:
-                asked = await run_beside(lambda: _asked(loads(body)), len(body))
+                asked = await run_beside(lambda: _asked(read_json(body, service.limits)), len(body))
                 end = began + asked.patience_s
                 found = await unless_gone(request.receive, service.until_stopped(_in_time(service, asked, end)))
         except (InvalidRequest, InvalidSample) as error:

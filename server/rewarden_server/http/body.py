@@ -6,6 +6,7 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TypeVar
 
 import zstandard
@@ -20,6 +21,9 @@ from rewarden_server.service import LARGE, run_beside
 T = TypeVar("T")
 
 ENCODINGS = ("gzip", "zstd")
+
+_STEP = 1024**2
+"""Bytes that are unpacked at a stretch, and then counted."""
 
 SILENCE_S = 60.0
 """Seconds for which a body that is no stream may stop coming. Attack: bodies that are begun, and held open."""
@@ -57,8 +61,9 @@ def encoding_of(request: Request) -> str | None:
 
 
 @asynccontextmanager
-async def read_body(request: Request, budget: Budget, most: int, limit: str) -> AsyncIterator[bytes]:
+async def read_body(request: Request, budget: Budget, most: int, limit: str) -> AsyncIterator[bytearray]:
     """The whole body, unpacked; counted in the budget, so that slow senders cannot fill the memory, while it is open.
+    What a packed one becomes is counted as it comes out. Attack: many small ones at once, each of which becomes `most`.
 
     `limit` names the setting that `most` comes from. Raises TooLarge as soon as it is passed, Overloaded,
     UnsupportedMedia, InvalidRequest, ClientGone.
@@ -67,23 +72,22 @@ async def read_body(request: Request, budget: Budget, most: int, limit: str) -> 
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > most:
         raise _too_large(limit, most)
-    held = size = 0
+    held = 0
     try:
-        pieces: list[bytes] = []
+        body = bytearray()
         async for piece in pieces_of(request.receive, SILENCE_S):
-            size += len(piece)
-            if size > most:
+            if len(body) + len(piece) > most:
                 raise _too_large(limit, most)
             budget.take(len(piece))
             held += len(piece)
-            pieces.append(piece)
-        body = b"".join(pieces)
-        pieces.clear()
+            body += piece
         if encoding is not None:
-            packed = body
-            body = await run_beside(lambda: unpack(packed, encoding, most, limit), LARGE)
-            budget.take(len(body))
-            held += len(body)
+            parts = unpack(body, encoding, most, limit)
+            body = bytearray()
+            while part := await run_beside(partial(_stretch, parts), LARGE):
+                budget.take(len(part))
+                held += len(part)
+                body += part
         yield body
     finally:
         budget.give(held)
@@ -128,35 +132,40 @@ async def until_gone(receive: Receive) -> None:
         pass
 
 
-def unpack(body: bytes, encoding: str, most: int, limit: str) -> bytes:
-    """A whole packed body. Stops at `most` bytes, so that a small bomb stays small. Raises TooLarge, InvalidRequest."""
+def unpack(body: bytes | bytearray, encoding: str, most: int, limit: str) -> Iterator[bytes]:
+    """What comes out of a whole packed body, in parts of a MiB at most. Stops at `most` bytes, so that a small bomb
+    stays small. Raises TooLarge, InvalidRequest."""
+    size = 0
     try:
-        data = _gunzip(body, most) if encoding == "gzip" else _unzstd(body, most)
+        for part in _gunzip(body) if encoding == "gzip" else _unzstd(body):
+            size += len(part)
+            if size > most:
+                raise _too_large(limit, most)
+            yield part
     except (zlib.error, zstandard.ZstdError, EOFError) as error:
         raise InvalidRequest(f"the body is not {encoding}: {error}") from None
-    if len(data) > most:
-        raise _too_large(limit, most)
-    return data
 
 
-def _gunzip(body: bytes, most: int) -> bytes:
+def _stretch(parts: Iterator[bytes]) -> bytearray:
+    """The next parts, a MiB or two of them; nothing at the end."""
+    found = bytearray()
+    for part in parts:
+        found += part
+        if len(found) >= _STEP:
+            break
+    return found
+
+
+def _gunzip(body: bytes | bytearray) -> Iterator[bytes]:
     gunzip = Gunzip()
-    parts: list[bytes] = []
-    room = most + 1
-    for part in gunzip.parts(body):
-        parts.append(part)
-        room -= len(part)
-        if room <= 0:
-            return b"".join(parts)
+    yield from gunzip.parts(body)
     if not gunzip.whole:
         raise EOFError("it ends too early")
-    return b"".join(parts)
 
 
 class Gunzip:
     """Unpacks gzip piece by piece, member after member, in parts of bounded size."""
 
-    _STEP = 1024**2
     _SLICE = 16 * 1024  # of what comes in: what a member leaves over is copied, and must not be long
 
     def __init__(self) -> None:
@@ -166,12 +175,12 @@ class Gunzip:
         self.whole = False
         """Whether what came ends with the end of a member."""
 
-    def parts(self, piece: bytes) -> Iterator[bytes]:
+    def parts(self, piece: bytes | bytearray) -> Iterator[bytes]:
         """What comes out of a piece. Raises zlib.error, EOFError for what nobody packs like that."""
         for first in range(0, len(piece), self._SLICE):
-            rest = piece[first : first + self._SLICE]
+            rest = bytes(piece[first : first + self._SLICE])
             while rest:
-                part = self._reader.decompress(rest, self._STEP)
+                part = self._reader.decompress(rest, _STEP)
                 self._out += len(part)
                 yield part
                 rest = self._reader.unconsumed_tail
@@ -184,9 +193,10 @@ class Gunzip:
                         raise EOFError(f"it has {self._members} members, nearly all of them empty")
 
 
-def _unzstd(body: bytes, most: int) -> bytes:
+def _unzstd(body: bytes | bytearray) -> Iterator[bytes]:
     reader = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW).stream_reader(body, read_across_frames=True)
-    return reader.read(most + 1)
+    while part := reader.read(_STEP):
+        yield part
 
 
 def _too_large(limit: str, most: int) -> TooLarge:

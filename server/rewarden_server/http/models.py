@@ -51,7 +51,7 @@ def routes(service: Service) -> list[Route]:
     ]
 
 
-def _asked(body: bytes) -> dict[str, Any]:
+def _asked(body: bytearray) -> dict[str, Any]:
     """What is to be loaded instead. Raises InvalidRequest."""
     value = loads(body) if body.strip() else {}
     if not isinstance(value, dict):

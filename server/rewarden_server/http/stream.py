@@ -38,6 +38,7 @@ from rewarden_server.http.replies import ClientGone
 from rewarden_server.logs import VerdictLog, get_logger, log_defect
 from rewarden_server.refusals import as_request_error
 from rewarden_server.service import Service, too_long
+from rewarden_server.swelling import read_json
 
 NDJSON = "application/x-ndjson"
 ACCEPTED = (NDJSON, "application/ndjson", "application/jsonl", "application/json")
@@ -136,7 +137,7 @@ async def _header(rows: AsyncIterator[bytes | None], limits: LimitSettings) -> B
     async for line in rows:
         if line is None:
             raise TooLarge(f"the first line has more than {limits.max_body_bytes} bytes", limit="max_body_bytes")
-        value = loads(line)
+        value = read_json(line, limits)
         if type(value) is not dict or value.keys() != {"batch"}:
             raise InvalidRequest('the first line must be {"batch": {…}}: the request without its samples')
         return header_from_json(value["batch"])

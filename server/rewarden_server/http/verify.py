@@ -12,11 +12,12 @@ from starlette.routing import Route
 
 from rewarden.errors import InvalidRequest
 from rewarden.types import Batch, BatchResult
-from rewarden.wire.json import batch_from_json, dumps, group_to_json, loads, result_to_json, verdict_to_json
+from rewarden.wire.json import batch_from_json, dumps, group_to_json, result_to_json, verdict_to_json
 from rewarden_server.config import LimitSettings
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
 from rewarden_server.http.replies import JSON, json_reply
 from rewarden_server.service import Service, check_count, run_beside
+from rewarden_server.swelling import read_json
 
 SURFACE = "http"
 
@@ -40,16 +41,16 @@ def routes(service: Service) -> list[Route]:
     return [Route("/v1/verify", verify, methods=["POST"])]
 
 
-def decode_batch(body: bytes, service: Service) -> Batch:
+def decode_batch(body: bytes | bytearray, service: Service) -> Batch:
     """A request's bytes as a batch within all limits. Raises InvalidRequest, TooLarge, NotFound."""
     return service.take_batch(batch_from_json(decode(body, service.limits)))
 
 
-def decode(body: bytes, limits: LimitSettings) -> Any:
-    """The JSON value of a body, its number of samples checked before anything is made of them."""
+def decode(body: bytes | bytearray, limits: LimitSettings) -> Any:
+    """The JSON value of a body, its number of samples checked before any is made a sample of ours."""
     if not body:
         raise InvalidRequest("the body is empty; send a JSON object with 'samples'")
-    value = loads(body)
+    value = read_json(body, limits)
     if type(value) is dict and type(value.get("samples")) is list:
         check_count(len(value["samples"]), limits)
     return value

@@ -1,0 +1,74 @@
+"""How much a JSON text becomes, looked at before anything is made of it.
+
+Attack: `{},` again and again. 256 MiB of it, packed into 256 KiB, are 89 million objects: 8 GiB, made at one stretch in
+which nothing else of the process moves, and only then is it found that the request has too many samples.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rewarden.errors import TooLarge
+from rewarden.wire.json import loads
+from rewarden_server.config import LimitSettings
+
+_NESTING, _TEXT = 4, 1
+"""What an object or an array weighs, and a text: an object takes about 200 bytes of memory, a short text about 50."""
+
+_LEAST, _BYTES = 2**22, 8
+"""What a JSON text may weigh: so much, or one for each so many bytes of the largest body. By default that is 8 million
+objects and arrays, or 33 million texts: 64 objects for each of `limits.max_samples`, a thousand rows of four texts for
+each of 4096 samples. Numbers are not weighed: tokens are many, and become ten times what they were at most."""
+
+_REST = rb'(?:[^"\\]{1,4096}+|\\.){0,1024}+(")?'
+"""Of a text: a piece, and its end if it comes. Attack: a text of 256 MiB, looked through at one stretch."""
+
+_WEIGHED = re.compile(rb'[\[{]|"' + _REST, re.DOTALL)
+_WITHIN = re.compile(_REST, re.DOTALL)
+
+
+def read_json(data: bytes | bytearray, limits: LimitSettings) -> Any:
+    """The value of a JSON text, as `loads` makes it. Raises TooLarge for one of which too many objects and texts would
+    become, before any is made; InvalidRequest."""
+    most = max(_LEAST, limits.max_body_bytes // _BYTES)
+    if _at_most(data) > most:
+        _weigh(data, most)
+    return loads(data)
+
+
+def _at_most(data: bytes | bytearray) -> int:
+    """A bound that costs next to nothing. Signs within texts, such as the braces of LaTeX, count too."""
+    if len(data) <= _LEAST // _NESTING:  # whatever they are, they weigh no more
+        return 0
+    return _NESTING * (data.count(b"{") + data.count(b"[")) + _TEXT * data.count(b'"') // 2
+
+
+def _weigh(data: bytes | bytearray, most: int) -> None:
+    """Weigh what stands outside of texts, up to the bound. Raises TooLarge."""
+    weight, quote = 0, ord('"')
+    at: int | None = 0
+    while at is not None:
+        start, at = at, None
+        for found in _WEIGHED.finditer(data, start):
+            text = data[found.start()] == quote
+            weight += _TEXT if text else _NESTING
+            if weight > most:
+                raise TooLarge(
+                    f"the JSON has more than {most // _NESTING} objects and arrays, or {most // _TEXT} texts: send "
+                    "several requests, or a stream (the bound grows with limits.max_body_bytes)",
+                    limit="max_body_bytes",
+                    most=most // _NESTING,
+                )
+            if text and found.lastindex is None:
+                at = _end_of_text(data, found.end())
+                break
+
+
+def _end_of_text(data: bytes | bytearray, at: int) -> int | None:
+    """Where a long text ends, within which `at` lies; None where it does not: that is no JSON."""
+    while (found := _WITHIN.match(data, at)) is not None and found.end() > at:
+        at = found.end()
+        if found.lastindex is not None:
+            return at
+    return None
