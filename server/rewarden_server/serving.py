@@ -18,6 +18,9 @@ from rewarden_server.tls import Certificate, HttpTls
 LAST_WORDS_S = 5
 """Seconds that answers have to leave once the engine has stopped."""
 
+KEEP_ALIVE_S = 75
+"""Seconds that an idle connection is kept: longer than common proxies do, so that they and not we close it."""
+
 
 class Serving:
     """Made and used on one loop. `http` and `grpc` are the addresses, with the real ports, from the beginning."""
@@ -30,7 +33,7 @@ class Serving:
         certificate = Certificate.of(config.server)
         self._rpc = RpcServer(self.service, host, config.server.grpc_port, certificate)
         self._tls = HttpTls(certificate) if certificate is not None else None
-        self._http = HttpServer(_settings(self.service, self._tls))
+        self._http = HttpServer(_settings(self.service, self._tls), self.service.limits.head_s)
         self._serving: asyncio.Future[None] | None = None
         self._renewing: asyncio.Future[None] | None = None
         shown = f"[{host}]" if ":" in host else host
@@ -80,8 +83,7 @@ def _settings(service: Service, tls: HttpTls | None) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=LAST_WORDS_S,
-        # Longer than common proxies keep a connection, so that they and not we close it.
-        timeout_keep_alive=75,
+        timeout_keep_alive=KEEP_ALIVE_S,
     )
 
 

@@ -234,6 +234,63 @@ async def test_a_body_that_stops_coming_is_not_waited_for(server: Running, monke
     assert b"too_slow" in answer
 
 
+UNREAD = b"POST /v1/verify HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+
+
+async def answered(server: Running, data: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection on which these bytes were sent and one answer has come."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(data)
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    await reader.readexactly(int(length.partition(b":")[2]))
+    return reader, writer
+
+
+@pytest.mark.parametrize("more", [b"", b"x"])
+async def test_a_body_that_nobody_reads_is_not_waited_for(start: Start, more: bytes) -> None:
+    server = await start({"limits.head_s": 0.2, "keys.named": f"trainer={new_key()[1]}"})
+    reader, writer = await answered(server, UNREAD % 10)
+    writer.write(more)
+    assert await asyncio.wait_for(reader.read(-1), 30) == b""
+    writer.close()
+
+
+async def test_a_body_that_nobody_reads_is_not_taken_without_end(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rewarden_server.http.protocol.MAX_UNREAD_BYTES", 2**20)
+    server = await start({"keys.named": f"trainer={new_key()[1]}"})
+    _, writer = await answered(server, UNREAD % 10**9)
+
+    async def send() -> None:
+        for _ in range(1000):
+            writer.write(bytes(2**16))
+            await writer.drain()
+
+    with pytest.raises(ConnectionError):
+        await send()
+    writer.close()
+
+
+async def test_who_sends_the_rest_of_a_refused_body_may_ask_again(start: Start) -> None:
+    server = await start({"keys.named": f"trainer={new_key()[1]}"})
+    reader, writer = await answered(server, UNREAD % 10)
+    writer.write(b"x" * 10 + UNREAD % 0)
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 401 ")
+    writer.close()
+
+
+@pytest.mark.parametrize("more", [b"", b"\r\n"])
+async def test_an_idle_connection_is_closed_after_a_while_whatever_trickles_in(
+    start: Start, monkeypatch: pytest.MonkeyPatch, more: bytes
+) -> None:
+    monkeypatch.setattr("rewarden_server.serving.KEEP_ALIVE_S", 0.2)
+    server = await start({"limits.head_s": 0.2})
+    reader, writer = await answered(server, GET.replace(b"Connection: close\r\n", b"") + b"\r\n")
+    writer.write(more)
+    assert await asyncio.wait_for(reader.read(-1), 30) == b""
+    writer.close()
+
+
 async def test_connections_are_bounded(start: Start) -> None:
     server = await start({"limits.max_connections": 3})
     opened = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import signal
 import socket
 from pathlib import Path
@@ -31,6 +32,16 @@ async def until(condition: Any) -> None:
     async with asyncio.timeout(30):
         while not await condition():
             await asyncio.sleep(0.01)
+
+
+def test_it_takes_as_many_descriptors_as_it_may(tmp_path: Path) -> None:
+    soft, hard = before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, hard - 1, 900), hard))  # what the process inherits
+    try:
+        with ServerProcess(tmp_path) as server:
+            assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 async def test_while_it_drains_work_is_refused_and_what_was_admitted_ends(start: Start, gate: Gates) -> None:

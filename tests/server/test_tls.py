@@ -34,11 +34,15 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 @pytest_asyncio.fixture
 async def secure(start: Start, authority: Authority, tmp_path: Path) -> Running:
     """A server whose ports speak TLS; its files lie in the test's own folder."""
+    return await start(files_in(tmp_path, authority))
+
+
+def files_in(folder: Path, authority: Authority) -> dict[str, str]:
+    """The settings of a certificate whose files are put into this folder."""
     made = authority.made("server")
     for file, name in ((made.cert, "server.pem"), (made.key, "server.key")):
-        shutil.copy(file, tmp_path / name)
-    files = {"server.tls_cert": str(tmp_path / "server.pem"), "server.tls_key": str(tmp_path / "server.key")}
-    return await start(files)
+        shutil.copy(file, folder / name)
+    return {"server.tls_cert": str(folder / "server.pem"), "server.tls_key": str(folder / "server.key")}
 
 
 def targets(server: Running) -> list[str]:
@@ -116,6 +120,17 @@ async def test_no_port_speaks_less_than_tls_1_2(secure: Running) -> None:
         assert await asyncio.to_thread(handshake, port, ssl.TLSVersion.TLSv1_2) == "TLSv1.2"
         with pytest.raises(OSError, match=r"(?i)ssl|tls|reset|eof"):
             await asyncio.to_thread(handshake, port, ssl.TLSVersion.TLSv1_1)
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00"])
+async def test_a_handshake_that_does_not_end_is_not_waited_for(
+    start: Start, authority: Authority, tmp_path: Path, sent: bytes
+) -> None:
+    secure = await start({"limits.head_s": 0.2, **files_in(tmp_path, authority)})
+    reader, writer = await asyncio.open_connection("127.0.0.1", secure.port)
+    writer.write(sent)
+    assert await asyncio.wait_for(reader.read(-1), 30) == b""
+    writer.close()
 
 
 async def test_nothing_is_answered_in_the_clear(secure: Running) -> None:

@@ -15,6 +15,7 @@ import uvloop
 
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import Config, ConfigError
+from rewarden_server.listening import use_all_descriptors
 from rewarden_server.logs import get_logger, set_up_logs
 from rewarden_server.serving import Serving
 
@@ -36,6 +37,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         config = read_settings(args)
         set_up_logs(config.logs)
+        use_all_descriptors()
         uvloop.run(serve(config, args.ready_file))
     except ConfigError as error:
         print(f"rewarden serve: {error.message}", file=sys.stderr)

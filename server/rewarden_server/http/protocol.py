@@ -12,6 +12,10 @@ from rewarden_server.config import LimitSettings
 MAX_HEAD_BYTES = 64 * 1024
 """Of a request's line and headers together; over it is 431, and the connection is closed."""
 
+MAX_UNREAD_BYTES = 64 * 1024**2
+"""Of a body that nobody reads, for its request was answered before it had come: so much is still taken, for
+`limits.head_s`, so that its sender comes to read the answer. Then the connection is closed."""
+
 _REFUSAL = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\nconnection: close\r\n"
     b"content-length: %d\r\n\r\n%s"
@@ -34,7 +38,8 @@ def bounded_protocol(given: LimitSettings) -> type[BoundedProtocol]:
 
 class BoundedProtocol(HttpToolsProtocol):
     """Attacks: headers or trailers without end, which would be kept in memory before any key is looked at; headers that
-    come a byte a minute, or not at all, on as many connections as there are descriptors.
+    come a byte a minute, or not at all, on as many connections as there are descriptors. After an answer: the rest of a
+    body that never ends, or a single byte or empty line, at which uvicorn forgets for ever that it waits.
     """
 
     limits = LimitSettings()
@@ -43,6 +48,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._head = 0  # bytes since the head began, or since the last piece of a body: what follows that is trailers
         self._head_since: float | None = None
+        self._idle_until: float | None = None  # since the last answer no head has begun: closed then
+        self._unread = 0
         self._watch: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -62,7 +69,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _look(self) -> None:
-        """Close where a head takes too long. One timer a connection, for requests come thousands a second."""
+        """Close where a head takes too long, or nothing comes after an answer. One timer a connection, for requests
+        come thousands a second."""
         if self.transport.is_closing():
             return
         since, now = self._head_since, self.loop.time()
@@ -70,8 +78,11 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.write(_TOO_SLOW)
             self.transport.close()
             return
+        if self._idle_until is not None and now >= self._idle_until:
+            self.transport.close()
+            return
         due = (now if since is None else since) + self.limits.head_s
-        self._watch = self.loop.call_at(due, self._look)
+        self._watch = self.loop.call_at(due if self._idle_until is None else min(due, self._idle_until), self._look)
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
@@ -86,12 +97,13 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request's first byte."""
         self._head_since = self.loop.time()
+        self._idle_until = None
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """The empty line after the headers."""
-        self._head_since = None
-        self._head = 0
+        self._head_since = self._idle_until = None
+        self._head = self._unread = 0
         super().on_headers_complete()
         self.headers = []  # trailers land here. Attack: as headers of the request, which no proxy before us has seen
 
@@ -99,8 +111,20 @@ class BoundedProtocol(HttpToolsProtocol):
         """A piece of the body."""
         self._head = 0
         super().on_body(body)
+        if self.cycle.response_complete:
+            self._unread += len(body)
+            if self._unread > MAX_UNREAD_BYTES:
+                self.transport.close()
 
     def on_message_complete(self) -> None:
         """The request's last byte: what comes next is another one's head."""
         self._head = 0
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """An answer's last byte was written."""
+        if not self.pipeline:
+            # `more_body`: the request's own rest comes first, and nobody waits for it as long as for another request.
+            patience = self.limits.head_s if self.cycle.more_body else float(self.timeout_keep_alive)
+            self._idle_until = self.loop.time() + patience
+        super().on_response_complete()

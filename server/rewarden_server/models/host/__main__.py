@@ -8,7 +8,6 @@ import contextlib
 import ctypes
 import logging
 import os
-import resource
 import signal
 import socket
 import stat
@@ -20,7 +19,7 @@ from pathlib import Path
 import uvicorn
 import uvloop
 
-from rewarden_server.listening import HttpServer
+from rewarden_server.listening import HttpServer, use_all_descriptors
 from rewarden_server.models.host.app import App
 from rewarden_server.models.host.settings import ProcessSettings, settings_from_json
 
@@ -76,10 +75,7 @@ def serve(
     path = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
     if tied:
         _tie(path)
-    # Each stream of work is a descriptor.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    use_all_descriptors()
     loop = uvloop.new_event_loop()  # not `run`, which waits for the executors' threads
     asyncio.set_event_loop(loop)
     loop.run_until_complete(_serve(lambda: make(settings, key), address, listener))
