@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
+from rewarden_server.config import LimitSettings
+from rewarden_server.http.stream import Lines
 from tests.server.conftest import Gates, Running, Start
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -43,6 +45,34 @@ async def test_every_line_gets_a_verdict_and_done_comes_last(server: Running) ->
 
 async def test_an_empty_stream_is_done_at_once(server: Running) -> None:
     assert read(await stream(server, header())) == [{"done": {"verdicts": 0}}]
+
+
+async def test_empty_lines_are_left_out_but_not_without_end(server: Running) -> None:
+    some = read(await stream(server, header(), *[b""] * 9000, RIGHT, *[b" "] * 900))
+    assert some[-1] == {"done": {"verdicts": 1}}
+    many = read(await stream(server, header(), RIGHT, *[b""] * 20_000, RIGHT))
+    assert many[-1]["error"]["code"] == "invalid_request"
+    assert "empty lines" in many[-1]["error"]["message"]
+    first = await stream(server, *[b""] * 20_000, header())
+    assert (first.status_code, first.json()["error"]["code"]) == (400, "invalid_request")
+
+
+async def test_others_are_served_while_lines_are_cut() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"\n" * 9_000
+
+    asked = asyncio.ensure_future(others())
+    assert [line async for line in Lines(LimitSettings()).of(pieces())] == []
+    asked.cancel()
+    assert turns >= 8
 
 
 async def test_a_verdict_comes_before_the_next_line_is_sent(server: Running) -> None:
