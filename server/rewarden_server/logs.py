@@ -20,6 +20,17 @@ MOST_LINES = 20
 """Verdicts of one request that get a line of their own; a broken verifier must not write a line a sample."""
 
 
+MOST_ID = 128
+"""Characters of a sample's id that are logged."""
+
+
+def shown(id: str | None) -> str | None:
+    """A sample's id as it is logged. Attacks: ids as long as a row, and signs that clear a terminal or forge a line."""
+    if id is None or (id.isprintable() and len(id) <= MOST_ID):
+        return id
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in id[:MOST_ID])
+
+
 class _Tidy(logging.Handler):
     """Lines of libraries (uvicorn, grpc) go the same way, and are of the same form, as our own."""
 
@@ -81,14 +92,14 @@ class VerdictLog:
             return
         self._log.warning(
             "unscored",
-            sample_id=verdict.id,
+            sample_id=shown(verdict.id),
             index=verdict.index,
             verifier=verdict.verifier.name if verdict.verifier is not None else None,
             status=verdict.status,
             reason=verdict.reason,
             fault=verdict.fault,
         )
-        self._log.debug("unscored because", sample_id=verdict.id, index=verdict.index, feedback=verdict.feedback)
+        self._log.debug("unscored because", sample_id=shown(verdict.id), index=verdict.index, feedback=verdict.feedback)
 
     def end(self) -> None:
         """Say how many had no line of their own."""

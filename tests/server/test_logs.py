@@ -59,6 +59,21 @@ async def test_a_defect_of_a_verifier_is_told_with_ids_and_without_text(server: 
     assert SECRET not in written.getvalue()
 
 
+@pytest.mark.parametrize("json_lines", [True, False])
+async def test_an_id_is_logged_in_short_and_without_signs_that_a_terminal_obeys(
+    server: Running, json_lines: bool
+) -> None:
+    stream = io.StringIO()
+    set_up_logs(LogSettings(level="debug", json=json_lines), stream)
+    ids = ["a\x1b[2J\r\n\x9b\u202eb", "x" * 100_000]
+    await server.verify(*[{"id": id, "response": "A"} for id in ids], use="broken")
+    told = [line for line in stream.getvalue().splitlines() if "unscored" in line]
+    assert len(told) == 4
+    assert [line for line in told if "x" * 128 in line and "x" * 129 not in line] == told[2:]
+    assert all(line.replace("\\\\", "\\").count(r"a\x1b[2J\r\n\x9b\u202eb") == 1 for line in told[:2])
+    assert not set("\x1b\r\x9b\u202e") & set(stream.getvalue())
+
+
 @pytest.mark.parametrize("path", ["/v1/verify", "/v1/verify/stream"])
 async def test_no_texts_are_logged_whatever_the_request(server: Running, written: io.StringIO, path: str) -> None:
     for body in (
