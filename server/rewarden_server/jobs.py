@@ -29,6 +29,9 @@ from rewarden_server.rescore.run import rescore
 
 JobStatus = Literal["queued", "running", "finished", "failed"]
 
+_MODE = 0o700
+"""Of a job's folder, and so of all in it. Attack: whoever else is on the machine reads what was uploaded."""
+
 _log = get_logger("jobs")
 
 
@@ -97,9 +100,11 @@ class Jobs:
 
     def start(self) -> None:
         """Find the jobs of earlier times, and go on with those that did not end."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=_MODE)
         found = [self._load(path) for path in self.folder.glob("*/job.json")]
         for job in sorted((job for job in found if job is not None), key=lambda job: job.created):
+            with contextlib.suppress(PermissionError):  # another user's
+                (self.folder / job.id).chmod(_MODE)  # earlier releases left it open
             self._jobs[job.id] = job
             if job.status in ("queued", "running"):
                 job.status = "queued"
@@ -124,7 +129,7 @@ class Jobs:
         job = Job(id=uuid.uuid4().hex, asked=asked, input=f"input.jsonl{suffix}", created=time.time(), key=key)
         self._options(job)  # refuse before the upload
         folder = self.folder / job.id
-        folder.mkdir()
+        folder.mkdir(mode=_MODE)
         try:
             size = 0
             with (folder / job.input).open("wb") as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import stat
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,17 @@ async def test_a_file_that_another_process_writes_costs_no_verdict(make: Make, t
     await verdicts_of(engine, ["yes, free again"])
     assert other.execute("SELECT count(*) FROM outcomes").fetchone() == (1,)
     other.close()
+
+
+async def test_nobody_else_on_the_machine_reads_the_file(make: Make, tmp_path: Path) -> None:
+    first = await make(cache_dir=tmp_path / "new")
+    await verdicts_of(first, ["yes"])
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "new").iterdir()}
+    assert modes == dict.fromkeys(("outcomes.sqlite", "outcomes.sqlite-wal", "outcomes.sqlite-shm"), 0o600)
+    (tmp_path / "outcomes.sqlite").touch(mode=0o644)  # as it was made before
+    await make(cache_dir=tmp_path)
+    assert not (tmp_path / "outcomes.sqlite").stat().st_mode & stat.S_IRWXO
 
 
 async def test_a_file_that_is_full_costs_no_verdict(make: Make, tmp_path: Path) -> None:

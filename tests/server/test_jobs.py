@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,18 @@ async def test_a_deleted_job_is_gone(start: Start, tmp_path: Path) -> None:
     assert (await server.http.delete(f"/v1/jobs/{id}")).status_code == 204
     assert (await server.http.get(f"/v1/jobs/{id}")).status_code == 404
     assert not (tmp_path / "jobs" / id).exists()
+
+
+async def test_nobody_else_on_the_machine_reads_a_job(start: Start, tmp_path: Path) -> None:
+    folder = tmp_path / "jobs"
+    first = await start({"jobs.dir": str(folder)})
+    id = (await submit(first, {"use": "choice"})).json()["id"]
+    await ended(first, id)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, folder / id)] == [0o700, 0o700]
+    await first.serving.drain(0)
+    (folder / id).chmod(0o755)  # as it was made before
+    await start({"jobs.dir": str(folder)})
+    assert stat.S_IMODE((folder / id).stat().st_mode) == 0o700
 
 
 async def test_without_a_folder_there_are_no_jobs(start: Start) -> None:

@@ -7,6 +7,7 @@ never be stale. Never stored: errors, outcomes at a limit of the machine, and wh
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sqlite3
 from collections import OrderedDict
@@ -124,8 +125,9 @@ class _Disk:
     """The loop waits so long for another process that writes."""
 
     def __init__(self, folder: Path, observer: Observer) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = folder / "outcomes.sqlite"
+        _keep_to_us(path)
         self._base = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
         self._base.execute("PRAGMA journal_mode=WAL")
         self._base.execute("PRAGMA synchronous=NORMAL")
@@ -180,3 +182,13 @@ class _Disk:
         if not self._fails:
             self._log.warning("the cache's file cannot be used", kind=type(error).__name__)
         self._fails = True
+
+
+def _keep_to_us(path: Path) -> None:
+    """Have nobody else on the machine read the base: outcomes quote responses. SQLite gives its other files the same
+    mode. A group that somebody let in stays in."""
+    for file in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+        with contextlib.suppress(FileNotFoundError, PermissionError):  # another user's
+            file.chmod(file.stat().st_mode & 0o770)
+    if not path.exists():
+        path.touch(mode=0o600)
