@@ -60,6 +60,27 @@ async def test_a_key_without_a_rule_swaps_no_weights(start: Start) -> None:
     assert (await server.http.get("/v1/models")).status_code == 200
 
 
+@pytest.mark.parametrize("required", [True, False])
+async def test_reasons_of_a_probe_are_told_to_who_may_read(start: Start, tmp_path: Any, required: bool) -> None:
+    made = {name: new_key() for name in ("reader", "trainer")}
+    server = await start(
+        {
+            "keys.named": ",".join(f"{name}={digest}" for name, (_, digest) in made.items()),
+            "keys.rules": json.dumps({"reader": {"scopes": ["read"]}, "trainer": {"scopes": ["verify"]}}),
+            "sandbox.address": f"unix:{tmp_path}/nobody.sock",
+            "sandbox.required": required,
+        }
+    )
+    sent: dict[str, dict[str, str]] = {name: {"Authorization": f"Bearer {key}"} for name, (key, _) in made.items()}
+    for name, told in (("reader", True), ("trainer", False), ("wrong", False), ("", False)):
+        headers = sent.get(name, {"Authorization": "Bearer wrong"} if name else {})
+        answer = await server.http.get("/readyz", headers=headers)
+        assert answer.status_code == (503 if required else 200)
+        assert ("nobody.sock" in answer.text) == told
+        if not required:
+            assert answer.json()["sandbox"]["state"] == "missing"
+
+
 async def test_grpc_asks_for_the_same_scopes(start: Start) -> None:
     key, digest = new_key()
     server = await start({"keys.named": f"monitor={digest}", "keys.rules": '{"monitor": {"scopes": ["read"]}}'})

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rewarden.errors import Unavailable
+from rewarden.errors import Unauthorized, Unavailable
 from rewarden_server.http.replies import json_reply
 from rewarden_server.info import info
 from rewarden_server.metrics import CONTENT_TYPE
@@ -20,11 +20,13 @@ def routes(service: Service) -> list[Route]:
         return json_reply({"status": "alive"})
 
     async def readyz(request: Request) -> Response:
+        told = _may_read(service, request)
         reason = await service.why_not_ready()
         if reason is not None:
-            raise Unavailable(reason)
+            raise Unavailable(reason if told else "not ready; a key with the scope 'read' is told why")
         sandbox = await service.engine.sandbox.status()
-        return json_reply({"status": "ready", "sandbox": {name: sandbox[name] for name in ("state", "reason")}})
+        shown = ("state", "reason") if told else ("state",)
+        return json_reply({"status": "ready", "sandbox": {name: sandbox[name] for name in shown}})
 
     async def metrics(request: Request) -> Response:
         service.metrics.engine(service.engine.info())
@@ -42,3 +44,12 @@ def routes(service: Service) -> list[Route]:
         Route("/metrics", metrics, methods=["GET"]),
         Route("/v1/info", get_info, methods=["GET"]),
     ]
+
+
+def _may_read(service: Service, request: Request) -> bool:
+    """Whether a probe, which needs no key, has one that may read. Reasons name paths, hosts and models, which are
+    nobody's business who has none."""
+    try:
+        return "read" in service.keys.caller(request.headers.get("authorization")).scopes
+    except Unauthorized:
+        return False
