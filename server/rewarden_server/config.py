@@ -116,10 +116,13 @@ class AuditSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSettings:
-    """Uploaded rescores. `dir`: where jobs lie (without it there are none); `max_bytes`: of one upload."""
+    """Uploaded rescores. `dir`: where jobs lie (without it there are none); `max_bytes`: of one upload; `max_jobs`: of
+    one key, ended ones too, until they are deleted; `max_total_bytes`: of all of them, with what they wrote."""
 
     dir: Path | None = None
     max_bytes: int = 8 * 1024**3
+    max_jobs: int = 1000
+    max_total_bytes: int = 100 * 1024**3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

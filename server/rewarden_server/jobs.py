@@ -21,6 +21,7 @@ from rewarden.client import AsyncClient
 from rewarden.errors import InvalidRequest, NotFound, RewardenError, TooLarge, Unavailable
 from rewarden.routing import STARTER, Routing, read_routing, routing_from_json
 from rewarden.wire.json import STATUSES, use_from_json
+from rewarden_server.config import JobSettings
 from rewarden_server.engine.engine import Engine
 from rewarden_server.logs import get_logger
 from rewarden_server.rescore.options import RescoreOptions
@@ -84,16 +85,18 @@ class _Progress(Watcher):
 
 @dataclass(slots=True)
 class Jobs:
-    """The jobs of a server. `max_bytes` bounds one upload; all methods run on the engine's loop.
+    """The jobs of a server. `settings` bound one upload, the jobs of a key, and all that lies here; all methods run on
+    the engine's loop.
 
     `spend` is told whose rows were judged, and how many.
     """
 
     engine: Engine
     folder: Path
-    max_bytes: int
+    settings: JobSettings
     spend: Spend | None = None
     _jobs: dict[str, Job] = field(default_factory=dict)
+    _sizes: dict[str, int] = field(default_factory=dict)
     _queue: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     _runner: asyncio.Task[None] | None = None
     _current: tuple[str, asyncio.Task[Any]] | None = None
@@ -101,6 +104,8 @@ class Jobs:
     def start(self) -> None:
         """Find the jobs of earlier times, and go on with those that did not end."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=_MODE)
+        # Also of what is no job, or none yet: it fills the disk as well.
+        self._sizes = {path.name: _size(path) for path in self.folder.iterdir()}
         found = [self._load(path) for path in self.folder.glob("*/job.json")]
         for job in sorted((job for job in found if job is not None), key=lambda job: job.created):
             with contextlib.suppress(PermissionError):  # another user's
@@ -126,6 +131,7 @@ class Jobs:
         """
         if not self.engine.ready:
             raise Unavailable("the server is draining")
+        self._check_count(key)
         job = Job(id=uuid.uuid4().hex, asked=asked, input=f"input.jsonl{suffix}", created=time.time(), key=key)
         self._options(job)  # refuse before the upload
         folder = self.folder / job.id
@@ -135,18 +141,16 @@ class Jobs:
             with (folder / job.input).open("wb") as file:
                 async for piece in pieces:
                     size += len(piece)
-                    if size > self.max_bytes:
-                        raise TooLarge(
-                            f"the upload has more than {self.max_bytes} bytes",
-                            limit="jobs.max_bytes",
-                            most=self.max_bytes,
-                        )
+                    self._sizes[job.id] = size
+                    self._check_size(size)
                     await asyncio.to_thread(file.write, piece)
             if not size:
                 raise InvalidRequest("the body is empty; send JSON lines")
+            self._check_count(key)  # others may have come meanwhile
             self._save(job)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
+            self._sizes.pop(job.id, None)
             raise
         self._jobs[job.id] = job
         self._queue.put_nowait(job.id)
@@ -178,6 +182,7 @@ class Jobs:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         await asyncio.to_thread(shutil.rmtree, self.folder / id, ignore_errors=True)
+        self._sizes.pop(id, None)
 
     async def _run(self) -> None:
         while True:
@@ -213,6 +218,34 @@ class Jobs:
         job.ended = time.time()
         if job.id in self._jobs:
             self._save(job)
+            self._sizes[job.id] = _size(self.folder / job.id)
+
+    def _check_count(self, key: str) -> None:
+        """Raises TooLarge where a key has its jobs. Attack: uploads again and again, each within its bound."""
+        most = self.settings.max_jobs
+        if sum(job.key == key for job in self._jobs.values()) >= most:
+            raise TooLarge(
+                f"{key or 'this caller'} has {most} jobs already: delete ended ones (DELETE /v1/jobs/ID), or raise "
+                "jobs.max_jobs",
+                limit="jobs.max_jobs",
+                most=most,
+            )
+
+    def _check_size(self, size: int) -> None:
+        """Raises TooLarge for an upload of that size so far, or where it has no room beside what lies here."""
+        if size > self.settings.max_bytes:
+            raise TooLarge(
+                f"the upload has more than {self.settings.max_bytes} bytes",
+                limit="jobs.max_bytes",
+                most=self.settings.max_bytes,
+            )
+        if sum(self._sizes.values()) > self.settings.max_total_bytes:
+            raise TooLarge(
+                "all jobs together have no room for this one: delete ended ones (DELETE /v1/jobs/ID), or raise "
+                "jobs.max_total_bytes",
+                limit="jobs.max_total_bytes",
+                most=self.settings.max_total_bytes,
+            )
 
     def _options(self, job: Job) -> RescoreOptions:
         folder = self.folder / job.id
@@ -231,6 +264,11 @@ class Jobs:
             return Job(**json.loads(path.read_text(encoding="utf-8")))
         _log.warning("not a job", folder=path.parent.name)
         return None
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 _ASKED = {"use", "routing", "columns", "sort", "only", "unscored", "overwrite"}

@@ -83,9 +83,7 @@ class Service:
                 max_blob_bytes=limits.max_blob_bytes, max_bytes=limits.blob_store_bytes, folder=limits.blob_dir
             ),
             bodies=Budget(limits.max_open_bytes),
-            jobs=Jobs(engine, config.jobs.dir, config.jobs.max_bytes, keys.spend)
-            if config.jobs.dir is not None
-            else None,
+            jobs=Jobs(engine, config.jobs.dir, config.jobs, keys.spend) if config.jobs.dir is not None else None,
             routing=load_routing(config),
             tracing=Tracing.made(config.telemetry),
             audit=Audit(config.audit) if config.audit.file is not None else None,

@@ -6,11 +6,14 @@ import asyncio
 import gzip
 import json
 import stat
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from rewarden.errors import TooLarge
+from rewarden_server.keys import new_key
 from tests.server.conftest import Running, Start
 
 ROWS = [{"response": f"Answer: {'AB'[i % 2]}", "reference": "A", "id": str(i), "extra": i} for i in range(50)]
@@ -124,6 +127,56 @@ async def test_a_deleted_job_is_gone(start: Start, tmp_path: Path) -> None:
     assert (await server.http.delete(f"/v1/jobs/{id}")).status_code == 204
     assert (await server.http.get(f"/v1/jobs/{id}")).status_code == 404
     assert not (tmp_path / "jobs" / id).exists()
+
+
+async def test_a_key_keeps_so_many_jobs_and_no_more(start: Start, tmp_path: Path) -> None:
+    made = {name: new_key() for name in ("mine", "other")}
+    named = ",".join(f"{name}={digest}" for name, (_, digest) in made.items())
+    server = await start({"jobs.dir": str(tmp_path / "jobs"), "jobs.max_jobs": 2, "keys.named": named})
+    mine, other = ({"authorization": f"Bearer {key}"} for key, _ in made.values())
+    ids = [(await submit(server, {"use": "choice"}, **mine)).json()["id"] for _ in range(2)]
+    refused = await submit(server, {"use": "choice"}, **mine)
+    assert (refused.status_code, refused.json()["error"]["details"]["limit"]) == (413, "jobs.max_jobs")
+    assert "DELETE /v1/jobs/ID" in refused.json()["error"]["message"]
+    assert {path.name for path in (tmp_path / "jobs").iterdir()} == set(ids)
+    assert (await submit(server, {"use": "choice"}, **other)).status_code == 202
+    await server.http.delete(f"/v1/jobs/{ids[0]}", headers=mine)
+    assert (await submit(server, {"use": "choice"}, **mine)).status_code == 202
+
+
+async def test_uploads_at_once_do_not_pass_what_a_key_may_keep(start: Start, tmp_path: Path) -> None:
+    server = await start({"jobs.dir": str(tmp_path / "jobs"), "jobs.max_jobs": 2})
+    begun = asyncio.Barrier(5)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        await begun.wait()
+        yield BODY
+
+    jobs = server.serving.service.jobs
+    assert jobs is not None
+    asked = [jobs.submit({"use": "choice"}, pieces()) for _ in range(5)]
+    ends = await asyncio.gather(*asked, return_exceptions=True)
+    assert sum(isinstance(end, TooLarge) for end in ends) == 3
+    assert len(list((tmp_path / "jobs").iterdir())) == len(jobs.list()) == 2
+
+
+async def test_all_jobs_together_have_so_much_room_also_after_a_restart(start: Start, tmp_path: Path) -> None:
+    settings = {"jobs.dir": str(tmp_path / "jobs"), "jobs.max_total_bytes": 2 * len(BODY) - 1}
+    server = await start(settings)
+    id = (await submit(server, {"use": "choice"})).json()["id"]
+    for again in range(2):
+        refused = await submit(server, {"use": "choice"})
+        assert (refused.status_code, refused.json()["error"]["details"]["limit"]) == (413, "jobs.max_total_bytes")
+        assert "DELETE /v1/jobs/ID" in refused.json()["error"]["message"]
+        assert [path.name for path in (tmp_path / "jobs").iterdir()] == [id]
+        if not again:
+            await server.serving.drain(0)
+            server = await start(settings)
+    await server.http.delete(f"/v1/jobs/{id}")
+    id = (await submit(server, {"use": "choice"})).json()["id"]
+    await ended(server, id)
+    refused = await submit(server, {"use": "choice"}, BODY[:200])  # what a job wrote takes room too
+    assert refused.status_code == 413
 
 
 async def test_nobody_else_on_the_machine_reads_a_job(start: Start, tmp_path: Path) -> None:
