@@ -279,7 +279,7 @@ class Host:
     async def _whole(self, job: Job) -> AsyncGenerator[JobEvent, None]:
         """The cases one after the other, in one slot as long as it lives."""
         done = 0
-        attempts = 0
+        lost: list[SlotLost] = []
         losses = self._losses()
         compiled = False
         while True:
@@ -291,7 +291,7 @@ class Host:
                         if isinstance(event, CaseResult):
                             event = _at(event, first)
                             done = event.index + 1
-                            attempts, losses = 0, self._losses()
+                            lost, losses = [], self._losses()
                         elif compiled and event.report.status == "ok":
                             continue
                         else:
@@ -301,20 +301,23 @@ class Host:
             except SlotLost as error:
                 if self._leaving:
                     raise Leaving("a slot was lost while the sandbox host ended") from None
-                attempts += 1
-                if attempts < 2:
+                lost.append(error)
+                if len(lost) < 2:
                     continue
                 # Whatever else killed slots has killed others in the same moments.
                 await asyncio.sleep(_OTHERS_S)
                 for pool in self._pools.values():
                     pool.tend()
-                others = self._losses() - losses - attempts
-                if isinstance(error, SlotBroken) or others > 0 or done >= len(job.cases):
+                if self._leaving:  # whoever ends the host may have ended its slots a moment before
+                    raise Leaving("two slots were lost while the sandbox host ended") from None
+                others = self._losses() - losses - (len(lost) if self._rooms else 0)
+                begun = not any(isinstance(each, SlotBroken) for each in lost)
+                if not begun or others > 0 or done >= len(job.cases):
                     raise NoRoom(f"two slots were lost: {error.message}") from None
                 # Both slots died of this run alone, and no other slot did: dying must not pay.
                 yield CaseResult(index=done, program=_killed(error), partner=None)
                 done += 1
-                attempts, losses = 0, self._losses()
+                lost, losses = [], self._losses()
                 if done >= len(job.cases):
                     return
 
@@ -361,31 +364,14 @@ class Host:
     async def _alone(self, job: Job) -> AsyncGenerator[JobEvent, None]:
         """Each case in a container to itself, for engines that allow no rooms."""
         for index, case in enumerate(job.cases):
-            single = Job(
-                program=job.program,
-                cases=[case],
-                partner=job.partner,
-                join=job.join,
-                compile_limits=job.compile_limits,
-                collect=job.collect,
-                patience_s=job.patience_s,
-            )
-            for attempt in (1, 2):
-                try:
-                    async with aclosing(self._attempt(self._resolver.ready(single), single)) as events:
-                        async for event in events:
-                            if isinstance(event, CaseResult):
-                                yield _at(event, index)
-                            elif index == 0 or event.report.status != "ok":
-                                yield event
-                                if event.report.status != "ok":
-                                    return
-                    break
-                except SlotLost as error:
-                    if self._leaving:
-                        raise Leaving("a slot was lost while the sandbox host ended") from None
-                    if attempt == 2:  # the program can reach its supervisor here; killing it must not pay
-                        yield CaseResult(index=index, program=_killed(error), partner=None)
+            async with aclosing(self._whole(replace(job, cases=[case]))) as events:
+                async for event in events:
+                    if isinstance(event, CaseResult):
+                        yield _at(event, index)
+                    elif index == 0 or event.report.status != "ok":
+                        yield event
+                        if event.report.status != "ok":
+                            return
 
     def _event(self, header: dict[str, Any], body: bytes, slot: Slot, ready: Ready) -> JobEvent:
         if header["ev"] == "broken":
@@ -504,7 +490,11 @@ class Host:
         return next((size for size in _CLASSES_MB if size >= memory_mb), most)
 
     def _losses(self) -> int:
-        return sum(pool.losses for pool in self._pools.values())
+        """Slots that died so far, by which it is seen whether more than one run lost its own. Where each run has a slot
+        to itself its program can end that slot, and two that do must not excuse each other: only those that died while
+        nothing ran there count, which is no program's doing.
+        """
+        return sum(pool.losses if self._rooms else pool.idle_losses for pool in self._pools.values())
 
     # --- how it is -------------------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ _WARM_MB = 768
 
 class Pool:
     """See the module. `memory_mb`: what one run may have at most here; `most`: slots at most; `warm`: slots that are
-    held ready always.
+    held ready always. `losses`: slots that died so far; `idle_losses`: those of them in which nothing ran then.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class Pool:
         self.image = image
         self.problem: str | None = None
         self.losses = 0
+        self.idle_losses = 0
         self._launcher = launcher
         self._settings = settings
         self._folder = folder
@@ -215,6 +216,7 @@ class Pool:
     def _sweep(self) -> None:
         for slot in [slot for slot in self._idle if slot.gone]:
             self.losses += 1
+            self.idle_losses += 1
             self.discard(slot)
 
     # --- the end ---------------------------------------------------------------------------------------------------

@@ -75,9 +75,10 @@ class Waiter:
     def __init__(self) -> None:
         self.name = f"rw-{os.getpid() % 10000}-{next(_names)}"
         self.code = (
-            "import signal\n"
+            "import ctypes, signal\n"
             "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})\n"
-            f"open('/proc/self/comm', 'w').write('{self.name}')\n"
+            # By the system call: without rooms /proc is not the program's to write to.
+            f"ctypes.CDLL(None).prctl(15, b'{self.name}', 0, 0, 0)\n"
             "signal.sigwait({signal.SIGUSR1})\n"
             "print('let go')\n"
         )
@@ -216,6 +217,34 @@ async def test_runs_that_lose_two_slots_together_with_others_are_our_failure(hos
     ends = await asyncio.gather(*running, return_exceptions=True)
     assert [type(end) for end in ends] == [NoRoom, NoRoom], ends
     await until_ready(host)
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+async def test_without_rooms_a_run_that_loses_two_slots_has_done_it_unless_idle_ones_die_too(name: str) -> None:
+    async for host in started(name, slots=6, rooms="no"):
+        waiters = [Waiter(), Waiter()]
+        running = [asyncio.create_task(run(host, waiter.code, limits=LONG)) for waiter in waiters]
+        first = [await waiter.running() for waiter in waiters]
+        for pid in first:
+            kill_supervisor(pid)
+        for waiter, pid in zip(waiters, first, strict=True):
+            kill_supervisor(await waiter.running(pid))
+        reports = await asyncio.gather(*running)
+        assert [(report.status, tuple(report.flags)) for report in reports] == 2 * [
+            ("runtime_error", ("killed_sandbox",))
+        ]
+        waiter = Waiter()
+        alone = asyncio.create_task(run(host, waiter.code, limits=LONG))
+        pid = await waiter.running()
+        kill_supervisor(pid)
+        second = await waiter.running(pid)
+        idle = next(iter(host._pools.values()))._idle
+        while not idle:
+            await asyncio.sleep(0.01)
+        await asyncio.gather(*(slot.place.end() for slot in list(idle)))
+        kill_supervisor(second)
+        with pytest.raises(NoRoom, match="two slots were lost"):
+            await alone
 
 
 async def test_a_slot_that_dies_while_idle_costs_no_run(host: Host) -> None:
