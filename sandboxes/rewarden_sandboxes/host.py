@@ -322,13 +322,13 @@ class Host:
                     return
 
     async def _settled(self, patience_s: float) -> None:
-        """Wait until it is known whether rooms can be had."""
+        """Wait until it is known whether rooms can be had: that is never for ever, for nobody is ahead in a line."""
         if self._known.is_set():
             return
         if self._finding is None:
             raise NoRoom(self._problem or "there is no sandbox here")
         try:
-            async with asyncio.timeout(patience_s):
+            async with asyncio.timeout(patience_s if patience_s < math.inf else self.settings.patience_s):
                 while not self._known.is_set():
                     if any(pool.hopeless for pool in self._pools.values()):
                         raise NoRoom(self._reason() or "no slot can be started")

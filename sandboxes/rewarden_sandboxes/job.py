@@ -73,7 +73,8 @@ class Case:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """See the module. `join`: `socket` gives both rooms one end of a socketpair as descriptor 3; `stdio` joins the
-    partner's stdout to the program's stdin and the other way round. `patience_s`: how long it may wait for a room.
+    partner's stdout to the program's stdin and the other way round. `patience_s`: how long it may wait for a room, in
+    seconds; None: as the host says; infinite: as long as the host can make rooms.
     """
 
     program: Program

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import secrets
 import time
@@ -73,7 +74,9 @@ class Pool:
     # --- lending ---------------------------------------------------------------------------------------------------
 
     async def acquire(self, tiers: frozenset[str], patience_s: float) -> Slot:
-        """An idle slot, preferably one that is warm for these tiers. Raises NoRoom."""
+        """An idle slot, preferably one that is warm for these tiers. Waits so many seconds for one; with `math.inf` as
+        long as there are slots, or can be. Raises NoRoom.
+        """
         self._sweep()
         if self._idle:
             place = next((n for n in reversed(range(len(self._idle))) if tiers <= self._idle[n].tiers), -1)
@@ -85,7 +88,7 @@ class Pool:
         self._grow()
         taken = False
         try:
-            async with asyncio.timeout(patience_s):
+            async with asyncio.timeout(patience_s if patience_s < math.inf else None):
                 slot = await future
                 taken = True
             return slot

@@ -43,12 +43,12 @@ class HostSettings:
     image_tag: how the images are named. rootfs: folder with a root file system for each image (bwrap); `host`: the
     machine's own /usr, read-only. uid: user and group number of the first slot; each slot has its own. languages: a
     YAML file of further languages. limits, most: of one run by default, and at most. queue: jobs that may wait;
-    patience_s: how long one waits for a room. runs: after so many a slot is replaced. cpus: cores that one slot may use
-    at once. rooms: `no`: each run has a container to itself; `auto`: so where namespaces cannot be had inside a slot.
-    drain_s: how long a host that is told to end answers what runs, before that is killed.
-    folder: where the slots' sockets lie; None: the temporary folder. lean: Lean projects, name to the folder of a lake
-    project or of a toolchain; the first one's compiler is the language `lean` too. lean_memory_mb: of each program of
-    theirs.
+    patience_s: how long one waits for a room, where it does not say itself how long it can. runs: after so many a slot
+    is replaced. cpus: cores that one slot may use at once. rooms: `no`: each run has a container to itself; `auto`: so
+    where namespaces cannot be had inside a slot. drain_s: how long a host that is told to end answers what runs, before
+    that is killed. folder: where the slots' sockets lie; None: the temporary folder. lean: Lean projects, name to the
+    folder of a lake project or of a toolchain; the first one's compiler is the language `lean` too. lean_memory_mb: of
+    each program of theirs.
     """
 
     launcher: Literal["auto", "docker", "bwrap", "none"] = "auto"

@@ -96,7 +96,8 @@ class Slot:
             path.unlink()
             with contextlib.suppress(OSError):
                 os.chmod(folder, stat.S_IRUSR | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
-            await _greet(channel, place, rooms)
+            # Hang: a supervisor that reads nothing must count as a start that failed, for jobs may wait without an end.
+            await asyncio.wait_for(_greet(channel, place, rooms), START_S)
             reader, writer = await asyncio.open_connection(sock=channel, limit=4 * 1024**2)
             slot = cls(lease, place, reader, writer)
             header, _ = await asyncio.wait_for(slot._receive(), START_S)

@@ -86,7 +86,7 @@ jobs = st.builds(
     join=st.sampled_from(["", "socket", "stdio"]),
     compile_limits=limits,
     collect=tuples_of(texts),
-    patience_s=maybe(seconds),
+    patience_s=maybe(st.one_of(seconds, st.just(math.inf))),
 )
 reports = st.builds(
     Report,

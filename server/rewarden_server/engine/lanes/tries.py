@@ -12,15 +12,19 @@ _TRIES = 2
 """How often a job is begun when hosts are lost under it: one that kills its host must not be tried for ever. A host
 that has no room for it may have spent long on finding out, so that counts alike."""
 
-_BUSY_TRIES = 8
 _BUSY_S = 0.1
+_BUSY_DOUBLINGS = 6
+"""The wait for a host that is busy grows up to 64 times."""
+
 _LEFT_TRIES = 8
 """A host that ends says so before it takes anything, or kills what it took: one after the other may, when all are
 started again."""
 
 
 class Tries:
-    """Of one job or session. patient: wait where all hosts have too much to do (they may have other servers)."""
+    """Of one job or session. patient: wait as long as all hosts have too much to do (they may have other servers),
+    which is no failure: deadlines are their callers' to keep.
+    """
 
     def __init__(self, hosts: Hosts, wants: Wants, *, patient: bool) -> None:
         self._hosts = hosts
@@ -64,9 +68,9 @@ class Tries:
                 lent.busy()
                 if self._hosts.others(self._wants, ()):
                     return
-                self._busy += 1
-                if not self._patient or self._busy >= _BUSY_TRIES:
+                if not self._patient:
                     raise failed
+                self._busy = min(self._busy + 1, _BUSY_DOUBLINGS)
                 # Not all of them in the same moments.
                 await asyncio.sleep(_BUSY_S * 2**self._busy * random.uniform(0.5, 1.5))
             case _:
