@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import json
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
 import grpc
@@ -128,7 +128,8 @@ class HostClient:
         Raises HostLost, also when it says nothing for `timeout_s`, and HostError.
         """
         try:
-            reply = await self._stub.Status(pb.StatusRequest(probe=probe), timeout=timeout_s, metadata=self._shown)
+            with _lost_when_closed():
+                reply = await self._stub.Status(pb.StatusRequest(probe=probe), timeout=timeout_s, metadata=self._shown)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.INTERNAL:
                 raise HostError(error.details() or "the host broke") from None
@@ -141,7 +142,8 @@ class HostClient:
     async def healthy(self, timeout_s: float) -> bool:
         """Whether the host says that it is ready, by the protocol that needs no token. Raises HostLost."""
         try:
-            reply = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=timeout_s)
+            with _lost_when_closed():
+                reply = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=timeout_s)
         except grpc.aio.AioRpcError as error:
             raise HostLost(_why(error)) from None
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
@@ -386,6 +388,19 @@ class Talk:
             self._tasks[1].cancel()
             for expected in self._expected.values():
                 expected.put_nowait(None)
+
+
+@contextlib.contextmanager
+def _lost_when_closed() -> Iterator[None]:
+    """Around a call. Raises HostLost where the channel is closed under it."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        # gRPC raises it in whoever waits for a call of a channel that is closed: probes of our own health ended so.
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise HostLost("the connection to the sandbox host was closed") from None
 
 
 def _why(error: grpc.aio.AioRpcError) -> str:

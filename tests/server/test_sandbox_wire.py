@@ -6,9 +6,10 @@ import asyncio
 import math
 import re
 import subprocess
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -401,6 +402,43 @@ async def test_closing_the_client_ends_its_calls_as_lost(tmp_path: Path) -> None
         await client.close()
         with pytest.raises(HostLost):
             await task
+
+
+class SilentHost(ScriptedHost):
+    """Never says how it is. asked: somebody has asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def status(self, probe: bool = False) -> dict[str, Any]:
+        self.asked.set()
+        await asyncio.Event().wait()
+        return {}
+
+
+@pytest.mark.parametrize("question", [HostClient.status, partial(HostClient.healthy, timeout_s=60.0)])
+async def test_who_asks_how_a_host_is_while_its_client_is_closed_hears_that_it_is_lost(
+    question: Callable[[HostClient], Awaitable[object]], tmp_path: Path
+) -> None:
+    """And is not cancelled, which nobody has asked for: a probe of our own health would have no answer."""
+    host = SilentHost()
+    async with serving(host, tmp_path) as address:
+        client = HostClient(address)
+
+        async def ask() -> type[BaseException] | None:
+            try:
+                await question(client)
+            except (HostLost, asyncio.CancelledError) as error:
+                return type(error)
+            return None
+
+        left, lost = asyncio.ensure_future(ask()), asyncio.ensure_future(ask())
+        await host.asked.wait()
+        left.cancel()
+        assert await left is asyncio.CancelledError  # who leaves has left
+        await client.close()
+        assert await lost is HostLost
 
 
 async def test_the_hosts_status_is_told_as_it_says_it(tmp_path: Path) -> None:
