@@ -197,6 +197,13 @@ class Session:
         self._clocks: deque[asyncio.Future[Clock]] = deque()
         self._listening = asyncio.get_running_loop().create_task(self._listen())
 
+    @property
+    def host_lost(self) -> bool:
+        """Whether it ended because its host went away or is about to, which is nothing that its program can have done
+        to its slot alone.
+        """
+        return isinstance(self._fault, (HostLost, Leaving))
+
     async def begin(self) -> None:
         """Wait until the program runs. Raises HostError where it cannot."""
         while not self._begun.is_set() and not self._over:

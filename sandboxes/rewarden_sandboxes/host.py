@@ -422,6 +422,10 @@ class Host:
                 async with aclosing(slot.session(ready.header, ready.body, feed)) as answers:
                     async for header, body in answers:
                         yield self._session_event(header, body, slot, ready, feed)
+            except SlotLost:
+                if self._leaving:
+                    raise Leaving("a slot was lost while the sandbox host ended") from None
+                raise
             finally:
                 pool.release(slot)
         finally:

@@ -232,6 +232,39 @@ async def test_a_room_that_is_lost_twice_is_ours(lanes: Lanes) -> None:
     assert told(await lane.check(snippet("b"))) == ["b"]
 
 
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize(("text", "header"), [("UNLUCKY", "A"), ("a", "UNLUCKY")])
+async def test_a_host_that_is_lost_costs_a_text_nothing(lanes: Lanes, text: str, header: str, alone: bool) -> None:
+    """In a fresh process as well, while it loads or elaborates: no text of another had to do with that."""
+    lanes.box.hosts_to_lose = 1
+    checked = await lanes().check(snippet(text, header, alone=alone))
+    assert (checked.status, told(checked)) == ("ok", [text])
+    assert len(lanes.box.started) == 2
+
+
+@pytest.mark.parametrize("alone", [False, True])
+async def test_a_text_that_loses_two_hosts_is_tried_on_no_third(lanes: Lanes, alone: bool) -> None:
+    lanes.box.hosts_to_lose = 3
+    with pytest.raises(SandboxError):
+        await lanes().check(snippet("UNLUCKY", alone=alone))
+    assert (len(lanes.box.started), lanes.box.hosts_to_lose) == (2, 1)
+
+
+async def test_a_text_whose_fresh_room_alone_is_lost_is_not_tried_again(lanes: Lanes) -> None:
+    """A proof that kills what it runs in must not be run twice for it."""
+    with pytest.raises(SandboxError):
+        await lanes().check(snippet("LOST"))
+    assert len(lanes.box.started) == 1
+
+
+async def test_axioms_are_asked_for_again_where_a_host_is_lost(lanes: Lanes) -> None:
+    lane = lanes()
+    assert await lane.axioms("p", "import UNLUCKY", ["a"]) == {"a": None}
+    lanes.box.hosts_to_lose = 1
+    assert await lane.axioms("p", "import UNLUCKY", ["b"]) == {"b": None}
+    assert (len(lanes.box.started), lanes.box.hosts_to_lose) == (2, 0)
+
+
 async def test_closing_ends_who_waits_and_who_works(lanes: Lanes) -> None:
     lane = lanes()
     working = asyncio.ensure_future(lane.check(snippet("GATE")))

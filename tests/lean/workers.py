@@ -35,13 +35,15 @@ class Worker:
     """A session of the sandbox. It says `info` of each line of a text, and does what the words in capitals say.
 
     SPIN and SLEEP: it never answers, while its clock shows CPU or idle time that grows with each look. FLOOD: it never
-    ends to write. FAT: it holds more memory afterwards. `closed`: it was killed.
+    ends to write. FAT: it holds more memory afterwards. UNLUCKY: its host is lost, as often as the box says.
+    `closed`: it was killed.
     """
 
     def __init__(self, box: Box) -> None:
         self.box = box
         self.report: Report | None = None
         self.closed = False
+        self.host_lost = False
         self.texts: list[str] = []
         self._reader = FrameReader(1 << 24)
         self._output: asyncio.Queue[bytes] = asyncio.Queue()
@@ -113,6 +115,11 @@ class Worker:
         words = set(text.replace("\n", " ").split())
         if "POISONED" in words and len(self.texts) > 2:
             words.add("DIE")
+        if "UNLUCKY" in words and self.box.hosts_to_lose:
+            self.box.hosts_to_lose -= 1
+            self.host_lost = self.closed = True
+            self._output.put_nowait(b"")
+            return
         for word in words & set(DEATHS):
             self.report = DEATHS[word]
             self._output.put_nowait(b"")
@@ -141,12 +148,15 @@ class Worker:
 
 
 class Box:
-    """A sandbox lane's face. started: all workers that ever were; most: how many lived at once."""
+    """A sandbox lane's face. started: all workers that ever were; most: how many lived at once; hosts_to_lose: how
+    many are lost yet.
+    """
 
     def __init__(self) -> None:
         self.started: list[Worker] = []
         self.living: set[Worker] = set()
         self.most = 0
+        self.hosts_to_lose = 0
         self.entered = asyncio.Event()
         self.waiting: list[Any] = []
 

@@ -15,6 +15,7 @@ import pytest_asyncio
 from rewarden.errors import InvalidSample, SandboxError
 from rewarden_sandboxes.agent.frames import WINDOW
 from rewarden_sandboxes.client import HostClient, Session
+from rewarden_sandboxes.drain import Drain
 from rewarden_sandboxes.errors import BadJob, HostError, NoRoom
 from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import Clock, Limits, Program
@@ -223,18 +224,43 @@ async def test_who_leaves_without_a_word_has_it_killed(served: Served) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_lost_slot_is_a_failure_of_ours(served: Served) -> None:
+@pytest.mark.parametrize("leaving", [False, True])
+async def test_a_lost_slot_is_a_failure_of_ours(served: Served, leaving: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no loss of the host's, unless it is about to end: whoever ends it may end its slots with it."""
     name = f"rws-{os.getpid()}"
     async with served.session(f"open('/proc/self/comm', 'w').write('{name}')\nprint(flush=True)\n{SLEEP}") as session:
         await line(session)
         [pid] = alive(name)
         supervisor = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        monkeypatch.setattr(served.host, "_leaving", leaving)
         os.kill(supervisor, signal.SIGKILL)
-        with pytest.raises(HostError, match="slot is gone"):
+        said = "slot was lost while the sandbox host ended" if leaving else "slot is gone"
+        with pytest.raises(HostError, match=said):
             await session.receive()
         assert session.report is None
-        with pytest.raises(HostError, match="slot is gone"):
+        with pytest.raises(HostError, match=said):
             await session.clock()
+        assert session.host_lost == leaving
+
+
+@pytest.mark.parametrize("way", ["it ends", "the connection breaks"])
+async def test_a_session_knows_that_its_host_was_lost(served: Served, way: str, tmp_path: Path) -> None:
+    drain = Drain()
+    server = make_server(served.host, f"unix:{tmp_path}/socket", drain=drain)
+    await server.start()
+    lane = SandboxLane(SandboxSettings(address=f"unix:{tmp_path}/socket"), Observer())
+    session = await lane.session(programs.Program(language="python", code=SLEEP))
+    assert not session.host_lost
+    if way == "it ends":
+        await drain.cut(30)
+    else:
+        await server.stop(0)
+    with pytest.raises(SandboxError):
+        await session.receive()
+    assert session.host_lost
+    await session.close()
+    await lane.close()
+    await server.stop(0)
 
 
 # --- what is held back -----------------------------------------------------------------------------------------------

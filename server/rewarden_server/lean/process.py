@@ -61,6 +61,10 @@ class Session(Protocol):
     def report(self) -> Report | None:
         """How it ended."""
 
+    @property
+    def host_lost(self) -> bool:
+        """Whether it ended because its host went away or is about to."""
+
     async def send(self, data: bytes) -> None:
         """Bytes to stdin."""
 
@@ -131,6 +135,11 @@ class Process:
     def memory(self) -> int | None:
         """Bytes that it held when its last text had ended, where that is known."""
         return self._clock.memory
+
+    @property
+    def host_lost(self) -> bool:
+        """Whether its host went away or is about to, and took it along."""
+        return self._session.host_lost
 
     async def open(self, header: str, bounds: Bounds) -> None:
         """Load a header. After it `fatal` says that the header cannot be loaded, and `diagnostics` why.

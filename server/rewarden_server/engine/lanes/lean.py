@@ -194,8 +194,8 @@ class LeanLane:
                     if used and not last and end.status in ("crashed", "memory_limit"):
                         return None
                     return _checked(sheet, snippet, held, end)
-                except SandboxError:  # the host went away, and all processes that idled with it
-                    if held.new or last:
+                except SandboxError:  # its room was lost: with its host, as all that idled there, or alone
+                    if last or (held.new and not process.host_lost):
                         raise
                     held.spent = True
                     return None
@@ -226,9 +226,22 @@ class LeanLane:
     # --- processes ----------------------------------------------------------------------------------------------
 
     async def _start(self, key: Key) -> Process:
-        """A process that has loaded a header. Raises _NoHeader, SandboxError."""
-        program = programs.Program(language=worker_language(key.project), code="")
-        process = Process(await self._sandbox.session(program))
+        """A process that has loaded a header; begun once more where its host is lost. Raises _NoHeader and
+        SandboxError.
+        """
+        process = await self._begun(key)
+        try:
+            return await self._loaded(key, process)
+        except SandboxError:
+            if not process.host_lost:
+                raise
+        return await self._loaded(key, await self._begun(key))
+
+    async def _begun(self, key: Key) -> Process:
+        return Process(await self._sandbox.session(programs.Program(language=worker_language(key.project), code="")))
+
+    async def _loaded(self, key: Key, process: Process) -> Process:
+        """The process with its header; closed where it has none. Raises _NoHeader, SandboxError."""
         whole = False
         try:
             await process.open(key.header, _LOADING)
@@ -304,19 +317,30 @@ class LeanLane:
         text = key.header + "".join(f"#print axioms _root_.{source}\n" for source in names.values())
         header = split_header(text)
         sheet = Sheet(text, header)
-        bounds = self._bounds(Limits())
         try:
-            async with self._pool.process(key) as held:
-                await held.process.elaborate(sheet.sent, bounds)
-                held.spent = self._worn(held.process)
-                messages = [diagnostic.placed(sheet) for diagnostic in held.process.diagnostics]
+            said = await self._said_of(key, sheet, last=False)
+            if said is None:
+                said = await self._said_of(key, sheet, last=True)
         except Ended as end:
             raise SandboxError(f"Lean did not say on which axioms constants depend: {end}") from None
         except _NoHeader:
             return dict.fromkeys(names)
         first = len(header.imports) + 1
-        by_line = {message.start.line - first: message.text for message in messages if message.severity == "info"}
+        by_line = {message.start.line - first: message.text for message in said or () if message.severity == "info"}
         return {name: printed.axioms(by_line.get(line, "")) for line, name in enumerate(names)}
+
+    async def _said_of(self, key: Key, sheet: Sheet, *, last: bool) -> list[Message] | None:
+        """What Lean says of a text of ours; None where its host may have been lost, unless it was the last try."""
+        async with self._pool.process(key, alone=last) as held:
+            try:
+                await held.process.elaborate(sheet.sent, self._bounds(Limits()))
+            except SandboxError:
+                if last or (held.new and not held.process.host_lost):
+                    raise
+                held.spent = True
+                return None
+            held.spent = self._worn(held.process)
+            return [diagnostic.placed(sheet) for diagnostic in held.process.diagnostics]
 
     # --- the strict tier's compilations -------------------------------------------------------------------------
 

@@ -228,6 +228,11 @@ class Session:
         """How the program ended, once `receive` has given nothing; of its stderr the tail."""
         return self._session.report
 
+    @property
+    def host_lost(self) -> bool:
+        """Whether it ended because its host went away or is about to: it may be begun anew, and no program did it."""
+        return self._session.host_lost
+
     async def send(self, data: bytes) -> None:
         """Feed its stdin; waits while it reads nothing and 1 MiB is under way. Raises SandboxError when it ended."""
         with _said_as_ours():
