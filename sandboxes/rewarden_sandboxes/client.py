@@ -47,6 +47,9 @@ _OPTIONS = (
 _PART = 1 << 16
 """Bytes of a session's stdin that travel in one message."""
 
+_NO_SERVICE = "none"
+"""What no host has, to ask for its health: it says so without looking at anything."""
+
 _ENVELOPE = 1024**2
 """Bytes that a message may need beyond the texts in it."""
 
@@ -147,6 +150,17 @@ class HostClient:
         except grpc.aio.AioRpcError as error:
             raise HostLost(_why(error)) from None
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+
+    async def answer(self) -> None:
+        """Return when the host has answered anything at all: its loop does so by itself, even where the container
+        engine hangs. Raises HostLost.
+        """
+        try:
+            with _lost_when_closed():
+                await self._health.Check(health_pb2.HealthCheckRequest(service=_NO_SERVICE))
+        except grpc.aio.AioRpcError as error:
+            if error.code() is not grpc.StatusCode.NOT_FOUND:
+                raise HostLost(_why(error)) from None
 
     def hang_up(self, why: str) -> None:
         """Give up all that is under way, which raises HostLost with these words; the host kills it when it hears."""

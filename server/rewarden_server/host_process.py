@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from rewarden.types import Limits
 from rewarden_sandboxes.client import HostClient
@@ -27,6 +28,15 @@ class HostProcess(KeptProcess[HostClient]):
     prefix = "rewarden-host-"
     lost = HostLost
 
+    look_s: ClassVar[float] = 10.0
+    """Between looks at whether it answers; a look costs next to nothing."""
+
+    silent_s: ClassVar[float] = 60.0
+    """How long it may take to answer. Its loop has little to do, but the machine may be overloaded."""
+
+    again_s: ClassVar[float] = 1.0
+    """Between two tries to reach it, where its connection breaks: gRPC gives one up sooner than we do."""
+
     def __init__(self, settings: SandboxSettings, lean: LeanSettings | None = None) -> None:
         super().__init__()
         self._settings = settings
@@ -39,6 +49,26 @@ class HostProcess(KeptProcess[HostClient]):
     def connect(self, address: str) -> HostClient:
         """See `KeptProcess.connect`."""
         return HostClient(address)
+
+    async def hangs(self, client: HostClient) -> None:
+        """See `KeptProcess.hangs`."""
+        silent = 0
+        while silent < 2:  # twice: a machine that slept has let the first time pass
+            if not silent:
+                await asyncio.sleep(self.look_s)
+            try:
+                async with asyncio.timeout(self.silent_s):
+                    await self._answer(client)
+                silent = 0
+            except TimeoutError:
+                silent += 1
+
+    async def _answer(self, client: HostClient) -> None:
+        while True:
+            try:
+                return await client.answer()
+            except HostLost:
+                await asyncio.sleep(self.again_s)
 
     def environment(self) -> dict[str, str]:
         """See `KeptProcess.environment`."""

@@ -104,6 +104,51 @@ async def test_when_it_ends_by_itself_another_comes(host: HostProcess) -> None:
     assert (await (await host.client(30)).status())["ready"] is False
 
 
+async def test_one_that_hangs_is_killed_and_another_comes(host: HostProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process lives and its connection stays whole: whatever it holds would wait for ever."""
+    monkeypatch.setattr(HostProcess, "look_s", 0.05)
+    monkeypatch.setattr(HostProcess, "silent_s", 0.5)
+    first = await host.client(30)
+    pid = host.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    async with asyncio.timeout(60):
+        while host.current is first:
+            await asyncio.sleep(0.01)
+    monkeypatch.setattr(HostProcess, "silent_s", 60.0)  # so short a silence may be a busy machine's
+    while host.starts == 1:
+        await asyncio.sleep(0.01)
+    await gone(pid)
+    assert (await (await host.client(30)).status())["ready"] is False
+
+
+@pytest.mark.parametrize("failures", [0, 5])
+async def test_one_that_answers_at_last_is_left_alone(
+    host: HostProcess, monkeypatch: pytest.MonkeyPatch, failures: int
+) -> None:
+    """A connection that breaks says nothing yet."""
+    monkeypatch.setattr(HostProcess, "look_s", 0.0)
+    monkeypatch.setattr(HostProcess, "again_s", 0.0)
+    looks = 0
+    enough = asyncio.Event()
+    answer = HostClient.answer
+
+    async def failing(client: HostClient) -> None:
+        nonlocal looks
+        looks += 1
+        if looks > 20:
+            enough.set()
+        if looks % (failures + 1):
+            raise HostLost("the connection broke")
+        await answer(client)
+
+    monkeypatch.setattr(HostClient, "answer", failing)
+    client = await host.client(30)
+    await asyncio.wait_for(enough.wait(), 30)
+    assert host.current is client
+    assert host.starts == 1
+
+
 async def test_closing_it_leaves_nothing(host: HostProcess, folder: Path) -> None:
     await host.client(30)
     pid = host.pid
