@@ -52,6 +52,10 @@ _SPLIT_CASES = 4
 """Cases from which a job is shared by two slots, where a CPU is free and nothing is to be compiled twice."""
 
 
+_AHEAD_BYTES = 64 * 1024**2
+"""Output of a job's second half that is held until the first half is told."""
+
+
 class Kind(NamedTuple):
     """Which slots are alike. memory_mb: what one run may have at most. fed: they are for sessions."""
 
@@ -251,15 +255,24 @@ class Host:
             return False  # told when it is resolved
 
     async def _shared(self, job: Job) -> AsyncGenerator[JobEvent, None]:
-        """The first half of the cases in one slot, the second in another at the same time; results in order."""
+        """The first half of the cases in one slot, the second in another at the same time; results in order. Of the
+        second half only so much runs ahead as `_AHEAD_BYTES` can hold; the rest is run when its turn comes.
+        """
         middle = (len(job.cases) + 1) // 2
         later: asyncio.Queue[JobEvent | None] = asyncio.Queue()
+        held = 0
 
         async def second() -> None:
+            nonlocal held
             try:
                 async with aclosing(self._whole(replace(job, cases=job.cases[middle:]))) as events:
                     async for event in events:
                         later.put_nowait(event)
+                        held += _size(event)
+                        if held > _AHEAD_BYTES:
+                            # Attack: a program that prints all it may in each case would fill the host's memory. Not
+                            # held back in its slot: the first half may need that, or its CPU.
+                            return
             finally:
                 later.put_nowait(None)
 
@@ -268,10 +281,18 @@ class Host:
             async with aclosing(self._whole(replace(job, cases=job.cases[:middle]))) as events:
                 async for event in events:
                     yield event
+            done = middle
             while (told := await later.get()) is not None:
                 assert isinstance(told, CaseResult)
+                held -= _size(told)
+                done += 1
                 yield _at(told, middle)
             await task
+            if done < len(job.cases):
+                async with aclosing(self._whole(replace(job, cases=job.cases[done:]))) as events:
+                    async for event in events:
+                        assert isinstance(event, CaseResult)
+                        yield _at(event, done)
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -572,6 +593,16 @@ class Host:
 
 def _at(event: CaseResult, first: int) -> CaseResult:
     return CaseResult(index=event.index + first, program=event.program, partner=event.partner) if first else event
+
+
+def _size(event: JobEvent) -> int:
+    """Bytes of a result that a program has made."""
+    reports = (event.program, event.partner) if isinstance(event, CaseResult) else (event.report,)
+    return sum(
+        len(report.stdout) + len(report.stderr) + len(report.reply) + sum(map(len, report.files.values()))
+        for report in reports
+        if report is not None
+    )
 
 
 def _killed(error: SlotLost) -> Report:
