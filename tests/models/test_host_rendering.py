@@ -7,8 +7,10 @@ from functools import cache
 from typing import Any
 
 import pytest
+import yaml
 
 from rewarden_verifiers.inference import Input
+from rewarden_verifiers.registry import GALLERY
 from tests.models.real import FOLDER, needs_gemma, needs_models
 
 pytestmark = [pytest.mark.needs_server, needs_models]
@@ -283,10 +285,47 @@ class TestWhatGoesOn:
         assert own.appended("Yes") == ([2], ["Yes"])
         assert own.appended(" Yes") == ([3], [" Yes"])
 
+    @pytest.mark.parametrize("kind", ["first", "always", "normalised"])
+    def test_the_signs_of_math_shepherd_are_those_of_its_published_code(self, kind: Any) -> None:
+        """Which takes `tokenizer.encode("+ -")[1:]` of a tokenizer that begins words with a mark of their blank: not
+        the bare signs, whose probabilities say nothing."""
+        own = signs(kind)
+        published = own.encode("+ -")[1:]
+        assert own.convert_ids_to_tokens(published) == ["▁+", "▁-"]
+        made = [Reader(own).appended(sign) for sign in math_shepherd_signs()]
+        assert made == [([published[0]], [" +"]), ([published[1]], [" -"])]
+
+    def test_they_are_single_tokens_of_a_tokenizer_of_bytes_too(self) -> None:
+        ids = [reader("smollm2").appended(sign)[0] for sign in math_shepherd_signs()]
+        assert [tokenizer("smollm2").convert_ids_to_tokens(one) for one in ids] == [["Ġ+"], ["Ġ-"]]
+
     def test_what_has_no_tokens_is_refused(self) -> None:
         with pytest.raises(Failure) as found:
             reader("minilm").appended("\n")
         assert found.value.kind == "invalid"
+
+
+def signs(kind: Any) -> Any:
+    """A tokenizer as SentencePiece makes them, which knows signs with and without a blank, and begins texts with <s>.
+    kind: of Metaspace, or `normalised`, as older files have it."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    known = ["<unk>", "<s>", "▁", "+", "-", "\n", "a", "▁+", "▁-", "▁a"]
+    merges = [("▁", "+"), ("▁", "-"), ("▁", "a")]
+    backend = Tokenizer(models.BPE({piece: at for at, piece in enumerate(known)}, merges, unk_token="<unk>"))
+    if kind == "normalised":
+        backend.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    else:
+        backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=kind, split=False)
+    backend.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>", bos_token="<s>")
+
+
+def math_shepherd_signs() -> tuple[str, str]:
+    recipe = yaml.safe_load((GALLERY / "math_shepherd.yaml").read_text(encoding="utf-8"))
+    params = recipe["uses"]["steps"]["params"]
+    return params["good"], params["bad"]
 
 
 THINKING = (

@@ -161,8 +161,9 @@ class Rate(Task[StepValues]):
     `mark`; they are read at the mark's last token (`at` "mark"), or from what is predicted to follow it (`at` "next").
 
     choices: the texts that are compared at that place, for a model without a token-classification head: with `at`
-    "next" the probability that they follow the mark (as Math-Shepherd's published code reads "+" and "-" at its tag,
-    arXiv 2312.08935), with "mark" that they stand where the mark does; empty for a model with such a head.
+    "next" the probability that they follow the mark (as Math-Shepherd's published code reads " +" and " -" at its tag,
+    arXiv 2312.08935), with "mark" that they stand where the mark does; empty for a model with such a head. A blank at
+    the beginning counts: it makes another token.
     """
 
     input: Input

@@ -40,8 +40,10 @@ class Params(ModelParams):
     between: what stands between steps, before each but the first.
     at: whether values are read from the mark, or from what is predicted to follow it (`next`). By `token`, `mark` is
         the probability that `good` or `bad` stands where the mark does. None: `mark` by `head`, `next` by `token`.
-    good: the text that says that a step is right, by `token`.
-    bad: the text that says that it is wrong.
+    good: the text that says that a step is right, by `token`: one token, of which a blank before it is a part. A model
+        that was taught a sign as a word of its own, as Math-Shepherd was, has learned ` +`, which is another token
+        than `+`, and says next to nothing of the latter.
+    bad: the text that says that it is wrong, likewise.
     output: which output of a head is the value: its index or its label; none: the only one, or the second of two.
     activation: what makes a value of a head's outputs: `sigmoid`, `softmax`, or `none`; `auto`: `sigmoid` of a single
         output or of labels that do not exclude each other, otherwise `softmax`.
