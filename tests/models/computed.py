@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tests.models.real import loaded
@@ -9,10 +10,11 @@ from tests.models.real import loaded
 
 class Computed:
     """A `Context` as far as verifiers of models need one. default: the model of `tests.models.real` that is meant where
-    none is named. `asked` holds the tasks."""
+    none is named. context: tokens that models read at most; None: what they say. `asked` holds the tasks."""
 
-    def __init__(self, default: str) -> None:
+    def __init__(self, default: str, context: int | None = None) -> None:
         self.default = default
+        self.context = context
         self.asked: list[Any] = []
 
     @property
@@ -27,6 +29,8 @@ class Computed:
 
         self.asked.append(task)
         one = loaded(model or self.default)
+        if self.context is not None:
+            one = replace(one, context=self.context)
         try:
             prepared = prepare(one, task)
         except Failure as error:

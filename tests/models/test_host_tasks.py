@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ if not needs_models.args[0]:
 
     from rewarden_server.models.host.failure import Failure
     from rewarden_server.models.host.forward import forward
+    from rewarden_server.models.host.rendering import DENSE, Reader
     from rewarden_server.models.host.tasks import prepare
 
 CLOSE = 1e-3
@@ -134,6 +136,22 @@ def test_a_continuation_holds_no_control_tokens() -> None:
     ready = prepare(loaded("smollm2"), Likelihood(input=Input(text="x"), continuation="Yes<|im_end|>"))
     assert 2 not in ready.rows[0].ids
     assert [2] not in (ready.rows[0].targets or [])
+
+
+def test_megabytes_of_a_continuation_are_not_tokenised_to_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = replace(loaded("smollm2"), context=100, reader=Reader(plain("smollm2")[1]))
+    backend, lengths = small.reader._backend, []
+
+    class Spy:
+        def encode(self, text: str, *more: Any, **named: Any) -> Any:
+            lengths.append(len(text))
+            return backend.encode(text, *more, **named)
+
+    monkeypatch.setattr(small.reader, "_backend", Spy())
+    with pytest.raises(Failure) as found:
+        prepare(small, Likelihood(input=Input(text="One, two,"), continuation=" long words" * 1_000_000))
+    assert found.value.kind == "too_long"
+    assert max(lengths) <= 100 * DENSE
 
 
 def test_siblings_begin_with_the_same_tokens() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarden.errors import InvalidParams, InvalidSample, ModelError
+from rewarden.errors import InputTooLong, InvalidParams, InvalidSample, ModelError
 from rewarden.types import Sample
 from rewarden_verifiers.inference import Facts, Likelihoods
 from rewarden_verifiers.models.likely_tokens import reasoning_of, sent, weights_of
@@ -388,3 +388,71 @@ class TestRealModels:
             assert 0 < outcome.score < 1
             assert outcome.flags == ("neutralised",)
         assert in_reference.evidence["tokens"] > 4
+
+
+class TestAResponseThatIsTooLong:
+    """By `of: response` it stands behind what is read. It is the policy's fault, and the caller's is a long prompt."""
+
+    pytestmark = real
+
+    async def of(self, response: str, context: int | None, prompt: str = ROW["prompt"], **params: Any) -> Any:
+        return await rm_likelihood(
+            response=response,
+            sample=Sample(response=response, prompt=prompt),
+            params=Params(of="response", **params),
+            ctx=Computed("smollm2", context),
+        )
+
+    def room(self, response: str, prompt: str = ROW["prompt"]) -> tuple[int, int]:
+        """Tokens of the prompt, and of both without the last, which is read nowhere."""
+        tokenizer = plain("smollm2")[1]
+        chat = [{"role": "user", "content": prompt}]
+        asked = len(tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True)["input_ids"])
+        return asked, asked + len(tokenizer(response, add_special_tokens=False)["input_ids"]) - 1
+
+    async def test_one_that_just_fits_is_scored_as_ever(self) -> None:
+        response = hens(10)
+        _, whole = self.room(response)
+        assert (await self.of(response, whole)).raw == (await self.of(response, None)).raw
+
+    async def test_one_token_more_is_at_the_bottom(self) -> None:
+        response = hens(10)
+        _, whole = self.room(response)
+        outcome = await self.of(response, whole - 1)
+        assert (outcome.status, outcome.score, outcome.reason, outcome.flags) == (
+            "scored",
+            0,
+            "too_long",
+            ("too_long",),
+        )
+        assert outcome.evidence == {"tokens": whole, "context": whole - 1}
+
+    @pytest.mark.parametrize("contexts", [2, 50])
+    @pytest.mark.parametrize("fit", ["error", "left", "middle"])
+    async def test_so_is_one_of_many_contexts(self, contexts: int, fit: str) -> None:
+        outcome = await self.of(hens(contexts * 30), 200, fit=fit)
+        assert (outcome.status, outcome.score, outcome.reason) == ("scored", 0, "too_long")
+        assert outcome.evidence["tokens"] > contexts * 200
+
+    @pytest.mark.parametrize("count", [1, 3000])
+    async def test_a_prompt_that_is_too_long_by_itself_is_the_callers_fault(self, count: int) -> None:
+        response = hens(count)
+        asked, _ = self.room(response)
+        with pytest.raises(InputTooLong):
+            await self.of(response, asked - 1)
+        with pytest.raises(InputTooLong):
+            await self.of(response, 100, prompt="A long question. " * 3000)
+
+    async def test_unless_it_is_cut(self) -> None:
+        outcome = await self.of(hens(3000), 100, prompt="A long question. " * 3000, fit="left")
+        assert (outcome.status, outcome.reason) == ("scored", "too_long")
+
+    async def test_a_prompt_that_says_the_same_changes_nothing(self) -> None:
+        response = hens(3000)
+        with pytest.raises(InputTooLong):
+            await self.of(response, 200, prompt=response)
+
+
+def hens(count: int) -> str:
+    """A text that does not repeat itself, of some nine tokens for each hen."""
+    return "".join(f"Hen {number * 7919 % 10007} laid {number * 104729 % 9973}. " for number in range(count)).rstrip()

@@ -123,11 +123,13 @@ class Reader:
             before = upto
         return ids, pieces
 
-    def read(self, item: Input, context: int, room: int = 0, tail: Sequence[str] = ()) -> Read:
+    def read(self, item: Input, context: int, room: int = 0, tail: Sequence[str] = (), follows: str = "") -> Read:
         """The tokens of an input, with `tail` behind it, so that `room` more fit into the context.
 
         The tail is tokenised with the input, as one text, and is never cut into. An input with images is never cut.
-        Raises Failure: `invalid` for what cannot be rendered or has nothing in it, `unsupported`, `too_long`.
+        follows: the text that the room is for, where it is one, harmless: what the candidate has of it is the
+        candidate's. Raises Failure: `invalid` for what cannot be rendered or has nothing in it, `unsupported`,
+        `too_long`.
         """
         text, pair, pictures, changed = self._texts(item)
         if pictures:
@@ -139,7 +141,7 @@ class Reader:
         limit = context - room
         characters = len(text) + len(pair or "")
         if limit < 1 or len(behind) > limit * DENSE or (item.fit == "error" and characters > limit * DENSE):
-            raise self._far_too_long(item, text + (pair or "") + behind, context, room)
+            raise self._far_too_long(item, text + (pair or "") + behind, context, room, follows)
         shown, other = _shortened(text, limit, item.fit), _shortened(pair or "", limit, item.fit)
         made = self._made(shown + behind, None if pair is None else other, tail, chat=item.messages is not None)
         made.neutralised, made.truncated = changed, characters > len(shown) + len(other)
@@ -151,7 +153,7 @@ class Reader:
         if excess > 0:
             free = made.free(len(shown) if tail else None)
             if item.fit == "error" or excess >= len(free):
-                raise self._too_long(item, len(made.ids) + room, context)
+                raise self._too_long(item, len(made.ids), context, room, follows)
             first = 0 if item.fit == "left" else (len(free) - excess + 1) // 2
             made.drop(free[first : first + excess])
         return made
@@ -222,11 +224,13 @@ class Reader:
             said = f": {error}" if type(error).__name__ == "TemplateError" else ""
             raise Failure("invalid", f"the model's chat template does not take these messages{said}") from None
 
-    def _far_too_long(self, item: Input, whole: str, context: int, room: int) -> Failure:
+    def _far_too_long(self, item: Input, whole: str, context: int, room: int, follows: str) -> Failure:
         """Of a text whose tokens are estimated. How dense the candidate is says nothing of the rest, which may well
         fit: that is counted by itself."""
         candidate = self._own(item)
         bare = candidate.strip()
+        if candidate and candidate in follows:
+            return self._too_long(item, self.count(whole, context), context, room, follows)
         if candidate and candidate in whole:
             rest = self.count(whole.replace(candidate, "", 1), context)
         elif bare and bare in whole:  # templates strip messages; what blanks are left are the candidate's
@@ -234,16 +238,23 @@ class Reader:
         else:  # it is there in parts, or as the template writes it; what is not its stands before it, mostly
             others = whole[: max(len(whole) - len(candidate), 0)]
             rest = min(self.count(others, context), self.count(whole, context))
-        own = self.count(candidate, context)
-        return self._too_long(item, max(rest + own + room, context + 1), context)
+        return self._too_long(item, rest + self.count(candidate, context), context, room, follows)
 
-    def _too_long(self, item: Input, tokens: int, context: int) -> Failure:
+    def _too_long(self, item: Input, read: int, context: int, room: int, follows: str) -> Failure:
+        """read: tokens of the input. The candidate may stand in it, or in what follows."""
+        candidate = self._own(item)
+        own = self.count(candidate, context)
+        if candidate and candidate in follows:
+            own = max(room - self.count(follows.replace(candidate, "", 1), context), 0)
+            if item.fit != "error":
+                read = min(read, context)  # it would have been cut
+        tokens = max(read + room, context + 1)
         return Failure(
             "too_long",
             f"the input, with what is to stand behind it, has {tokens} tokens; the model reads {context}",
             tokens=tokens,
             context=context,
-            candidate=self.count(self._own(item), context),
+            candidate=own,
         )
 
     def _own(self, item: Input) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rewarden_server.models.host.failure import Failure
 from rewarden_server.models.host.loading import Loaded
-from rewarden_server.models.host.rendering import Read
+from rewarden_server.models.host.rendering import DENSE, Read
 from rewarden_server.models.host.row import Output, Row
 from rewarden_server.models.wire import kind_of
 from rewarden_verifiers.inference import (
@@ -148,8 +148,14 @@ def _likelihood(loaded: Loaded, task: Likelihood) -> Prepared:
     if not task.continuation:
         raise Failure("invalid", "a continuation must not be empty")
     text = loaded.reader.controls.harmless(task.continuation)
-    more, pieces = loaded.reader.appended(text)
-    read = loaded.reader.read(task.input, loaded.context, room=len(more) - 1)
+    more: list[int] = []
+    pieces: list[str] = []
+    if len(text) > loaded.context * DENSE:  # however it is tokenised, it does not fit, and `read` says so
+        room = loaded.reader.count(text, loaded.context)
+    else:
+        more, pieces = loaded.reader.appended(text)
+        room = len(more) - 1
+    read = loaded.reader.read(task.input, loaded.context, room=room, follows=text)
     row = _continued(read, more)
     facts = _facts(loaded, read, len(row.ids), text != task.continuation)
 
