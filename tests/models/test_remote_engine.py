@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -119,9 +122,26 @@ async def test_outputs_of_steps_and_pairs_by_vllm() -> None:
         await engine.close()
 
 
-async def test_a_head_behind_an_activation_is_refused_when_it_is_loaded() -> None:
-    with FakeVllm(activated=True) as fake, pytest.raises(Failure, match="use_activation"):
-        await made(fake, "classify")
+@pytest.mark.parametrize("task", ["classify", "score", "rate"])
+@pytest.mark.parametrize("labels", [1, 2])
+async def test_a_head_behind_an_activation_is_refused_when_it_is_loaded(task: str, labels: int) -> None:
+    """An old vLLM leaves out `use_activation`: every reward, and every step's value, would be flat."""
+    with FakeVllm(activated=True, labels=labels) as fake, pytest.raises(Failure, match="use_activation"):
+        await made(fake, task)
+
+
+@pytest.mark.parametrize("names", [None, {"0": "bad", "1": "good"}, {"0": "one", "1": "too", "2": "many"}])
+async def test_a_head_s_labels_are_as_many_as_its_outputs(names: dict[str, str] | None, tmp_path: Path) -> None:
+    """Whatever config.json says: a result of other labels than outputs is refused as a misfit, task by task."""
+    folder = Path(shutil.copytree(FOLDER / "smollm2", tmp_path / "own", ignore=shutil.ignore_patterns("*.safetensors")))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "id2label": names}))
+    expected = ("bad", "good") if names is not None and len(names) == 2 else ("LABEL_0", "LABEL_1")
+    with FakeVllm(labels=2) as fake:
+        for task in ("classify", "rate"):
+            engine = await made(fake, task, tokenizer=str(folder))
+            assert engine.about().labels == expected
+            await engine.close()
 
 
 @pytest.mark.parametrize("kind", sorted(FAKES))

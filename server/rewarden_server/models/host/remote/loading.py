@@ -81,7 +81,7 @@ async def _served(loaded: Loaded, settings: ModelEndpoint) -> Loaded:
         limits = [limit for limit in (served.context, settings.context, loaded.tokenizer.model_max_length) if limit]
         context = min(limit for limit in limits if isinstance(limit, int))
         labels = loaded.labels
-        if loaded.head == "sequence":
+        if loaded.head in ("sequence", "token"):
             labels = await _labels(loaded, settings, engine, context)
     finally:
         await connection.close()
@@ -97,7 +97,10 @@ async def _labels(loaded: Loaded, settings: ModelEndpoint, engine: Engine, conte
         outputs = [await engine.paired(text, other) for text in PROBES for other in PROBES]
     else:
         reads = [loaded.reader.read(Input(text=text), context) for text in PROBES]
-        outputs = [await engine.classified(read.ids) for read in reads]
+        if loaded.head == "token":
+            outputs = [row for read in reads for row in await engine.labelled(read.ids)]
+        else:
+            outputs = [await engine.classified(read.ids) for read in reads]
     if not raw(outputs):
         raise Failure(
             "unsupported",
