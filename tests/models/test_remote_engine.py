@@ -43,6 +43,18 @@ async def made(fake: FakeEngine, task: str, **more: Any) -> Any:
     return RemoteEngine("main", remote)
 
 
+def beside(place: Path) -> Path:
+    """What stands beside a model's weights, copied there."""
+    return Path(shutil.copytree(FOLDER / "smollm2", place, ignore=shutil.ignore_patterns("*.safetensors")))
+
+
+async def version(fake: FakeEngine, task: str = "generate", **more: Any) -> str:
+    """Of a model of that server."""
+    engine = await made(fake, task, **more)
+    await engine.close()
+    return str(engine.about().version)
+
+
 def ids_of(item: Input, text: str = "") -> list[int]:
     """The tokens of an input with what stands behind it."""
     from transformers import AutoTokenizer
@@ -133,7 +145,7 @@ async def test_a_head_behind_an_activation_is_refused_when_it_is_loaded(task: st
 @pytest.mark.parametrize("names", [None, {"0": "bad", "1": "good"}, {"0": "one", "1": "too", "2": "many"}])
 async def test_a_head_s_labels_are_as_many_as_its_outputs(names: dict[str, str] | None, tmp_path: Path) -> None:
     """Whatever config.json says: a result of other labels than outputs is refused as a misfit, task by task."""
-    folder = Path(shutil.copytree(FOLDER / "smollm2", tmp_path / "own", ignore=shutil.ignore_patterns("*.safetensors")))
+    folder = beside(tmp_path / "own")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "id2label": names}))
     expected = ("bad", "good") if names is not None and len(names) == 2 else ("LABEL_0", "LABEL_1")
@@ -173,11 +185,39 @@ async def test_texts_are_written_and_a_thought_is_closed_at_its_budget(kind: str
         await engine.close()
 
 
-async def test_a_revision_tells_weights_apart_of_which_the_server_says_nothing() -> None:
-    with FakeVllm() as fake:
-        versions = set()
-        for revision in (None, "step-100", "step-200"):
-            engine = await made(fake, "generate", revision=revision)
-            versions.add(engine.about().version)
-            await engine.close()
-        assert len(versions) == 3
+class TestVersion:
+    """It tells apart what makes other numbers, as far as that is known."""
+
+    async def test_a_revision_tells_weights_apart_of_which_the_server_says_nothing(self) -> None:
+        with FakeVllm() as fake:
+            assert len({await version(fake, revision=one) for one in (None, "step-100", "step-200")}) == 3
+
+    async def test_another_tokenizer_or_template_is_another_version(self, tmp_path: Path) -> None:
+        """Texts are rendered and tokenised here: with these files the server reads other tokens."""
+        with FakeVllm() as fake:
+            folder = beside(tmp_path / "own")
+            found = [await version(fake), await version(fake, tokenizer=str(folder))]
+            assert found[0] == found[1], "the same files elsewhere"
+            (folder / "chat_template.jinja").write_text("{{ messages[0].content }}")
+            found.append(await version(fake, tokenizer=str(folder)))
+            settings_of = folder / "tokenizer_config.json"
+            settings_of.write_text(settings_of.read_text() + "\n")
+            found.append(await version(fake, tokenizer=str(folder)))
+            assert len(set(found)) == 3
+
+    async def test_files_of_a_hub_s_cache_are_links(self, tmp_path: Path) -> None:
+        blobs = beside(tmp_path / "blobs")
+        snapshot = tmp_path / "snapshots" / "abc"
+        snapshot.mkdir(parents=True)
+        for file in blobs.iterdir():
+            (snapshot / file.name).symlink_to(Path("..", "..", "blobs", file.name))
+        with FakeVllm() as fake:
+            assert await version(fake, tokenizer=str(snapshot)) == await version(fake)
+            (blobs / "chat_template.jinja").write_text("{{ messages[0].content }}")
+            assert await version(fake, tokenizer=str(snapshot)) != await version(fake)
+
+    async def test_so_is_a_context_that_applies(self) -> None:
+        with FakeVllm(context=1000) as fake:
+            found = [await version(fake, context=context) for context in (None, 5000, 500)]
+            assert found[0] == found[1], "the server's is shorter"
+            assert found[2] != found[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +11,8 @@ from typing import Any
 
 from rewarden_server.engine.settings import ModelEndpoint
 from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.folder import files_beside
+from rewarden_server.models.host.folder import Folder, files_beside
+from rewarden_server.models.host.identity import files_of, version_of
 from rewarden_server.models.host.loading import Head, Loaded
 from rewarden_server.models.host.remote.connection import Connection
 from rewarden_server.models.host.remote.protocol import PROBES, Engine, raw
@@ -61,7 +61,7 @@ def load(name: str, settings: ModelEndpoint) -> Remote:
         device=settings.backend,
         dtype="",
     )
-    return Remote(asyncio.run(_served(loaded, settings)), settings)
+    return Remote(asyncio.run(_served(loaded, folder, settings)), settings)
 
 
 def engine_of(name: str, settings: ModelEndpoint) -> tuple[Engine, Connection]:
@@ -74,7 +74,7 @@ def engine_of(name: str, settings: ModelEndpoint) -> tuple[Engine, Connection]:
     return made, connection
 
 
-async def _served(loaded: Loaded, settings: ModelEndpoint) -> Loaded:
+async def _served(loaded: Loaded, folder: Folder, settings: ModelEndpoint) -> Loaded:
     engine, connection = engine_of(loaded.name, settings)
     try:
         served = await engine.about()
@@ -85,9 +85,10 @@ async def _served(loaded: Loaded, settings: ModelEndpoint) -> Loaded:
             labels = await _labels(loaded, settings, engine, context)
     finally:
         await connection.close()
-    # The server says little of its weights: a revision in the configuration, or at a reload, tells them apart.
-    told = [settings.backend, served.name, served.version, settings.revision, settings.task]
-    version = hashlib.blake2b(repr(told).encode(), digest_size=8).hexdigest()
+    # The server says little of its weights: a revision in the configuration, or at a reload, tells them apart. What is
+    # read is made here, by the tokenizer's files and the template among them, and cut or refused by the context.
+    told = [settings.backend, served.name, served.version, settings.revision, settings.task, context]
+    version = version_of(folder.path, files_of(folder.path, ()), repr(told))
     return replace(loaded, context=context, labels=labels, version=version, source=Path(served.name).name)
 
 
