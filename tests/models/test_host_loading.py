@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.needs_server, needs_models]
 if not needs_models.args[0]:
     import torch
 
+    from rewarden_server.models.host import identity
     from rewarden_server.models.host.failure import Failure
     from rewarden_server.models.host.loading import load
 
@@ -130,6 +131,36 @@ class TestVersion:
             version(tiny, pooling="cls"),
         ]
         assert len(set(found)) == 4
+
+    def test_so_are_another_context_attention_or_a_compiled_model(self, tiny: Path) -> None:
+        found = [
+            version(tiny),
+            version(tiny, context=64),
+            version(tiny, attention="eager"),
+            version(tiny, compile=True),
+        ]
+        assert len(set(found)) == 4
+        assert version(tiny, context=10_000) == version(tiny)  # which does not apply
+
+    @pytest.mark.parametrize("package", ["torch", "transformers", "tokenizers"])
+    def test_so_is_another_version_of_what_computes(
+        self, package: str, tiny: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = version(tiny)
+        known = identity.version
+        monkeypatch.setattr(identity, "version", lambda name: "0.0.1" if name == package else known(name))
+        assert version(tiny) != before
+
+    def test_so_is_other_code_of_ours(self, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = version(tiny)
+        for place in ("one", "other"):
+            shutil.copytree(Path(identity.__file__).parent, tmp_path / place)
+        with (tmp_path / "other" / "remote" / "vllm.py").open("a") as file:
+            file.write("#")
+        monkeypatch.setattr(identity, "__file__", str(tmp_path / "one" / "identity.py"))
+        assert version(tiny) == before
+        monkeypatch.setattr(identity, "__file__", str(tmp_path / "other" / "identity.py"))
+        assert version(tiny) != before
 
     def test_what_has_nothing_to_do_with_the_model_changes_nothing(self, tiny: Path, copy: Path) -> None:
         (copy / "README.md").write_text("words")

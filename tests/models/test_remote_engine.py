@@ -216,7 +216,15 @@ class TestVersion:
             (blobs / "chat_template.jinja").write_text("{{ messages[0].content }}")
             assert await version(fake, tokenizer=str(snapshot)) != await version(fake)
 
-    async def test_so_is_a_context_that_applies(self) -> None:
+    async def test_so_does_what_renders_and_tokenises(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from rewarden_server.models.host import identity
+
+        with FakeVllm() as fake:
+            before, known = await version(fake), identity.version
+            monkeypatch.setattr(identity, "version", lambda name: "0.0.1" if name == "tokenizers" else known(name))
+            assert await version(fake) != before
+
+    async def test_so_does_a_context_that_applies(self) -> None:
         with FakeVllm(context=1000) as fake:
             found = [await version(fake, context=context) for context in (None, 5000, 500)]
             assert found[0] == found[1], "the server's is shorter"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 _ASIDE = (".json", ".jinja", ".txt", ".model", ".tiktoken")
@@ -40,6 +42,17 @@ def version_of(folder: Path, files: Iterable[Path], *settings: str) -> str:
         data = part.encode()
         whole.update(len(data).to_bytes(8, "big") + data)
     return whole.hexdigest()
+
+
+def software(*packages: str) -> str:
+    """What computes: the installed versions of these packages, and the code of this process itself."""
+    return repr([(name, version(name)) for name in packages] + [code_of(Path(__file__).parent)])
+
+
+@cache
+def code_of(folder: Path) -> str:
+    """A digest of all Python below a folder, computed once."""
+    return version_of(folder, folder.rglob("*.py"))
 
 
 def _digest(path: Path) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from rewarden_server.engine.settings import ModelEndpoint
 from rewarden_server.models.host.failure import Failure
 from rewarden_server.models.host.folder import Folder, find
-from rewarden_server.models.host.identity import files_of, version_of
+from rewarden_server.models.host.identity import files_of, software, version_of
 from rewarden_server.models.host.rendering import Reader
 from rewarden_verifiers.inference import About
 
@@ -154,7 +154,11 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
     pad = _pad(tokenizer, model.config)
     context = _context(folder, model, tokenizer, settings.context)
     version = version_of(
-        folder.path, files_of(folder.path, folder.weights), dtype, settings.revision or "", pooling, head
+        folder.path,
+        files_of(folder.path, folder.weights),
+        *(dtype, settings.revision or "", pooling, head),
+        *(str(context), settings.attention, str(settings.compile)),
+        software("torch", "transformers", "tokenizers"),
     )
     labels = getattr(model.config, "id2label", None) or {}
     headed = head in ("sequence", "token")

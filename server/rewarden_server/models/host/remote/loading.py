@@ -12,7 +12,7 @@ from typing import Any
 from rewarden_server.engine.settings import ModelEndpoint
 from rewarden_server.models.host.failure import Failure
 from rewarden_server.models.host.folder import Folder, files_beside
-from rewarden_server.models.host.identity import files_of, version_of
+from rewarden_server.models.host.identity import files_of, software, version_of
 from rewarden_server.models.host.loading import Head, Loaded
 from rewarden_server.models.host.remote.connection import Connection
 from rewarden_server.models.host.remote.protocol import PROBES, Engine, raw
@@ -86,9 +86,9 @@ async def _served(loaded: Loaded, folder: Folder, settings: ModelEndpoint) -> Lo
     finally:
         await connection.close()
     # The server says little of its weights: a revision in the configuration, or at a reload, tells them apart. What is
-    # read is made here, by the tokenizer's files and the template among them, and cut or refused by the context.
+    # read is made here, by our code, with the tokenizer's files and the template among them, and cut by the context.
     told = [settings.backend, served.name, served.version, settings.revision, settings.task, context]
-    version = version_of(folder.path, files_of(folder.path, ()), repr(told))
+    version = version_of(folder.path, files_of(folder.path, ()), repr(told), software("transformers", "tokenizers"))
     return replace(loaded, context=context, labels=labels, version=version, source=Path(served.name).name)
 
 
