@@ -6,13 +6,13 @@ import json
 import math
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from rewarden_server.engine.settings import ModelEndpoint
 from rewarden_server.models.host.failure import Failure
-from rewarden_verifiers.inference import Choose, Classify, Embed, Input, Likelihood, Rate, Write
+from rewarden_verifiers.inference import Choose, Classify, Embed, Fit, Input, Likelihood, Rate, Write
 from tests.models.engines import FakeEngine, FakeSglang, FakeVllm
 from tests.models.real import FOLDER, lacking
 
@@ -168,6 +168,30 @@ async def test_what_is_too_long_is_never_sent(kind: str) -> None:
         assert fake.requests == []
         found = await engine.run(Choose(input=Input(text=f"Q {long}", fit="left"), choices=["Yes", "No"]))
         assert found.facts.truncated
+        await engine.close()
+
+
+async def test_a_pair_that_was_to_be_cut_is_refused_and_not_scored_lowest() -> None:
+    """Two texts go to that server as they are: whoever asked for a cut does not get one, and is told so."""
+    long = " ".join(["word"] * 60)
+    with FakeVllm(context=40) as fake:
+        engine = await made(fake, "score")
+        fake.requests.clear()
+        told = {}
+        for fit in get_args(Fit):
+            with pytest.raises(Failure) as raised:
+                await engine.run(Classify(input=Input(text="Why?", pair=long, candidate=long, fit=fit)))
+            told[fit] = raised.value
+        assert {fit: one.kind for fit, one in told.items()} == {
+            "error": "too_long",
+            "left": "unsupported",
+            "middle": "unsupported",
+        }
+        assert told["error"].details["candidate"] == 60
+        assert all(part in told["left"].message for part in ("'main'", "fit 'left'", "39"))
+        assert fake.requests == []
+        short = await engine.run(Classify(input=Input(text="Why?", pair="So.", candidate="So.", fit="left")))
+        assert short.values == pytest.approx(fake.toy.outputs([*b"Why?", 0, *b"So."], 1))
         await engine.close()
 
 

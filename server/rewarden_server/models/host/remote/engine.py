@@ -102,6 +102,12 @@ async def _paired(loaded: Loaded, task: Classify, engine: Engine) -> Logits:
     tokens = sum(loaded.reader.count(text, loaded.context) for text in texts) + 4  # [CLS] and the like
     if tokens > loaded.context:
         said = f"{tokens} tokens are more than the model's {loaded.context}"
+        if task.input.fit != "error":  # no score at the bottom for what was to be cut: we do not cut for that server
+            raise Failure(
+                "unsupported",
+                f"model {loaded.name!r}: {said}, and two texts go to its server whole (fit {task.input.fit!r}); take "
+                "fit 'error', or our own process",
+            )
         candidate = loaded.reader.count(controls.harmless(task.input.candidate), loaded.context)
         raise Failure("too_long", said, tokens=tokens, context=loaded.context, candidate=candidate)
     values = await engine.paired(*texts)
