@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import shutil
@@ -12,6 +13,7 @@ import pytest
 
 from rewarden_server.engine.settings import ModelEndpoint
 from rewarden_server.models.host.failure import Failure
+from rewarden_server.models.host.remote.connection import Connection
 from rewarden_verifiers.inference import Choose, Classify, Embed, Fit, Input, Likelihood, Rate, Write
 from tests.models.engines import FakeEngine, FakeSglang, FakeVllm
 from tests.models.real import FOLDER, lacking
@@ -32,15 +34,18 @@ def settings(fake: FakeEngine, task: str, **more: Any) -> ModelEndpoint:
     return ModelEndpoint(**{**own, "task": task, **more})
 
 
-async def made(fake: FakeEngine, task: str, **more: Any) -> Any:
-    """An engine for a model of that server."""
-    import asyncio
-
-    from rewarden_server.models.host.remote.engine import RemoteEngine
+async def remote(fake: FakeEngine, task: str, **more: Any) -> Any:
+    """What is known of a model of that server."""
     from rewarden_server.models.host.remote.loading import load
 
-    remote = await asyncio.to_thread(load, "main", settings(fake, task, **more))
-    return RemoteEngine("main", remote)
+    return await asyncio.to_thread(load, "main", settings(fake, task, **more))
+
+
+async def made(fake: FakeEngine, task: str, **more: Any) -> Any:
+    """An engine for a model of that server."""
+    from rewarden_server.models.host.remote.engine import RemoteEngine
+
+    return RemoteEngine("main", await remote(fake, task, **more))
 
 
 def beside(place: Path) -> Path:
@@ -207,6 +212,65 @@ async def test_texts_are_written_and_a_thought_is_closed_at_its_budget(kind: str
             assert closed.texts[0].text == " written</think> written"
             assert len(fake.requests) == 2
         await engine.close()
+
+
+class TestSwap:
+    """A connection that was swapped out lasts as long as tasks use it: each has up to `concurrency` sockets."""
+
+    async def test_it_is_closed_at_once_where_nothing_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        closed = noted(monkeypatch)
+        with FakeVllm() as fake:
+            engine = await made(fake, "embed")
+            closed.clear()  # that by which the server was asked what it has
+            for revision in ("a", "b", "c"):
+                await engine.run(Embed(input=Input(text="a cat")))
+                await engine.swap(await remote(fake, "embed", revision=revision))
+            assert len(closed) == 3 + 3, "three that were swapped out, and three that asked what is there now"
+            assert engine._served.connection not in closed
+            await engine.run(Embed(input=Input(text="a cat")))
+            await engine.close()
+
+    async def test_or_with_the_last_task_that_uses_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        closed = noted(monkeypatch)
+        gate, asked = asyncio.Event(), asyncio.Semaphore(0)
+        post = Connection.post
+
+        async def held(self: Connection, *args: Any) -> Any:
+            asked.release()
+            await gate.wait()
+            return await post(self, *args)
+
+        with FakeVllm() as fake:
+            engine = await made(fake, "embed")
+            next_one = await remote(fake, "embed", revision="next")
+            old = engine._served.connection
+            monkeypatch.setattr(Connection, "post", held)
+            tasks = [asyncio.create_task(engine.run(Embed(input=Input(text=text)))) for text in ("a cat", "a dog")]
+            for _ in tasks:
+                await asyncio.wait_for(asked.acquire(), 30)
+            await engine.swap(next_one)
+            tasks[1].cancel()
+            await asyncio.wait(tasks[1:])
+            assert old not in closed, "the other task still needs it"
+            gate.set()
+            found = await tasks[0]
+            assert found.values == pytest.approx(fake.toy.vector(ids_of(Input(text="a cat"))))
+            assert closed.count(old) == 1
+            await engine.close()
+            assert closed.count(old) == 1
+
+
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
+    """Connections, as they are closed."""
+    closed: list[Connection] = []
+    close = Connection.close
+
+    async def closing(self: Connection) -> None:
+        closed.append(self)
+        await close(self)
+
+    monkeypatch.setattr(Connection, "close", closing)
+    return closed
 
 
 class TestVersion:

@@ -9,7 +9,6 @@ from typing import Any
 
 from rewarden_server.models.host.failure import Failure
 from rewarden_server.models.host.loading import Loaded
-from rewarden_server.models.host.remote.connection import Connection
 from rewarden_server.models.host.remote.loading import Remote, engine_of, kinds_of
 from rewarden_server.models.host.remote.protocol import Engine
 from rewarden_server.models.host.row import Output, Row
@@ -18,14 +17,22 @@ from rewarden_verifiers.inference import About, Classify, Facts, Logits, Task, W
 from rewarden_verifiers.judges.beside import beside
 
 
+class _Served:
+    """A model as its server had it once, and the connection to there. tasks: under way by it."""
+
+    def __init__(self, name: str, remote: Remote) -> None:
+        self.remote = remote
+        self.engine, self.connection = engine_of(name, remote.settings)
+        self.tasks = 0
+
+
 class RemoteEngine:
     """As `ModelEngine`, for a model elsewhere. Made and used on one loop."""
 
     def __init__(self, name: str, remote: Remote) -> None:
         self._name = name
-        self._remote = remote
-        self._engine, self._connection = engine_of(name, remote.settings)
-        self._old: list[Connection] = []
+        self._served = _Served(name, remote)
+        self._old: set[_Served] = set()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="prepare")
         self._places = asyncio.Semaphore(remote.settings.concurrency)
         self._under_way = 0
@@ -36,29 +43,38 @@ class RemoteEngine:
         self._under_way += 1
         try:
             async with self._places:
-                return await self._run(task, self._remote, self._engine)
+                # Read here, not before the wait: what waits is asked of what the server has now.
+                served = self._served
+                served.tasks += 1
+                try:
+                    return await self._run(task, served.remote, served.engine)
+                finally:
+                    served.tasks -= 1
+                    await self._let_go(served)
         finally:
             self._under_way -= 1
             self._done += 1
 
     def about(self) -> About:
         """What is known of the model."""
-        loaded = self._remote.loaded
+        remote = self._served.remote
+        loaded = remote.loaded
         return About(
             model=self._name,
             version=loaded.version,
-            kinds=kinds_of(self._remote),
+            kinds=kinds_of(remote),
             context=loaded.context,
             labels=loaded.labels,
-            device=self._remote.settings.backend,
+            device=remote.settings.backend,
             source=loaded.source,
         )
 
-    def swap(self, remote: Remote) -> None:
-        """What its server says now; what is under way ends as it began."""
-        self._old.append(self._connection)
-        self._remote = remote
-        self._engine, self._connection = engine_of(self._name, remote.settings)
+    async def swap(self, remote: Remote) -> None:
+        """What its server says now; what is under way ends as it began, and then its connection is closed."""
+        old = self._served
+        self._served = _Served(self._name, remote)
+        self._old.add(old)
+        await self._let_go(old)
 
     def status(self) -> dict[str, Any]:
         """JSON-ready: tasks under way, and done."""
@@ -67,7 +83,13 @@ class RemoteEngine:
     async def close(self) -> None:
         """Let go of connections and threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        await asyncio.gather(*(connection.close() for connection in (*self._old, self._connection)))
+        await asyncio.gather(*(served.connection.close() for served in (*self._old, self._served)))
+
+    async def _let_go(self, served: _Served) -> None:
+        """Close what was swapped out, once no task needs it: each reload would cost up to `concurrency` sockets."""
+        if served in self._old and not served.tasks:
+            await served.connection.close()
+            self._old.discard(served)
 
     async def _run(self, task: Task[Any], remote: Remote, engine: Engine) -> Any:
         loaded = remote.loaded
