@@ -367,10 +367,12 @@ class TestTrouble:
         with monkeypatch.context() as patched:
             patched.setattr(loaded().model, "forward", broken)
             future = made.add(task(), ids_of("a"))
+            siblings = made.add(task(samples=3), ids_of("a"))  # which end in one step
             made.run()
-        with pytest.raises(Failure) as found:
-            future.result()
-        assert found.value.kind == "not_finite"
+        for each in (future, siblings):
+            with pytest.raises(Failure) as found:
+                each.result()
+            assert found.value.kind == "not_finite"
 
     def test_all_fail_when_the_process_stops(self, writer: Make) -> None:
         made = writer()

@@ -276,7 +276,9 @@ class Writer:
         self._waiting.extendleft(reversed(left))
 
     def _finish(self, sample: Sample) -> None:
-        order = self._orders.pop(id(sample))
+        order = self._orders.pop(id(sample), None)
+        if order is None:  # one that ended in the same step has failed, and took the task along
+            return
         if sample.problem is not None:
             self._fail(sample, sample.problem, order)
         elif all(each.finish is not None for each in order.samples):
