@@ -374,6 +374,36 @@ class TestTrouble:
                 each.result()
             assert found.value.kind == "not_finite"
 
+    def test_a_row_without_numbers_costs_its_own_text_alone(
+        self, writer: Make, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whatever stands beside it: prompts that are read in pieces, and texts that are written already. Here the
+        model has no number for what follows one letter, which nobody else reads or writes."""
+        (letter,) = ids_of("~")
+        assert not any(letter in ids_of(prompt) + plainly(prompt) for prompt in PROMPTS)
+        made, forward = writer(chunk=8), loaded().model.forward
+
+        def broken(*args: Any, **more: Any) -> Any:
+            found, keep = forward(*args, **more), more["logits_to_keep"]
+            read = more["input_ids"][:, keep if isinstance(keep, torch.Tensor) else [-1]]
+            found.logits[read == letter] = float("nan")
+            return found
+
+        broken.__signature__ = __import__("inspect").signature(forward)  # type: ignore[attr-defined]
+        monkeypatch.setattr(loaded().model, "forward", broken)
+        ended, futures = [], []
+        for prompt in (PROMPTS[0], "~", PROMPTS[2], "Oh, oh~", PROMPTS[1], PROMPTS[3]):
+            futures.append((prompt, made.add(task(samples=1 + ("~" in prompt)), ids_of(prompt))))
+            made.step()
+        made.run()
+        for prompt, future in futures:
+            if "~" in prompt:
+                assert isinstance(future.exception(), Failure)
+                ended.append(future.exception().kind)  # type: ignore[union-attr]
+            else:
+                assert future.result()[0].text == says(plainly(prompt))
+        assert ended == ["not_finite"] * 2
+
     def test_all_fail_when_the_process_stops(self, writer: Make) -> None:
         made = writer()
         futures = [made.add(task(max_tokens=200), ids_of(prompt)) for prompt in PROMPTS[:2]]

@@ -52,7 +52,7 @@ class Paged:
             warnings.simplefilter("ignore", FutureWarning)
             self._manager = ContinuousBatchingManager(model, model.generation_config, config)
             self._samples: dict[str, Sample] = {}
-            self._ways = _Ways(self._samples)
+            self._ways = _Ways(self._samples, chunk)
             self._manager.logit_processor = self._ways.processors()
             self._processor: Any = self._manager._create_batch_processor()
         self._manager.batch_processor = self._processor
@@ -100,11 +100,9 @@ class Paged:
         self._manager.current_batch = 0
         self._manager._generation_step()
         self._processor.update_batch()
-        if self._ways.unsound():
-            for sample in self._samples.values():
-                sample.fail(Failure("not_finite", "the model's outputs are no numbers"))
-        else:
-            self._hear()
+        for sample in self._ways.unsound():
+            sample.fail(Failure("not_finite", "the model's outputs are no numbers"))
+        self._hear()
         ended = [sample for sample in self._samples.values() if sample.finish is not None]
         self.drop(ended)
         return ended
@@ -134,11 +132,14 @@ class Paged:
 
 
 class _Ways:
-    """How each request's next token is found, told to the device as the library tells it: 32 bits a request each."""
+    """How each request's next token is found, told to the device as the library tells it: 32 bits a request each. rows:
+    of a step at most; each has a token at least."""
 
-    def __init__(self, samples: dict[str, Sample]) -> None:
+    def __init__(self, samples: dict[str, Sample], rows: int) -> None:
         self._samples = samples
+        self._rows = rows
         self._told: dict[str, Any] = {}
+        self._asked: list[str] = []
         self._unsound: Any = None
 
     def processors(self) -> ContinuousBatchingLogitsProcessorList:
@@ -157,6 +158,10 @@ class _Ways:
         """The request's sample, unless it has been dropped."""
         return self._samples.get(name)
 
+    def ask(self, names: list[str]) -> None:
+        """Whose next tokens the step is for, as its rows have them in order; rows behind these are nobody's."""
+        self._asked = names
+
     def tell(self, name: str, values: Any) -> None:
         """What the device has been told: one value a request."""
         self._told[name] = values
@@ -164,20 +169,20 @@ class _Ways:
     def choose(self, scores: Any) -> Any:
         """Scores of which only the chosen token's is possible."""
         if self._unsound is None:
-            self._unsound = torch.zeros((), dtype=torch.bool, device=scores.device)
-        self._unsound |= ~torch.isfinite(scores.amax(dim=-1)).all()
+            self._unsound = torch.zeros(self._rows, dtype=torch.bool, device=scores.device)
+        # In place, in one tensor for all steps: a graph that was captured writes to where it wrote then.
+        self._unsound[: scores.size(0)] = ~torch.isfinite(scores.amax(dim=-1))
         told = self._told
         tokens = choose(scores, told["temperature"], told["top_p"], told["draw"])
         forced = told["forced"].long()
         tokens = torch.where(forced >= 0, forced, tokens)
         return torch.full_like(scores, float("-inf")).scatter_(-1, tokens[:, None], 0.0)
 
-    def unsound(self) -> bool:
-        """Whether the model gave what is no number since the last time this was asked."""
-        if self._unsound is None or not bool(self._unsound):
-            return False
-        self._unsound.zero_()
-        return True
+    def unsound(self) -> list[Sample]:
+        """Those of the last step for which the model gave what is no number."""
+        found = self._unsound[: len(self._asked)].tolist() if self._unsound is not None else []
+        named = [self.sample(name) for name, wrong in zip(self._asked, found, strict=False) if wrong]
+        return [sample for sample in named if sample is not None]
 
 
 class _Told(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
@@ -218,6 +223,7 @@ class _Choice(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
         int32_tensor.zero_()
 
     def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> Any:
+        self._ways.ask([request.state.request_id for request in requests_with_new_token])
         return torch.zeros(len(requests_with_new_token), dtype=torch.int32)
 
     def __call__(self, scores: Any, tensor_arg: Any) -> Any:
