@@ -374,7 +374,8 @@ class Client:
         return thread.run(client.info())
 
     def close(self) -> None:
-        """Give back connections and end the thread. A closed client may be used again."""
+        """Give back connections and end the thread. Calls and streams under way raise Unavailable. A closed client may
+        be used again."""
         if self._pid == os.getpid():
             self._thread.stop(self._client.close())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -16,7 +16,7 @@ from rewarden.loop_thread import LoopThread
 from rewarden.retry import NO_RETRY, Retry
 from rewarden.types import Batch, Group, Progress, Sample, Use, Verdict
 
-from .servers import Script, http_server
+from .servers import SERVERS, Script, http_server
 
 pytestmark = pytest.mark.needs_server
 
@@ -276,6 +276,110 @@ def test_leaving_a_stream_early_tells_the_server(served: str, script: Script) ->
                 break
             more.wait(0.01)
         assert script.left.is_set()
+
+
+@pytest.fixture(params=sorted(SERVERS))
+def served_either_way(request: pytest.FixtureRequest, script: Script) -> Iterator[str]:
+    """The address of a scripted server that runs in another thread, over each transport."""
+    thread = LoopThread("server")
+    server = SERVERS[request.param](script)
+    yield thread.run(server.__aenter__())  # type: ignore[arg-type]
+    thread.stop(server.__aexit__(None, None, None))  # type: ignore[arg-type]
+
+
+class Unending:
+    """Two samples, and the end of the samples no sooner than `more` is set."""
+
+    def __init__(self) -> None:
+        self.more = threading.Event()
+
+    def __iter__(self) -> Iterator[Sample]:
+        yield from (Sample(response="1"), Sample(response="2"))
+        self.more.wait()
+
+
+def clients() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "rewarden-client"]
+
+
+def test_a_stream_that_is_read_on_after_its_client_was_closed_is_never_silently_short(served_either_way: str) -> None:
+    samples = Unending()
+    with Client(served_either_way) as client:
+        stream = client.stream(samples)
+        seen = [next(stream), next(stream)]
+    with pytest.raises(Unavailable, match="client was closed"):
+        next(stream)
+    assert [item.index for item in seen if isinstance(item, Verdict)] == [0, 1]
+    assert not clients(), "reading on must not begin another thread, which nobody would end"
+    samples.more.set()
+
+
+def test_what_had_come_before_its_client_was_closed_is_told_and_an_end_too() -> None:
+    read = threading.Event()
+
+    async def items() -> AsyncGenerator[int, None]:
+        for number in range(3):
+            yield number
+        read.set()
+
+    thread = LoopThread("own")
+    iterator = thread.iterate(items)
+    assert next(iterator) == 0
+    assert read.wait(30)
+    thread.stop(asyncio.sleep(0))
+    assert list(iterator) == [1, 2]
+
+
+def test_a_stream_whose_client_another_thread_closes_is_never_silently_short(served_either_way: str) -> None:
+    samples = Unending()
+    client = Client(served_either_way)
+    answered = threading.Event()
+    ends: list[str] = []
+
+    def read() -> None:
+        try:
+            for item in client.stream(samples):
+                if item.index == 1:  # type: ignore[union-attr]
+                    answered.set()
+            ends.append("as if all were answered")
+        except Unavailable as error:
+            ends.append(error.message)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert answered.wait(30)
+    client.close()
+    reader.join(30)
+    samples.more.set()
+    assert ends == ["the client was closed before this was answered"]
+    assert not clients()
+
+
+def test_leaving_a_stream_of_a_closed_client_says_nothing(served: str) -> None:
+    samples = Unending()
+    with Client(served) as client:
+        stream = client.stream(samples)
+        next(stream)
+    stream.close()  # type: ignore[attr-defined]
+    samples.more.set()
+    assert not clients()
+
+
+def test_a_call_whose_client_another_thread_closes_is_unavailable(served: str, script: Script) -> None:
+    begun = threading.Event()
+
+    class Hold(asyncio.Event):
+        async def wait(self) -> Any:
+            begun.set()
+            await super().wait()
+
+    script.hold = Hold()
+    client = Client(served, retry=NO_RETRY)
+    closer = threading.Thread(target=lambda: (begun.wait(30), client.close()))
+    closer.start()
+    with pytest.raises(Unavailable, match=r"client was closed|cannot be reached"):
+        client.verify_one("1", "1")
+    closer.join(30)
 
 
 def test_a_closed_client_may_be_used_again_and_its_thread_ends(served: str) -> None:
