@@ -121,6 +121,44 @@ async def test_an_answer_that_breaks_off_is_unavailable(answer: bytes) -> None:
             await streamed(transport)
 
 
+async def test_samples_are_taken_no_faster_than_the_server_reads() -> None:
+    reads = asyncio.Event()
+    ended = asyncio.Event()
+    taken = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await reads.wait()
+        writer.transport.resume_reading()  # type: ignore[attr-defined]
+        while await reader.read(1 << 20):
+            pass
+        ended.set()
+
+    async def samples() -> AsyncIterator[Sample]:
+        nonlocal taken
+        while taken < 2000:
+            await asyncio.sleep(0)  # one for each turn of the loop, as a generator that is run in a thread gives them
+            taken += 1
+            yield Sample(response="x" * 32_768)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    transport = HttpTransport(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    stream = transport.stream(Batch(), samples())
+    first = asyncio.ensure_future(anext(stream))
+    for _ in range(50_000):
+        await asyncio.sleep(0)
+    assert 0 < taken < 1000, "what a kernel buffers is some MiB; 64 MiB are offered"
+    held = taken
+    reads.set()
+    while taken == held:
+        await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    await asyncio.wait_for(ended.wait(), 30)
+    await transport.close()
+    server.close()
+
+
 async def test_only_a_line_feed_ends_a_line(http_target: str, script: Script) -> None:
     odd = "a\u2028b\x85c\x0bd\x1ce\rf"
     script.judge = lambda sample, index: replace(judge(sample, index), feedback=odd)

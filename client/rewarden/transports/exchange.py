@@ -43,9 +43,10 @@ class Exchange:
         self._unsent += data
         if len(self._unsent) >= _BLOCK:
             self._flush()
-            await self._drain()
         elif self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_soon(self._flush)
+        # Small parts too: a server that holds its window would have us read all samples into the transport's buffer.
+        await self._drain()
 
     async def finish(self) -> None:
         """End the body. Raises PeerClosed."""
