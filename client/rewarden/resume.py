@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from rewarden.errors import Overloaded, Unavailable
+from rewarden.errors import InvalidRequest, Overloaded, Unavailable
 from rewarden.retry import Retry, Tries, may_pass
 from rewarden.types import Group, Sample, Verdict
 
@@ -21,6 +21,11 @@ _AHEAD = 64
 
 OpenStream = Callable[[AsyncIterator[Sample]], AsyncGenerator["Verdict | Group", None]]
 """One attempt at a stream: `Transport.stream` with its header bound."""
+
+
+def samples_cancelled() -> InvalidRequest:
+    """What is raised to a caller whose own iterator of samples was cancelled: no more come, and there is no answer."""
+    return InvalidRequest("the samples were cancelled: something that their iterator awaits was cancelled")
 
 
 class _SourceFailed(Exception):
@@ -79,7 +84,8 @@ class _Source:
     """The caller's samples, taken by a task of its own: a broken connection never cancels the caller's iterator."""
 
     def __init__(self, samples: AsyncIterator[Sample]) -> None:
-        self._queue: asyncio.Queue[Any] = asyncio.Queue(_AHEAD)
+        self._queue: asyncio.Queue[Any] = asyncio.Queue()
+        self._room = asyncio.Semaphore(_AHEAD)
         self._task = asyncio.create_task(self._pump(samples))
         self._returning: set[asyncio.Task[None]] = set()
         self.ended = False
@@ -87,17 +93,25 @@ class _Source:
     async def _pump(self, samples: AsyncIterator[Sample]) -> None:
         try:
             async for sample in samples:
-                await self._queue.put(sample)
-            await self._queue.put(None)
+                await self._room.acquire()
+                self._queue.put_nowait(sample)
+            self._queue.put_nowait(None)
+        except asyncio.CancelledError:
+            # Something that the caller's iterator awaits was cancelled; or we were, and then nobody takes it.
+            self._queue.put_nowait(_SourceFailed(samples_cancelled()))
+            raise
         except Exception as error:  # noqa: BLE001 - the caller's own; it is raised to the caller again
-            await self._queue.put(_SourceFailed(error))
+            self._queue.put_nowait(_SourceFailed(error))
 
     async def take(self) -> Sample | int | None:
         """The next sample, or the place of one that is to be sent again; None at the end. Raises _SourceFailed."""
         if self.ended:
             return None
         item = await self._queue.get()
-        if isinstance(item, (Sample, int)):
+        if isinstance(item, Sample):
+            self._room.release()
+            return item
+        if isinstance(item, int):
             return item
         self.ended = True
         if item is not None:
@@ -109,7 +123,7 @@ class _Source:
 
         async def give_back() -> None:
             await asyncio.sleep(wait_s)
-            await self._queue.put(place)
+            self._queue.put_nowait(place)
 
         task = asyncio.create_task(give_back())
         self._returning.add(task)
@@ -129,7 +143,8 @@ async def resume(
     """The verdicts and groups of the samples, each once, over as many connections as it takes.
 
     `Verdict.index` counts the samples. A verdict that `retry` asks again about is not told until then. Raises what the
-    server raised once `retry` gives up, what `samples` raised, and at once any other refusal.
+    server raised once `retry` gives up, what `samples` raised (InvalidRequest where it was cancelled), and at once any
+    other refusal.
     """
     ledger = _Ledger()
     source = _Source(samples)

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 from typing import Any
 
+from rewarden.resume import samples_cancelled
 from rewarden.routing import Routing
 from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden_server import catalogue
@@ -66,6 +67,11 @@ class LocalTransport:
                 async for sample in samples:
                     await stream.put(routed(sample, header, self._routing))
                 stream.finish()
+            except asyncio.CancelledError:
+                # Something that the caller's iterator awaits was cancelled; or we were, and then nobody listens.
+                failures.append(samples_cancelled())
+                await stream.cancel()
+                raise
             except Exception as error:  # noqa: BLE001 - the caller's own; it is raised to the caller below
                 failures.append(error)
                 await stream.cancel()

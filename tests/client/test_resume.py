@@ -146,6 +146,48 @@ async def test_what_the_samples_raise_is_raised_even_if_it_looks_like_the_server
     assert len(connections) == 1
 
 
+@pytest.mark.parametrize("before", [1, 200])
+async def test_samples_that_are_cancelled_end_the_stream_with_an_error(before: int) -> None:
+    made = asyncio.ensure_future(asyncio.Event().wait())
+
+    async def samples() -> AsyncIterator[Sample]:
+        for sample in rows(*[None] * before):
+            yield sample
+        made.cancel()
+        await made
+
+    stream, connections = breaking()
+    seen: list[Verdict | Group] = []
+
+    async def read() -> None:
+        async for item in resume(stream, samples(), AT_ONCE):
+            seen.append(item)
+
+    with pytest.raises(InvalidRequest, match="samples were cancelled"):
+        await asyncio.wait_for(read(), 30)
+    assert len(seen) == before
+    assert len(connections) == 1
+
+
+async def test_a_stream_that_is_cancelled_itself_stays_cancelled() -> None:
+    begun = asyncio.Event()
+
+    async def samples() -> AsyncIterator[Sample]:
+        begun.set()
+        await asyncio.Event().wait()
+        yield rows(None)[0]
+
+    async def read() -> None:
+        async for _ in resume(breaking()[0], samples(), AT_ONCE):
+            pass
+
+    reader = asyncio.create_task(read())
+    await begun.wait()
+    reader.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reader
+
+
 async def test_a_break_does_not_disturb_the_iterator_of_samples() -> None:
     go_on = asyncio.Event()
 

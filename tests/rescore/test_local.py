@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rewarden.client import AsyncClient
-from rewarden.errors import NotFound
-from rewarden.types import Group, Sample, Use, Verdict
+from rewarden.errors import InvalidRequest, NotFound
+from rewarden.types import Batch, Group, Sample, Use, Verdict
 from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.local import LocalTransport
 
 pytestmark = pytest.mark.needs_server
 
@@ -47,6 +48,25 @@ async def test_what_the_callers_own_samples_raise_comes_back(client: AsyncClient
     with pytest.raises(KeyError, match="mine"):
         async for _ in client.stream(broken(), "math"):
             pass
+
+
+async def test_samples_that_are_cancelled_end_the_stream_with_an_error() -> None:
+    made = asyncio.ensure_future(asyncio.Event().wait())
+
+    async def samples() -> AsyncIterator[Sample]:
+        yield answers("2")[0]
+        made.cancel()
+        await made
+
+    transport = LocalTransport(settings=EngineSettings(workers=1))
+
+    async def read() -> None:
+        async for _ in transport.stream(Batch(use=Use(name="math")), samples()):
+            pass
+
+    with pytest.raises(InvalidRequest, match="samples were cancelled"):
+        await asyncio.wait_for(read(), 30)
+    await transport.close()
 
 
 async def test_leaving_a_stream_early_leaves_nothing_behind(client: AsyncClient) -> None:

@@ -166,6 +166,28 @@ async def test_a_request_that_is_refused_ends_the_run() -> None:
         await judged(Ray(fault))
 
 
+async def test_samples_that_are_cancelled_end_the_run_with_an_error() -> None:
+    async def fault(actor: Actor, texts: list[str]) -> None:
+        pass
+
+    made = asyncio.ensure_future(asyncio.Event().wait())
+
+    async def samples() -> AsyncIterator[Sample]:
+        yield Sample(response="0")
+        made.cancel()
+        await made
+
+    engine = engines.RayEngines(Ray(fault), b"", USES, engines=1, cores=1, revives=True, own=False)
+
+    async def read() -> None:
+        async for _ in engine.stream(samples()):
+            pass
+
+    with pytest.raises(InvalidRequest, match="samples were cancelled"):
+        await asyncio.wait_for(read(), 30)
+    await engine.close()
+
+
 async def test_a_row_that_kills_two_engines_is_an_error_of_ours_and_the_rest_is_judged() -> None:
     async def fault(actor: Actor, texts: list[str]) -> None:
         if "7" in texts:

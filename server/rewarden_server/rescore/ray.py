@@ -15,6 +15,7 @@ from importlib.metadata import version
 from typing import Any
 
 from rewarden.errors import Unavailable, WorkerError
+from rewarden.resume import samples_cancelled
 from rewarden.types import Batch, Group, Sample, Use, Verdict
 from rewarden.wire.json import dumps, error_from_json, header_to_json, loads, outcome_to_json, verdict_from_json
 from rewarden_server.config import Config
@@ -335,6 +336,10 @@ async def _feed(
             await pieces.put(sample)
         pieces.finish()
         out.put_nowait(None)
+    except asyncio.CancelledError:
+        # Something that the caller's iterator awaits was cancelled; or we were, and then nobody listens.
+        out.put_nowait(samples_cancelled())
+        raise
     except Exception as error:  # noqa: BLE001 - the caller's own; it is raised to the caller
         out.put_nowait(error)
 
