@@ -23,10 +23,10 @@ from rewarden.routing import STARTER, Routing, read_routing, routing_from_json
 from rewarden.wire.json import STATUSES, use_from_json
 from rewarden_server.config import JobSettings
 from rewarden_server.engine.engine import Engine
-from rewarden_server.logs import get_logger
+from rewarden_server.logs import get_logger, log_defect
 from rewarden_server.rescore.options import RescoreOptions
 from rewarden_server.rescore.progress import Watcher
-from rewarden_server.rescore.run import rescore
+from rewarden_server.rescore.run import published, rescore
 
 JobStatus = Literal["queued", "running", "finished", "failed"]
 
@@ -202,22 +202,35 @@ class Jobs:
                 self._current = None
 
     async def _rescore(self, job: Job) -> None:
-        job.status = "running"
-        self._save(job)
         try:
-            options = self._options(job)
-            async with AsyncClient("local", engine=self.engine) as client:
-                summary = await rescore(options, client, _Progress(job, self.spend))
-            job.summary = summary.to_json() if summary is not None else job.summary
+            job.status = "running"
+            self._save(job)
+            # A kill after the output was published, or a full disk, may have kept the job's end from being written.
+            told = published(self.folder / job.id / "output.jsonl")
+            if told is not None:
+                job.summary, job.rows = told, told["rows"]
+            else:
+                options = self._options(job)
+                async with AsyncClient("local", engine=self.engine) as client:
+                    summary = await rescore(options, client, _Progress(job, self.spend))
+                job.summary = summary.to_json() if summary is not None else job.summary
             job.status, job.share = "finished", 1.0
-        except (RewardenError, OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - told to whoever asks for the job, which would run for ever otherwise
             if not self.engine.ready:
                 return  # the server stops; the journal goes on at the next start
-            job.status, job.message = "failed", str(error)
-            _log.warning("job failed", job=job.id, error=type(error).__name__)
+            if isinstance(error, (RewardenError, OSError, ValueError)):
+                job.message = str(error)
+                _log.warning("job failed", job=job.id, error=type(error).__name__)
+            else:
+                job.message = f"{type(error).__name__}: {error}"
+                log_defect(_log, error, job=job.id)
+            job.status = "failed"
         job.ended = time.time()
         if job.id in self._jobs:
-            self._save(job)
+            try:
+                self._save(job)
+            except OSError as error:  # the next start finds the output, or tries again
+                _log.error("the end of a job cannot be written", job=job.id, error=error.strerror)
             self._sizes[job.id] = _size(self.folder / job.id)
 
     def _check_count(self, key: str) -> None:

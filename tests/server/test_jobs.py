@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
 import json
+import os
 import stat
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from rewarden.errors import TooLarge
+from rewarden_server import jobs
 from rewarden_server.keys import new_key
+from rewarden_server.rescore import run
 from tests.server.conftest import Running, Start
 
 ROWS = [{"response": f"Answer: {'AB'[i % 2]}", "reference": "A", "id": str(i), "extra": i} for i in range(50)]
@@ -27,11 +33,32 @@ async def submit(server: Running, job: Any, body: bytes = BODY, **headers: str) 
 
 
 async def ended(server: Running, id: str) -> dict[str, Any]:
-    while True:
-        job: dict[str, Any] = (await server.http.get(f"/v1/jobs/{id}")).json()
-        if job["status"] in ("finished", "failed"):
-            return job
-        await asyncio.sleep(0.02)
+    async with asyncio.timeout(60):
+        while True:
+            job: dict[str, Any] = (await server.http.get(f"/v1/jobs/{id}")).json()
+            if job["status"] in ("finished", "failed"):
+                return job
+            await asyncio.sleep(0.02)
+
+
+async def is_whole(server: Running, id: str) -> dict[str, Any]:
+    """The job, once it has ended: it is finished, and its verdicts are there."""
+    job = await ended(server, id)
+    assert (job["status"], job["message"], job["share"]) == ("finished", None, 1.0)
+    assert len((await server.http.get(f"/v1/jobs/{id}/verdicts")).text.splitlines()) == len(ROWS)
+    return job
+
+
+def refuse_to_save(monkeypatch: pytest.MonkeyPatch, status: str) -> None:
+    """The disk is full whenever a job of that status is to be written."""
+    save = jobs.Jobs._save
+
+    def refused(self: jobs.Jobs, job: jobs.Job) -> None:
+        if job.status == status:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        save(self, job)
+
+    monkeypatch.setattr(jobs.Jobs, "_save", refused)
 
 
 async def test_a_job_is_rescored_and_its_rows_come_back_in_order(start: Start, tmp_path: Path) -> None:
@@ -119,6 +146,80 @@ async def test_a_job_goes_on_after_a_restart(start: Start, tmp_path: Path) -> No
     job = await ended(second, id)
     assert job["status"] == "finished"
     assert len((await second.http.get(f"/v1/jobs/{id}/verdicts")).text.splitlines()) == len(rows)
+
+
+async def test_a_job_whose_server_ends_while_it_publishes_is_finished_after_the_restart(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish = run._Run._publish
+    entered, may_go_on, done = threading.Event(), threading.Event(), threading.Event()
+
+    def held(self: Any, *given: Any) -> None:
+        entered.set()
+        may_go_on.wait(30)
+        publish(self, *given)
+        done.set()
+
+    monkeypatch.setattr(run._Run, "_publish", held)
+    settings = {"jobs.dir": str(tmp_path / "jobs"), "server.drain_s": 0}
+    first = await start(settings)
+    id = (await submit(first, {"use": "choice"})).json()["id"]
+    assert await asyncio.to_thread(entered.wait, 30)
+    await first.serving.drain(0)
+    may_go_on.set()  # the thread goes on although its task was cancelled
+    assert await asyncio.to_thread(done.wait, 30)
+    await is_whole(await start(settings), id)
+
+
+async def test_a_job_that_was_killed_before_its_end_was_written_is_finished_after_the_restart(
+    start: Start, tmp_path: Path
+) -> None:
+    settings = {"jobs.dir": str(tmp_path / "jobs")}
+    first = await start(settings)
+    job = await ended(first, (await submit(first, {"use": "choice"})).json()["id"])
+    await first.serving.drain(0)
+    file = tmp_path / "jobs" / job["id"] / "job.json"
+    begun = {"status": "running", "summary": None, "ended": None, "rows": 0, "share": 0.0}
+    file.write_text(json.dumps({**json.loads(file.read_text()), **begun}))
+    again = await is_whole(await start(settings), job["id"])
+    assert (again["summary"], again["rows"]) == (job["summary"], job["rows"])
+
+
+async def test_a_job_whose_end_cannot_be_written_is_finished_all_the_same(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"jobs.dir": str(tmp_path / "jobs")}
+    first = await start(settings)
+    with monkeypatch.context() as full:
+        refuse_to_save(full, "finished")
+        id = (await submit(first, {"use": "choice"})).json()["id"]
+        await is_whole(first, id)
+        await first.serving.drain(0)
+    await is_whole(await start(settings), id)
+
+
+async def test_a_job_that_cannot_be_begun_for_a_full_disk_says_so(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = await start({"jobs.dir": str(tmp_path / "jobs")})
+    refuse_to_save(monkeypatch, "running")
+    job = await ended(server, (await submit(server, {"use": "choice"})).json()["id"])
+    assert (job["status"], job["message"]) == ("failed", "[Errno 28] No space left on device")
+
+
+async def test_a_defect_fails_its_job_with_its_words_and_the_next_one_runs(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = await start({"jobs.dir": str(tmp_path / "jobs")})
+
+    async def defective(*given: Any) -> None:
+        raise KeyError("shape")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(jobs, "rescore", defective)
+        job = await ended(server, (await submit(server, {"use": "choice"})).json()["id"])
+    assert (job["status"], job["message"]) == ("failed", "KeyError: 'shape'")
+    await is_whole(server, (await submit(server, {"use": "choice"})).json()["id"])
 
 
 async def test_a_deleted_job_is_gone(start: Start, tmp_path: Path) -> None:

@@ -283,6 +283,19 @@ def _targets(options: RescoreOptions, inputs: Inputs) -> tuple[Path, ...]:
     return targets
 
 
+def published(output: Path) -> dict[str, Any] | None:
+    """The summary, as JSON, of the run whose output stands there whole; None where there is none, or where a run is to
+    be gone on with."""
+    if not output.exists() or (_beside(output, WORK_SUFFIX) / "journal").exists():
+        return None
+    try:
+        told = json.loads(_beside(output, ".summary.json").read_text(encoding="utf-8"))
+        del told["run"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return dict(told)
+
+
 def _beside(output: Path, suffix: str) -> Path:
     return output.with_name(output.name + suffix)
 
