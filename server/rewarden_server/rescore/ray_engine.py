@@ -8,14 +8,15 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from rewarden.errors import RequestError, SampleError
-from rewarden.types import Batch, Use
+from rewarden.errors import Overloaded, RequestError, SampleError
+from rewarden.types import Batch, Use, Verdict
 from rewarden.wire.json import (
     dumps,
     error_to_json,
@@ -156,10 +157,26 @@ class RayEngine:
             header_from_json(loads(header)), samples=[sample_from_json(sample) for sample in loads(samples)]
         )
         try:
-            result = await self._target.verify(batch)
+            verdicts = await self._judged(batch)
         except RequestError as error:
             return dumps(error_to_json(error))
-        return dumps([verdict_to_json(verdict) for verdict in result.verdicts])
+        return dumps([verdict_to_json(verdict) for verdict in verdicts])
+
+    async def _judged(self, batch: Batch) -> Sequence[Verdict]:
+        """The verdicts of a piece, in its order."""
+        try:
+            return (await self._target.verify(batch)).verdicts
+        except Overloaded:
+            pass
+        # A batch costs the loop less, but comes in whole or not at all. A stream waits for room, sample by sample, so
+        # that a piece is judged that is larger than `engine.max_samples`.
+        header, samples = replace(batch, samples=()), _each(batch.samples)
+        verdicts: dict[int, Verdict] = {}
+        async with aclosing(self._target.stream(header, samples)) as items:
+            async for item in items:
+                if isinstance(item, Verdict):
+                    verdicts[item.index] = item
+        return [verdicts[index] for index in range(len(batch.samples))]
 
     async def verifiers(self, name: str | None) -> bytes:
         """What can judge here, as JSON."""
@@ -171,3 +188,8 @@ class RayEngine:
     async def close(self) -> None:
         """Stop; what runs is cancelled."""
         await self._target.close()
+
+
+async def _each(samples: Sequence[Any]) -> AsyncIterator[Any]:
+    for sample in samples:
+        yield sample
