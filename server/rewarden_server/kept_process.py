@@ -156,18 +156,21 @@ class KeptProcess(ABC, Generic[C]):
         while True:
             began = time.monotonic()
             answered = False
-            # Private by its mode: whoever can connect can have it do what we can.
-            folder = Path(tempfile.mkdtemp(prefix=self.prefix, dir=_short_folder()))
+            folder: Path | None = None
+            self._said.clear()
             try:
+                # Private by its mode: whoever can connect can have it do what we can.
+                folder = Path(tempfile.mkdtemp(prefix=self.prefix, dir=_short_folder()))
                 answered = await self._live(folder)
-            except OSError as error:
-                self._said.append(str(error))
+            except Exception as error:  # noqa: BLE001 - hang: nobody would keep it any more, and all who ask would wait
+                self._said.append(str(error) or type(error).__name__)
             finally:
-                with contextlib.suppress(OSError):
-                    (folder / _SOCKET).unlink(missing_ok=True)
-                    folder.rmdir()
+                if folder is not None:
+                    with contextlib.suppress(OSError):
+                        (folder / _SOCKET).unlink(missing_ok=True)
+                        folder.rmdir()
             if self._keeping is not asyncio.current_task():
-                return  # hang: an OSError on the way out of a process's life took the place of its cancellation
+                return  # hang: an error on the way out of a process's life took the place of its cancellation
             words = "; ".join(self._said) or "it said nothing"
             # One that served comes back at once, and who asks meanwhile waits; one that cannot start says why.
             self._problem = None if answered else f"the {self.what} cannot start: {words}"
@@ -180,7 +183,6 @@ class KeptProcess(ABC, Generic[C]):
 
     async def _live(self, folder: Path) -> bool:
         """One process's life, until it ends. Whether it ever answered."""
-        self._said.clear()
         address = f"unix:{folder / _SOCKET}"
         # Not asyncio's own: cancelled while it starts a process, it would wait for ever.
         process = subprocess.Popen(
@@ -205,7 +207,11 @@ class KeptProcess(ABC, Generic[C]):
             errors, err = await _reader(process.stderr)
             streams.append(err)
             listening.append(loop.create_task(self._listen(errors)))
-            if await said.readline():
+            try:
+                first = await said.readline()
+            except ValueError:  # more than the reader keeps
+                raise OSError("the first line on its standard output is too long") from None
+            if first:
                 client = self._client = self.connect(address)
                 self._problem = None
                 self._changed.set()

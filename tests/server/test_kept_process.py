@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -134,3 +136,34 @@ async def test_who_waits_for_one_that_is_closed_is_told_at_once() -> None:
     await process.close()
     with pytest.raises(Gone, match="was ended"):
         await asyncio.wait_for(waiting, 30)
+
+
+async def until_it_answers(process: Small) -> None:
+    async with asyncio.timeout(30):
+        while not process.answers:
+            await asyncio.sleep(0.01)
+
+
+async def test_without_a_place_for_its_socket_it_says_so_and_is_tried_again(folder: Path) -> None:
+    process = Small()
+    first = await process.client(30)
+    assert process.pid is not None
+    shutil.rmtree(folder)
+    os.kill(process.pid, signal.SIGKILL)
+    await process.until_left(first)
+    with pytest.raises(Gone, match=r"cannot start: .*No such file"):
+        await asyncio.wait_for(process.client(1000.0), 30)
+    folder.mkdir()
+    await until_it_answers(process)
+    assert process.problem is None
+    await process.close()
+
+
+async def test_a_first_line_beyond_all_measure_is_a_start_that_failed(folder: Path) -> None:
+    process = Small(code="import sys; print('x' * 100_000, flush=True); sys.stdin.read()")
+    with pytest.raises(Gone, match=r"cannot start: .*first line"):
+        await asyncio.wait_for(process.client(1000.0), 30)
+    process._code = ANSWERS
+    await until_it_answers(process)
+    await process.close()
+    assert list(folder.iterdir()) == []
