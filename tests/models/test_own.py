@@ -4,6 +4,7 @@ number."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ import pytest
 
 from rewarden.errors import InputTooLong, InvalidParams, InvalidSample, MissingDependency, ModelError, SampleError
 from rewarden_server.engine.settings import ModelEndpoint
+from rewarden_server.models import own
 from rewarden_server.models.fitting import check
 from rewarden_server.models.own import OwnBackend
 from rewarden_verifiers.inference import (
@@ -53,6 +55,29 @@ async def speaking(folder: Path, say: Say, **settings: Any) -> AsyncIterator[tup
             yield backend, rough
         finally:
             await backend.close()
+
+
+class Clock:
+    """The clock that silence is measured by: it goes when a test says so."""
+
+    def __init__(self) -> None:
+        self._now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self._now_s
+
+    async def later(self, span_s: float) -> None:
+        """Have so much time pass; and some of the loop's own, in which those look who wait."""
+        self._now_s += span_s
+        await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A clock that goes when a test says so."""
+    made = Clock()
+    monkeypatch.setattr(own, "monotonic", made)
+    return made
 
 
 def classify(text: str = "hello") -> Classify:
@@ -167,6 +192,53 @@ async def test_a_process_that_never_answers_is_not_waited_for_for_ever(folder: P
         with pytest.raises(ModelError, match="timeout_s"):
             await backend.run(classify())
         await rough.left.wait()
+
+
+async def test_who_waits_long_behind_others_that_are_answered_has_its_answer_too(folder: Path, clock: Clock) -> None:
+    """Flake: a long queue alone failed whoever stood at its end."""
+
+    async def say(rough: Rough, body: dict[str, Any]) -> AsyncIterator[bytes]:
+        for place, item in enumerate(body["items"]):
+            while backend.status()["in_flight"] > len(body["items"]) - place:  # the one before is on its way
+                await asyncio.sleep(0)
+            await clock.later(0.03)
+            yield line(item["id"])
+
+    async with speaking(folder, say, timeout_s=0.05) as (backend, rough):
+        done = await asyncio.gather(*(backend.run(classify(str(number))) for number in range(20)))
+        assert len(done) == 20
+        assert len(rough.asked) == 1
+
+
+async def test_refusals_are_no_sign_that_anything_is_computed(folder: Path, clock: Clock) -> None:
+    async def say(rough: Rough, body: dict[str, Any]) -> AsyncIterator[bytes]:
+        while True:
+            await clock.later(0.03)
+            yield error(len(rough.asked[0]["items"]), "invalid")
+
+    async with speaking(folder, say, timeout_s=0.05) as (backend, rough):
+        with pytest.raises(ModelError, match="timeout_s"):
+            await backend.run(classify())
+        await rough.left.wait()
+
+
+async def test_whoever_leaves_as_its_failure_comes_leaves_no_complaint(folder: Path) -> None:
+    said: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context["message"]))
+
+    async def leave_as_it_fails() -> None:
+        async with speaking(folder, never) as (backend, rough):
+            task = asyncio.create_task(backend.run(classify()))
+            while not rough.asked:
+                await asyncio.sleep(0)
+            (item,) = backend._items
+            item.answer.add_done_callback(lambda _: task.cancel())
+            await backend.close()
+            await asyncio.gather(task, return_exceptions=True)
+
+    await leave_as_it_fails()
+    gc.collect()
+    assert not [message for message in said if "never retrieved" in message]
 
 
 async def test_whoever_leaves_takes_its_task_along(folder: Path) -> None:

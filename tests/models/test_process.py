@@ -22,6 +22,7 @@ import pytest_asyncio
 
 from rewarden.errors import InvalidParams, MissingDependency, ModelError
 from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
+from rewarden_server.models import own
 from rewarden_server.models.connection import Connection
 from rewarden_server.models.host import hosted
 from rewarden_server.models.host.__main__ import main
@@ -395,6 +396,27 @@ async def test_work_waits_for_a_model_that_loads_and_for_no_other(settings: Mode
     (slow / "slow").unlink()
     assert (await waits).facts.version == "v9"
     await asyncio.gather(quick.close(), late.close())
+
+
+async def test_a_task_waits_as_long_as_any_model_of_its_device_is_answered(
+    settings: ModelEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [1000.0]
+    monkeypatch.setattr(own, "monotonic", lambda: now_s[0])
+    models = {"m": replace(settings, timeout_s=0.01), "busy": settings}
+    process = FakeProcess(ProcessSettings(models=models))
+    patient, busy = (OwnBackend(name, made, process, 60) for name, made in models.items())
+    waits = asyncio.create_task(score(patient, "wait here"))
+    await until_waiting(patient, "wait here")
+    for _ in range(20):
+        now_s[0] += 0.009
+        assert (await score(busy, "four")).values == [4.0]
+        await asyncio.wait({waits}, timeout=0.02)  # it looks meanwhile
+        assert not waits.done()
+    now_s[0] += 0.02  # silence
+    with pytest.raises(ModelError, match="timeout_s"):
+        await waits
+    await asyncio.gather(patient.close(), busy.close())
 
 
 async def test_a_model_that_kills_its_process_as_it_loads_says_so(settings: ModelEndpoint, tmp_path: Path) -> None:

@@ -166,7 +166,8 @@ class ModelEndpoint:
     torch.compile. prefix: whether what siblings share is encoded once. pooling: of an embedding, where the model's
     folder does not say. reload_from: folders from which weights may be swapped in, besides the place of `model` itself.
 
-    concurrency: tasks in flight at once. timeout_s: of one task. task: what another engine's model does, where it
+    concurrency: tasks in flight at once. timeout_s: a task is given up when there was no result for so long, for any
+    task of any model of the device, or of another engine's model. task: what another engine's model does, where it
     cannot be asked: `classify`, `score`, `rate`, `embed` or `generate`.
     """
 

@@ -25,13 +25,18 @@ class Lost(Exception):
 
 
 class Connection:
-    """`address`: `unix:PATH` or `http://HOST:PORT`. key: shown with each request."""
+    """`address`: `unix:PATH` or `http://HOST:PORT`. key: shown with each request.
+
+    heard: when the last result of a task came over it, on the monotonic clock; all models of a device write and read it
+    here. A refusal, or an answer to a look, does not count: a process makes those while its device hangs.
+    """
 
     def __init__(self, address: str, key: str | None = None) -> None:
         unix = address.startswith("unix:")
         # Each batch is a stream of its own while it lasts: how many there are is for who sends them.
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=_KEPT)
         self.address = address
+        self.heard = 0.0
         self._client = httpx.AsyncClient(
             base_url="http://model" if unix else address,
             transport=httpx.AsyncHTTPTransport(

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
@@ -84,12 +85,13 @@ class _Item:
 @dataclass(slots=True, eq=False)
 class _Call:
     """One request. left: items without an answer, by number; given_up: of those that are not wanted any more, which the
-    process is about to be told."""
+    process is about to be told; connection: once there is one, and sent: when that was, on the monotonic clock."""
 
     name: str
     left: dict[int, _Item]
     given_up: list[int]
     connection: Connection | None = None
+    sent: float = 0.0
     work: asyncio.Task[None] | None = None
 
 
@@ -114,6 +116,7 @@ class OwnBackend:
         self._learning: asyncio.Task[About] | None = None
         self._problem: str | None = None
         self._version = ""
+        self._heard = 0.0
         self._items: set[_Item] = set()
         self._closed = False
 
@@ -136,14 +139,12 @@ class OwnBackend:
             item = _Item(kind, task, body, asyncio.get_running_loop().create_future())
             self._items.add(item)
             try:
-                async with asyncio.timeout(self._settings.timeout_s):
-                    self._put(item)
-                    return cast(R, await item.answer)
-            except TimeoutError:
-                raise self._error(f"no answer within {self._settings.timeout_s:g} s (timeout_s)", "timeout") from None
+                self._put(item)
+                await self._answered(item)
+                return cast(R, item.answer.result())
             finally:
                 self._items.discard(item)
-                if not item.answer.done() or item.answer.cancelled():
+                if not item.answer.done():
                     self._give_up(item)
 
     async def about(self) -> About:
@@ -282,6 +283,27 @@ class OwnBackend:
         else:
             await asyncio.sleep(_AGAIN_S)
 
+    # --- waiting ----------------------------------------------------------------------------------------------------
+
+    async def _answered(self, item: _Item) -> None:
+        """Return when it has its answer. Raises ModelError where its process is silent for too long."""
+        limit_s = self._settings.timeout_s
+        while (left_s := limit_s - self._silent_s(item)) > 0:
+            await asyncio.wait({item.answer}, timeout=left_s)
+            if item.answer.done():
+                return
+        raise self._error(f"no answer to any task within {limit_s:g} s (timeout_s)", "timeout")
+
+    def _silent_s(self, item: _Item) -> float:
+        """For how long whoever computes the task has made no result, for anybody. 0 while it is not on its way: what
+        waits for a process, or for others to go first, has limits of its own."""
+        call = item.call
+        if call is None or call.connection is None:
+            return 0.0
+        # Other engines share the process that asks them, and nothing else: one that hangs is no less silent for that.
+        heard = call.connection.heard if self._settings.backend == "own" else self._heard
+        return monotonic() - max(call.sent, heard)
+
     # --- gathering --------------------------------------------------------------------------------------------------
 
     def _put(self, item: _Item) -> None:
@@ -325,6 +347,7 @@ class OwnBackend:
         """A request, from its beginning to the answers of all its items."""
         try:
             connection = call.connection = await self._connection()
+            call.sent = monotonic()
             try:
                 async with (
                     asyncio.timeout(None) as limit,
@@ -369,6 +392,8 @@ class OwnBackend:
             raise self._error("what its process says is not understood", "garbage") from None
         if isinstance(said.error, dict) and said.error.get("kind") == "stopped":
             return  # as if it had been lost: there will be another process
+        if said.result and call.connection is not None:
+            call.connection.heard = self._heard = monotonic()
         item = call.left.pop(said.id, None)
         if item is None or item.answer.done():
             return
@@ -432,6 +457,7 @@ class OwnBackend:
     def _fail(self, item: _Item, error: SampleError) -> None:
         if not item.answer.done():
             item.answer.set_exception(error)
+            item.answer.exception()  # whoever waited may leave right now: the loop would log that nobody has seen it
 
     def _error(self, text: str, kind: str) -> ModelError:
         return ModelError(f"model {self._name!r}: {text}", kind=kind)
