@@ -86,7 +86,8 @@ class _Judged:
 async def _of_member(member: Member, reference: Any, params: Params, ctx: Context) -> _Judged | Outcome | SampleError:
     if member.response is None:
         return no_answer()
-    early = refused(member.response, params, reference if isinstance(reference, str) else None)
+    answer = reference if isinstance(reference, str) else None
+    early = await aside(len(member.response), refused, member.response, params, answer)
     if early is not None:
         return early
     try:

@@ -13,6 +13,7 @@ from rewarden.types import Component, Media, Outcome, Sample, Text
 from rewarden_verifiers.chat import Message
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.inference import Classify, Input, Logits
+from rewarden_verifiers.judges.aside import aside
 from rewarden_verifiers.judges.beside import beside
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.models.asking import ask, chat_of, refused, sees, too_long
@@ -56,10 +57,10 @@ async def rm_scalar(
     """
     span = bounds(params)
     principles = _principles(sample, params)
-    length = _length(response, sample, params)
+    length = await aside(len(response), _length, response, sample, params)
     if params.baseline is not None and not (isinstance(reference, str) and reference.strip()):
         raise InvalidReference("the baseline needs a reference: the text of a response", path="reference")
-    early = refused(_written(response, sample, params), params, range=span)
+    early = await aside(_size(response, sample, params), _refused, response, sample, params)
     if early is not None:
         return early
     seen = Seen()
@@ -180,6 +181,17 @@ def _length(response: str, sample: Sample, params: Params) -> int | None:
             raise InvalidSample("length_unit 'tokens' needs the sample's token_count", path="token_count")
         return sample.token_count
     return len(response) if params.length_unit == "characters" else len(words(response))
+
+
+def _size(response: str, sample: Sample, params: Params) -> int:
+    """Characters that `_written` has to look at."""
+    if params.show == "response" or isinstance(sample.response, str):
+        return len(response)
+    return sum(len(turn.content) for turn in turns(sample.response))
+
+
+def _refused(response: str, sample: Sample, params: Params) -> Outcome | None:
+    return refused(_written(response, sample, params), params, range=bounds(params))
 
 
 def _written(response: str, sample: Sample, params: Params) -> str:

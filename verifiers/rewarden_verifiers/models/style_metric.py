@@ -13,6 +13,7 @@ from rewarden.errors import InputTooLong, InvalidSample
 from rewarden.types import Component, Outcome, StepScore
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.inference import Classify, Input, Logits
+from rewarden_verifiers.judges.aside import aside
 from rewarden_verifiers.judges.beside import beside
 from rewarden_verifiers.models.asking import ask, refused, too_long
 from rewarden_verifiers.models.outputs import exclusive, place_of, shares
@@ -50,12 +51,13 @@ async def style_metric(response: str, prompt: str | None, params: Params, ctx: C
     """
     if params.on == "pair" and not (prompt and prompt.strip()):
         raise InvalidSample("on 'pair' needs the sample's prompt", path="prompt")
-    early = refused(response, params)
+    early = await aside(len(response), refused, response, params)
     if early is not None:
         return early
-    if params.copied == "refuse" and prompt is not None and copied(response, prompt):
+    given = (prompt or "") if params.copied == "refuse" else ""
+    if given != "" and await aside(len(response) + len(given), copied, response, given):
         return wrong("copied", flags=("copied",), feedback="The response is a part of the prompt.")
-    texts = segments_of(response, params.segments)
+    texts = await aside(len(response), segments_of, response, params.segments)
     if not texts:
         return no_answer("blank", feedback="The response has no substance.")
     if len(texts) > params.most_segments:
