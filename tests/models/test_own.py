@@ -169,15 +169,109 @@ async def test_a_neighbour_of_a_bad_answer_keeps_its_own(folder: Path) -> None:
 
 async def test_what_a_lost_process_had_not_answered_is_tried_once_more(folder: Path) -> None:
     async def say(rough: Rough, body: dict[str, Any]) -> AsyncIterator[bytes]:
-        yield line(body["items"][0]["id"])
-        if len(rough.asked) > 1:
-            yield line(body["items"][1]["id"])
+        for item in body["items"][: 1 if len(rough.asked) == 1 else None]:
+            yield line(item["id"])
 
     async with speaking(folder, say) as (backend, rough):
         tasks = [asyncio.create_task(backend.run(classify(str(number)))) for number in range(3)]
         done = await asyncio.gather(*tasks, return_exceptions=True)
         assert [type(result) for result in done] == [Logits, Logits, Logits]
-        assert [len(body["items"]) for body in rough.asked] == [3, 2]
+        assert [len(body["items"]) for body in rough.asked] == [3, 1, 1]  # each alone, for one may have killed it
+
+
+def deadly(rough: Rough, body: dict[str, Any]) -> AsyncIterator[bytes]:
+    """Dies of each request with a text that begins with `die`, before it answers any."""
+    texts = [item["task"]["input"]["text"] for item in body["items"]]
+    return always(b"")(rough, body) if any(text.startswith("die") for text in texts) else honest(rough, body)
+
+
+@pytest.mark.parametrize("killers", [{77}, {3, 150}, {10, 11}])
+async def test_what_kills_its_process_costs_no_neighbour_its_result(folder: Path, killers: set[int]) -> None:
+    texts = [f"die {number}" if number in killers else f"text {number}" for number in range(200)]
+    async with speaking(folder, deadly) as (backend, _):
+        done = await asyncio.gather(*(backend.run(classify(text)) for text in texts), return_exceptions=True)
+        for number, (text, found) in enumerate(zip(texts, done, strict=True)):
+            if number in killers:
+                assert isinstance(found, ModelError)
+                assert found.details["kind"] == "lost"
+                assert "lost under the task 4 times" in str(found)
+            else:
+                assert isinstance(found, Logits), text
+                assert found.values == [float(len(text))]
+        assert backend.status()["in_flight"] == 0
+
+
+async def test_suspects_are_tried_with_nothing_beside_them(folder: Path) -> None:
+    late: list[asyncio.Task[Logits]] = []
+    open_now: list[dict[str, Any]] = []
+
+    async def say(rough: Rough, body: dict[str, Any]) -> AsyncIterator[bytes]:
+        open_now.append(body)
+        if len(rough.asked) > 1 and not late:
+            late.append(asyncio.create_task(backend.run(classify("late"))))
+        if len(rough.asked) > 1:
+            for _ in range(50):  # whatever else would be sent has the time for it
+                await asyncio.sleep(0)
+            assert open_now == [body]
+        async for said in deadly(rough, body):
+            yield said
+        open_now.remove(body)
+
+    async with speaking(folder, say) as (backend, rough):
+        tasks = [backend.run(classify(text)) for text in ["die", *map(str, range(99))]]
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [isinstance(found, Logits) for found in done] == [False] + [True] * 99
+        await late[0]
+        assert [item["task"]["input"]["text"] for item in rough.asked[-1]["items"]] == ["late"]
+
+
+async def test_the_time_of_a_suspect_does_not_run_while_others_go_first(folder: Path, clock: Clock) -> None:
+    async def say(rough: Rough, body: dict[str, Any]) -> AsyncIterator[bytes]:
+        if len(rough.asked) > 1:
+            await clock.later(0.03)
+            async for said in honest(rough, body):
+                yield said
+
+    async with speaking(folder, say, timeout_s=0.05) as (backend, rough):
+        await asyncio.gather(*(backend.run(classify(str(number))) for number in range(8)))
+        assert len(rough.asked) == 9
+
+
+async def test_suspects_that_nobody_waits_for_are_not_tried(folder: Path) -> None:
+    leaving: list[asyncio.Task[Logits]] = []
+
+    async def say(rough: Rough, body: dict[str, Any]) -> AsyncIterator[bytes]:
+        if len(rough.asked) > 1:
+            for task in leaving:
+                task.cancel()
+            async for said in honest(rough, body):
+                yield said
+
+    async with speaking(folder, say) as (backend, rough):
+        stays = asyncio.create_task(backend.run(classify("stays")))
+        leaving += [asyncio.create_task(backend.run(classify("leaves"))) for _ in range(7)]
+        assert (await stays).values == [5.0]
+        await asyncio.gather(*leaving, return_exceptions=True)
+        assert (await backend.run(classify("later"))).values == [5.0]
+        assert [len(body["items"]) for body in rough.asked] == [8, 1, 1]
+
+
+async def test_closing_fails_suspects_and_what_waits_for_them(folder: Path) -> None:
+    async def say(rough: Rough, body: dict[str, Any]) -> AsyncIterator[bytes]:
+        if len(rough.asked) > 1:
+            await asyncio.Event().wait()
+        yield b""
+
+    async with speaking(folder, say) as (backend, rough):
+        tasks = [asyncio.create_task(backend.run(classify(str(number)))) for number in range(20)]
+        while len(rough.asked) < 2:
+            await asyncio.sleep(0)
+        tasks.append(asyncio.create_task(backend.run(classify("late"))))
+        while backend.status()["in_flight"] < 21:
+            await asyncio.sleep(0)
+        await backend.close()
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(found, ModelError) and "stops" in str(found) for found in done)
 
 
 async def test_what_loses_its_process_twice_is_given_up(folder: Path) -> None:

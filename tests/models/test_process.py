@@ -192,6 +192,35 @@ async def test_what_kills_its_process_twice_is_an_error_and_no_number(backend: O
     assert (await score(backend, "lives")).values == [5.0]
 
 
+@pytest.mark.parametrize("killers", [{120}, {5, 199}])
+async def test_what_kills_its_process_among_many_costs_only_itself(backend: OwnBackend, killers: set[int]) -> None:
+    texts = [f"die {number}" if number in killers else f"text {number}" for number in range(200)]
+    done = await asyncio.gather(*(score(backend, text) for text in texts), return_exceptions=True)
+    for number, (text, found) in enumerate(zip(texts, done, strict=True)):
+        if number in killers:
+            assert isinstance(found, ModelError)
+            assert found.details["kind"] == "killed"
+        else:
+            assert isinstance(found, Logits), text
+            assert found.values == [float(len(text))]
+    assert backend.status()["starts"] <= 2 + 3 * len(killers)
+
+
+async def test_what_kills_its_process_costs_the_other_models_in_it_nothing(settings: ModelEndpoint) -> None:
+    models = {"m": settings, "n": settings}
+    process = FakeProcess(ProcessSettings(models=models))
+    deadly, other = (OwnBackend(name, made, process, 60) for name, made in models.items())
+    await asyncio.gather(deadly.about(), other.about())
+    texts = [f"text {number}" for number in range(100)]
+    killer = asyncio.create_task(score(deadly, "die now"))
+    done = await asyncio.gather(*(score(backend, text) for text in texts for backend in (other, deadly)))
+    assert len(done) == 200
+    with pytest.raises(ModelError) as found:
+        await killer
+    assert found.value.details["kind"] == "killed"
+    await asyncio.gather(deadly.close(), other.close())
+
+
 async def test_a_process_that_is_told_to_stop_loses_nothing(backend: OwnBackend) -> None:
     waits = asyncio.create_task(score(backend, "wait here"))
     await until_waiting(backend, "wait here")

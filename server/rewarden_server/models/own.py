@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from time import monotonic
@@ -22,6 +22,7 @@ from rewarden_server.models.connection import Connection, Lost
 from rewarden_server.models.fitting import check
 from rewarden_server.models.host.settings import Place
 from rewarden_server.models.process import ModelProcess
+from rewarden_server.models.suspects import culprits
 from rewarden_server.models.wire import RESULTS, error_from_wire, kind_of
 from rewarden_verifiers.inference import About, Task
 
@@ -39,7 +40,7 @@ few, so nothing waits; behind tasks that take a minute, some hundreds are open a
 """
 
 _TRIES = 2
-"""How often a task is begun when processes are lost under it: one that kills its process must not be tried for ever."""
+"""How often a process is looked for that cannot be reached, and a task sent where processes are told to stop."""
 
 _AGAIN_S = 0.2
 """Before a process that is not ours to start is tried again."""
@@ -71,13 +72,15 @@ _encode = msgspec.json.Encoder(enc_hook=_plain).encode
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """A task that somebody waits for. call: the request that it went with."""
+    """A task that somebody waits for. call: the request that it is on its way with. losses: how often its process was
+    lost under it, and why: the last time."""
 
     kind: str
     task: Task[Any]
     body: bytes
     answer: asyncio.Future[Any]
-    tries: int = 0
+    losses: int = 0
+    why: str = ""
     call: _Call | None = None
     number: int = 0
 
@@ -85,13 +88,15 @@ class _Item:
 @dataclass(slots=True, eq=False)
 class _Call:
     """One request. left: items without an answer, by number; given_up: of those that are not wanted any more, which the
-    process is about to be told; connection: once there is one, and sent: when that was, on the monotonic clock."""
+    process is about to be told; connection: once there is one, and sent: when that was, on the monotonic clock;
+    stopped: the process was told to end, and says so."""
 
     name: str
     left: dict[int, _Item]
     given_up: list[int]
     connection: Connection | None = None
     sent: float = 0.0
+    stopped: bool = False
     work: asyncio.Task[None] | None = None
 
 
@@ -118,6 +123,10 @@ class OwnBackend:
         self._version = ""
         self._heard = 0.0
         self._items: set[_Item] = set()
+        self._suspects: list[_Item] = []
+        self._trial: asyncio.Task[None] | None = None
+        self._alone = asyncio.Lock() if process is None else process.trial
+        self._lost: Connection | None = None
         self._closed = False
 
     def start(self) -> None:
@@ -314,23 +323,28 @@ class OwnBackend:
             self._sending = loop.call_later(pause, self._send) if pause else loop.call_soon(self._send)
 
     def _send(self) -> None:
-        """All that waits goes, in as few requests as it fits in."""
+        """All that waits goes, unless suspects go first."""
         self._sending = None
-        waiting, self._waiting = self._waiting, []
+        if self._trial is None:
+            waiting, self._waiting = self._waiting, []
+            self._call(waiting)
+
+    def _call(self, items: list[_Item]) -> None:
+        """Those that somebody waits for go, in as few requests as they fit in."""
         batch: list[_Item] = []
         size = 0
-        for item in waiting:
+        for item in items:
             if item.answer.done():
                 continue
             if batch and (len(batch) >= _MOST_ITEMS or size + len(item.body) > _MOST_BYTES):
-                self._call(batch)
+                self._request(batch)
                 batch, size = [], 0
             batch.append(item)
             size += len(item.body)
         if batch:
-            self._call(batch)
+            self._request(batch)
 
-    def _call(self, items: list[_Item]) -> None:
+    def _request(self, items: list[_Item]) -> None:
         call = _Call(secrets.token_hex(8), dict(enumerate(items)), [])
         for number, item in call.left.items():
             item.call, item.number = call, number
@@ -364,14 +378,9 @@ class OwnBackend:
             except Lost as error:
                 why = str(error)
             if call.left:
-                self._begin(self._again(connection, list(call.left.values()), why))
-        except SampleError as error:
-            for item in call.left.values():
-                self._fail(item, error)
-        except Exception as bug:  # noqa: BLE001 - a defect must leave nobody waiting until the time is up
-            _log.error("a request to a model's process failed", model=self._name, error=type(bug).__name__)
-            for item in call.left.values():
-                self._fail(item, self._error(f"it could not be asked: {type(bug).__name__}", "failed"))
+                self._lose(call, connection, why)
+        except Exception as error:  # noqa: BLE001 - a defect must leave nobody waiting
+            self._fail_all(call.left.values(), error)
         finally:
             self._calls.discard(call)
 
@@ -391,6 +400,7 @@ class OwnBackend:
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
             raise self._error("what its process says is not understood", "garbage") from None
         if isinstance(said.error, dict) and said.error.get("kind") == "stopped":
+            call.stopped = True
             return  # as if it had been lost: there will be another process
         if said.result and call.connection is not None:
             call.connection.heard = self._heard = monotonic()
@@ -410,26 +420,70 @@ class OwnBackend:
             self._version = result.facts.version
             item.answer.set_result(result)
 
-    async def _again(self, connection: Connection, items: list[_Item], why: str) -> None:
-        """Items whose process was lost: once more, at the next one."""
-        for item in items:
-            item.call = None
-            item.tries += 1
-            if item.tries >= _TRIES:
-                words = f"its process was lost under the task {item.tries} times: {why}"
-                self._fail(item, self._error(words, "killed" if self._process is not None else "lost"))
-        again = [item for item in items if not item.answer.done()]
-        if not again:
+    # --- another process --------------------------------------------------------------------------------------------
+
+    def _lose(self, call: _Call, connection: Connection, why: str) -> None:
+        """A process was lost under what is left of a request: each may have killed it, unless it was told to end."""
+        left = list(call.left.values())
+        for item in left:
+            item.call, item.why = None, why
+            item.losses += 1
+        self._lost = connection
+        if call.stopped and all(item.losses < _TRIES for item in left):
+            self._begin(self._again(left))
             return
+        self._suspects += left
+        if self._trial is None:
+            self._trial = self._begin(self._try())
+
+    async def _again(self, items: list[_Item]) -> None:
         try:
-            await self._until_left(connection)
-            await self._learn()
-        except SampleError as error:
-            for item in again:
-                self._fail(item, error)
-            return
-        for item in again:
+            await self._recovered()
+        except Exception as error:  # noqa: BLE001 - a defect must leave nobody waiting
+            self._fail_all(items, error)
+        for item in items:
             self._put(item)
+
+    async def _recovered(self) -> None:
+        """Return when a process that was lost has a successor with the model. Raises SampleError where it has none."""
+        lost, self._lost = self._lost, None
+        if lost is not None:
+            await self._until_left(lost)
+        await self._learn()
+
+    async def _try(self) -> None:
+        """The suspects again, alone with the process: all other tasks wait, and so do the suspects of other models in
+        it, which would die of these."""
+        suspects: list[_Item] = []
+        try:
+            async with self._alone:
+                while self._suspects:
+                    await self._ended(self._calls)
+                    suspects, self._suspects = self._suspects, []
+                    async for item in culprits(suspects, self._attempt):
+                        times = "once" if item.losses == 1 else f"{item.losses} times"
+                        words = f"its process was lost under the task {times}: {item.why}"
+                        self._fail(item, self._error(words, "killed" if self._process is not None else "lost"))
+        except Exception as error:  # noqa: BLE001 - a defect must leave nobody waiting
+            self._fail_all([*suspects, *self._suspects], error)
+            self._suspects = []
+        finally:
+            self._trial = None
+            self._send()
+
+    async def _attempt(self, group: list[_Item]) -> list[_Item]:
+        """Those of the group, if any, under which the process was lost."""
+        await self._recovered()
+        before = set(self._calls)
+        self._call(group)
+        await self._ended(self._calls - before)
+        lost, self._suspects = self._suspects, []
+        return lost
+
+    async def _ended(self, calls: Iterable[_Call]) -> None:
+        """Return when they have; or after `timeout_s`, lest one task without an end hold up all others."""
+        if works := [call.work for call in calls if call.work is not None]:
+            await asyncio.wait(works, timeout=self._settings.timeout_s)
 
     # --- giving up --------------------------------------------------------------------------------------------------
 
@@ -458,6 +512,15 @@ class OwnBackend:
         if not item.answer.done():
             item.answer.set_exception(error)
             item.answer.exception()  # whoever waited may leave right now: the loop would log that nobody has seen it
+
+    def _fail_all(self, items: Iterable[_Item], error: Exception) -> None:
+        """They fail with that, or, where it is a defect of ours, with its name."""
+        if not isinstance(error, SampleError):
+            name = type(error).__name__
+            _log.error("a request to a model's process failed", model=self._name, error=name)
+            error = self._error(f"it could not be asked: {name}", "failed")
+        for item in items:
+            self._fail(item, error)
 
     def _error(self, text: str, kind: str) -> ModelError:
         return ModelError(f"model {self._name!r}: {text}", kind=kind)

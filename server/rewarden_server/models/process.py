@@ -33,6 +33,7 @@ class ModelProcess(KeptProcess[Connection]):
 
     def __init__(self, settings: ProcessSettings) -> None:
         super().__init__()
+        self.trial = asyncio.Lock()  # held while one of its models looks for the task that killed it
         self._loading = True
         self._look: asyncio.Timeout | None = None
         # A command line is everybody's to read, an environment is not: keys for other engines go there.
