@@ -52,7 +52,8 @@ class Loaded:
     model: in evaluation mode, on its device. tokenizer: as transformers has it; reader: the same, as `rendering` uses
     it. processor: of a model that sees images. head: what stands on top. labels: of a head, as the model names them;
     multi: they do not exclude each other. context: tokens that it reads at most. pad: the token that fills rows up.
-    types: it tells the texts of a pair apart. pooling: how a vector is made of the last layer's states.
+    types: it tells the texts of a pair apart. pooling: how a vector is made of the last layer's states. embeddings: how
+    many tokens it has, which may be fewer than its tokenizer's; None: that is not known.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Loaded:
     pad: int = 0
     types: bool = False
     pooling: Pooling = "mean"
+    embeddings: int | None = None
     version: str = ""
     dtype: str = "float32"
     device: str = "cpu"
@@ -177,6 +179,7 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
         and "token_type_ids" in tokenizer.model_input_names
         and getattr(model.config, "type_vocab_size", 0) > 1,
         pooling=pooling,
+        embeddings=_embeddings(model),
         version=version,
         dtype=dtype,
         device=str(device),
@@ -266,6 +269,13 @@ def _pooling(folder: Folder, head: Head, setting: Pooling | None) -> Pooling:
             elif kind not in ("Transformer", "Normalize"):
                 raise Failure("loading", f"{folder.source}: its vectors pass a module {kind}, which is not supported")
     return found or setting or ("last" if head == "causal" else "mean")
+
+
+def _embeddings(model: Any) -> int | None:
+    try:
+        return getattr(model.get_input_embeddings(), "num_embeddings", None)
+    except NotImplementedError:  # an architecture that does not say which they are
+        return None
 
 
 def _pad(tokenizer: Any, config: Any) -> int:

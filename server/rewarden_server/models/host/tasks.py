@@ -51,6 +51,13 @@ def prepare(loaded: Loaded, task: Task[Any]) -> Prepared:
     if kind not in loaded.kinds:
         can = ", ".join(loaded.kinds)
         raise Failure("unsupported", f"model {loaded.name!r} cannot {kind}; it can {can}", kinds=list(loaded.kinds))
+    ready = _prepared(loaded, task)
+    for row in ready.rows:
+        _check_tokens(loaded, row)
+    return ready
+
+
+def _prepared(loaded: Loaded, task: Task[Any]) -> Prepared:
     if isinstance(task, Classify):
         return _classify(loaded, task)
     if isinstance(task, Choose):
@@ -63,6 +70,17 @@ def prepare(loaded: Loaded, task: Task[Any]) -> Prepared:
         return _write(loaded, task)
     assert isinstance(task, Embed)
     return _embed(loaded, task)
+
+
+def _check_tokens(loaded: Loaded, row: Row) -> None:
+    """Raises Failure for a token that the tokenizer has and the model has not. Attack: a GPU that is asked for its
+    embedding fails for good, and the process dies. Beside images, models put the marks of images aside themselves."""
+    if loaded.embeddings is None or row.pixels is not None:
+        return
+    highest = max(max(ids) for ids in (row.ids, *(row.targets or ())) if ids)
+    if highest >= loaded.embeddings:
+        said = f"the tokenizer has a token {highest}, and model {loaded.name!r} has only {loaded.embeddings} embeddings"
+        raise Failure("invalid", f"{said}: the text cannot be read")
 
 
 def _facts(loaded: Loaded, read: Read, tokens: int, neutralised: bool = False) -> Facts:
