@@ -71,8 +71,8 @@ class LimitSettings:
     max_body_bytes: a whole request. max_sample_bytes: one row. max_samples: rows of a request that is no stream.
     max_depth: nesting of JSON. max_run_bytes: a program with its input and files. max_blob_bytes: one blob.
     blob_store_bytes: all blobs together; the least recently used one goes first. max_open_bytes: bodies that are held
-    at once, of all requests together; over it is 429. max_connections: of HTTP, at once; over it is 503. head_s: what a
-    request's line and headers may take, in seconds.
+    at once, of all requests together; over it is 429. max_connections: of each port, at once; over it is 503,
+    and gRPC closes. head_s: what a request's line and headers may take, in seconds.
     """
 
     max_body_bytes: int = 256 * 1024**2

@@ -198,6 +198,17 @@ async def test_a_second_request_is_refused_while_the_first_runs(start: Start, ga
     assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
+async def test_a_call_over_the_rate_has_no_message_read(start: Start) -> None:
+    server = await limited(start, requests_per_minute=1)
+    assert (await server.http.get("/v1/info")).status_code == 200
+    for method in ("Verify", "Run", "ListVerifiers", "Info"):
+        path = f"/rewarden.v1.RewardService/{method}"
+        call = server.channel.stream_unary(path)(metadata=server.metadata)  # type: ignore[attr-defined]
+        with pytest.raises(grpc.aio.AioRpcError) as raised:
+            await call  # answered while we still send
+        assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
 async def test_a_stream_over_the_days_samples_ends_with_an_error_after_its_verdicts(start: Start) -> None:
     server = await limited(start, samples_per_day=2)
     lines = [{"batch": {"use": "choice"}}, *[{"response": "B", "reference": "B"}] * 3]

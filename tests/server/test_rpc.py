@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import struct
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import grpc
@@ -12,6 +14,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from rewarden.errors import InvalidRequest
 from rewarden.types import Batch, Group, Sample, Use, Verdict
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden.wire.json import batch_from_json, result_to_json, verdict_to_json
@@ -24,6 +27,8 @@ from rewarden.wire.protobuf import (
     sample_to_message,
     verdict_from_message,
 )
+from rewarden_server.rpc.message import rows
+from rewarden_server.rpc.server import MAX_CALLS
 from tests.server.conftest import Gates, Running, Start
 
 RIGHT = Sample(response="A", reference="A")
@@ -252,3 +257,116 @@ async def test_a_large_batch_passes(server: Running) -> None:
     text = "x" * 2000  # 8 MB each way; gRPC's own limit is 4
     reply = await server.stub.Verify(request(*[Sample(response=text, reference=text)] * 2000))
     assert len(reply.verdicts) == 2000
+
+
+# --- before a message is parsed
+
+NO_END = b"\xff"
+"""With it behind, nothing is a message: whoever parses it fails, and says so."""
+
+
+async def raw(server: Running, data: bytes, method: str = "Verify", **options: Any) -> Any:
+    """A call whose message is these bytes."""
+    return await server.channel.unary_unary(f"/rewarden.v1.RewardService/{method}")(data, **options)
+
+
+async def test_rows_are_counted_before_they_are_parsed(start: Start) -> None:
+    server = await start({"limits.max_samples": 2})
+    status, error, _ = await refused(raw(server, b"\x12\x00" * 3 + NO_END))
+    assert (status, error["details"]["limit"]) == (grpc.StatusCode.OUT_OF_RANGE, "max_samples")
+
+
+@pytest.mark.parametrize(("method", "limit"), [("Verify", "max_body_bytes"), ("Run", "max_run_bytes")])
+async def test_a_long_message_is_refused_before_it_is_parsed(start: Start, method: str, limit: str) -> None:
+    server = await start({f"limits.{limit}": 1000})
+    status, error, _ = await refused(raw(server, NO_END * 1001, method))
+    assert (status, error["details"]["limit"]) == (grpc.StatusCode.OUT_OF_RANGE, limit)
+
+
+async def test_a_message_has_its_place_before_it_is_parsed(start: Start) -> None:
+    server = await start({"limits.max_open_bytes": 1000})
+    status, _, _ = await refused(raw(server, NO_END * 1001))
+    assert status == grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+async def test_a_long_row_of_a_stream_is_not_parsed_and_its_neighbours_are_unharmed(start: Start) -> None:
+    server = await start({"limits.max_sample_bytes": 1000})
+    call = server.channel.stream_stream("/rewarden.v1.RewardService/VerifyStream")()
+    for message in (HEADER.SerializeToString(), NO_END * 2**21, row(RIGHT).SerializeToString()):
+        await call.write(message)
+    await call.done_writing()
+    found = [pb.VerifyStreamReply.FromString(reply).verdict async for reply in call]
+    assert {(verdict.index, verdict.status, verdict.fault) for verdict in found} == {
+        (0, "error", "caller"),
+        (1, "scored", ""),
+    }
+
+
+@pytest.mark.parametrize("packing", [grpc.Compression.NoCompression, grpc.Compression.Gzip])
+async def test_a_message_far_over_the_limit_is_not_even_received(start: Start, packing: grpc.Compression) -> None:
+    server = await start({"limits.max_body_bytes": 1000})
+    with pytest.raises(grpc.aio.AioRpcError, match="larger than max"):
+        await raw(server, b"\x00" * 2**21, compression=packing)
+
+
+@pytest.mark.parametrize("method", ["Verify", "Run", "ListVerifiers", "Info"])
+async def test_what_is_no_message_is_the_callers_fault(server: Running, method: str) -> None:
+    status, error, _ = await refused(raw(server, NO_END, method))
+    assert (status, error["code"]) == (grpc.StatusCode.INVALID_ARGUMENT, "invalid_request")
+    call = server.channel.stream_unary(f"/rewarden.v1.RewardService/{method}")()
+    await call.done_writing()
+    status, error, _ = await refused(call)
+    assert (status, error["code"]) == (grpc.StatusCode.INVALID_ARGUMENT, "invalid_request")
+
+
+ROW = b"\x12\x02\x12\x00"  # its id is empty
+ODD = {
+    "an empty message": b"",
+    "rows before and behind the header": ROW * 2 + b"\x0a\x00" + ROW,
+    "a tag in more bytes than it needs": b"\x92\x00\x02\x12\x00",
+    "a length in more bytes than it needs": b"\x12\x82\x00\x12\x00",
+    "fields that nobody knows, of each kind": b"\x18\xff\x01" + b"\x21" + b"\x12" * 8 + b"\x2d" + b"\x12" * 4 + ROW,
+    "the rows' number with another kind": b"\x10\x07" + ROW,
+    "what looks like rows within a row": b"\x12\x06\x7a\x04\x12\x00\x12\x00",
+}
+
+
+@pytest.mark.parametrize("data", ODD.values(), ids=ODD)
+def test_rows_are_counted_as_protobuf_counts_them(data: bytes) -> None:
+    assert rows(data, 100) == len(pb.VerifyRequest.FromString(data).samples)
+
+
+def test_counting_ends_beyond_the_limit() -> None:
+    assert rows(ROW * 1000 + NO_END, 10) == 11
+    with pytest.raises(InvalidRequest, match="beside its samples"):
+        rows(b"\x0a\x00" * 1000 + NO_END, 10)
+
+
+@pytest.mark.parametrize("data", [NO_END * 12, b"\x12", b"\x13\x14", b"\x12" + NO_END * 20])
+def test_bytes_that_are_no_message_have_no_rows(data: bytes) -> None:
+    with pytest.raises(InvalidRequest):
+        rows(data, 100)
+
+
+# --- connections
+
+
+MAX_CONCURRENT_STREAMS = 3
+"""The setting's number in HTTP/2."""
+
+
+async def settings(server: Running, opened: AsyncExitStack) -> dict[int, int]:
+    """What the server says first to a new connection: HTTP/2's settings. None, when it closes it at once."""
+    host, _, port = server.serving.grpc.removeprefix("grpc://").rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    opened.callback(writer.close)
+    size = int.from_bytes((await reader.read(9))[:3], "big")
+    return dict(struct.iter_unpack(">HI", await reader.readexactly(size)))
+
+
+async def test_connections_and_the_calls_of_each_are_bounded(start: Start) -> None:
+    server = await start({"limits.max_connections": 2})
+    async with AsyncExitStack() as opened:
+        first, second, third = [await settings(server, opened) for _ in range(3)]
+    assert first[MAX_CONCURRENT_STREAMS] == second[MAX_CONCURRENT_STREAMS] == MAX_CALLS
+    assert third == {}

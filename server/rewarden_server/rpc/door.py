@@ -1,8 +1,8 @@
 """Who has no key is sent away before a byte of its message is read.
 
-gRPC reads a whole message, of hundreds of megabytes where the limits allow it, before it asks for the method. Attack:
-such messages without any key, which would fill the memory; to health and reflection as well, for the bound on messages
-is one for all methods.
+gRPC reads a unary call's whole message, of hundreds of megabytes where the limits allow it, before it asks its handler.
+Attack: such messages without any key, which would fill the memory; to health and reflection as well, for the bound on
+messages is one for all methods.
 """
 
 from __future__ import annotations

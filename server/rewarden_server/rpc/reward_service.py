@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import Any
+from operator import methodcaller
+from typing import Any, TypeVar
 
 import grpc
 
 from rewarden.errors import InvalidRequest, TooLarge
-from rewarden.types import BadSample, Batch, Group, Sample, Verdict
+from rewarden.types import BadSample, Batch, Group, Run, Sample, Verdict
 from rewarden.v1 import rewarden_pb2 as pb
-from rewarden.v1 import rewarden_pb2_grpc as stubs
 from rewarden.wire.json import dumps
 from rewarden.wire.protobuf import (
     batch_from_message,
@@ -30,41 +30,53 @@ from rewarden_server.engine.stream import Stream
 from rewarden_server.info import info
 from rewarden_server.logs import VerdictLog, get_logger
 from rewarden_server.rpc.call import SURFACE, call
-from rewarden_server.service import Service, check_count, run_beside, too_long
+from rewarden_server.rpc.message import parsed, received, rows
+from rewarden_server.service import LARGE, Service, check_count, run_beside, too_long
 
+_SERVICE = pb.DESCRIPTOR.services_by_name["RewardService"]
+NAME = _SERVICE.full_name
 STREAM_SURFACE = "grpc-stream"
+
+T = TypeVar("T")
 
 _log = get_logger("grpc")
 
 
-class RewardService(stubs.RewardServiceServicer):  # type: ignore[misc,unused-ignore]
-    """See protos/rewarden/v1/rewarden.proto."""
+def handlers(service: Service) -> grpc.GenericRpcHandler:
+    """The methods for a gRPC server, as the generated `add_RewardServiceServicer_to_server` makes them, but for their
+    messages, which come as bytes, and only when they are asked for: whoever is over a bound has none read."""
+    served = RewardService(service)
+    made = {}
+    for method in _SERVICE.methods:
+        streams = method.server_streaming
+        handler = grpc.stream_stream_rpc_method_handler if streams else grpc.stream_unary_rpc_method_handler
+        made[method.name] = handler(getattr(served, method.name), response_serializer=methodcaller("SerializeToString"))
+    return grpc.method_handlers_generic_handler(NAME, made)
+
+
+class RewardService:
+    """See protos/rewarden/v1/rewarden.proto. `messages` are bytes; unary methods read their one from `context`."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    async def Verify(self, request: pb.VerifyRequest, context: grpc.aio.ServicerContext) -> pb.VerifyReply:
+    async def Verify(self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> pb.VerifyReply:
         """All samples at once, all verdicts at once. A caller that leaves cancels the work."""
         async with call(self._service, context, "Verify"):
-            size = request.ByteSize()
-            self._service.bodies.take(size)
-            try:
-                batch = await run_beside(partial(self._batch, request), size)
-            finally:
-                self._service.bodies.give(size)
+            batch = await self._read(context, "max_body_bytes", self._service.limits.max_body_bytes, self._batch)
             result = await self._service.verify(batch, SURFACE)
             reply = await run_beside(partial(result_to_message, result, batch.fields), len(result.verdicts) * 256)
         return reply
 
     async def VerifyStream(
-        self, request_iterator: AsyncIterator[pb.VerifyStreamRequest], context: grpc.aio.ServicerContext
+        self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext
     ) -> AsyncIterator[pb.VerifyStreamReply]:
         """A header, then samples; verdicts as they end."""
         async with call(self._service, context, "VerifyStream"):
-            header = await self._header(request_iterator)
+            header = await self._header(messages)
             stream = self._service.engine.open_stream(header, source=STREAM_SURFACE)
             failures: list[Exception] = []
-            feeding = asyncio.ensure_future(self._feed(request_iterator, header, stream, failures))
+            feeding = asyncio.ensure_future(self._feed(messages, header, stream, failures))
             stopping = asyncio.ensure_future(self._stop(stream, failures))
             log = VerdictLog(_log)
             try:
@@ -83,10 +95,11 @@ class RewardService(stubs.RewardServiceServicer):  # type: ignore[misc,unused-ig
                 await stream.cancel()
 
     async def ListVerifiers(
-        self, request: pb.ListVerifiersRequest, context: grpc.aio.ServicerContext
+        self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext
     ) -> pb.ListVerifiersReply:
         """What can judge: verifiers, then recipes; or the one that is named."""
         async with call(self._service, context, "ListVerifiers"):
+            request = parsed(pb.ListVerifiersRequest, await received(context))
             names = [request.name] if request.HasField("name") else list(self._service.engine.registry)
             described = await asyncio.to_thread(self._describe, names)
             reply = pb.ListVerifiersReply(
@@ -94,48 +107,46 @@ class RewardService(stubs.RewardServiceServicer):  # type: ignore[misc,unused-ig
             )
         return reply
 
-    async def Info(self, request: pb.InfoRequest, context: grpc.aio.ServicerContext) -> pb.InfoReply:
+    async def Info(self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> pb.InfoReply:
         """Versions, places where work runs, limits."""
         async with call(self._service, context, "Info"):
+            parsed(pb.InfoRequest, await received(context))
             reply = pb.InfoReply(info_json=dumps(await info(self._service)).decode())
         return reply
 
-    async def Run(self, request: pb.RunRequest, context: grpc.aio.ServicerContext) -> pb.RunReply:
+    async def Run(self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> pb.RunReply:
         """A program's end in the sandbox. A caller that leaves kills it."""
         async with call(self._service, context, "Run"):
-            most = self._service.limits.max_run_bytes
-            size = request.ByteSize()
-            if size > most:
-                raise TooLarge(
-                    f"the message has more than {most} bytes (limits.max_run_bytes)", limit="max_run_bytes", most=most
-                )
-            self._service.bodies.take(size)
-            try:
-                run = await run_beside(partial(run_from_message, request), size)
-            finally:
-                self._service.bodies.give(size)
+            run = await self._read(context, "max_run_bytes", self._service.limits.max_run_bytes, _run)
             result = await self._service.run(run, SURFACE)
             written = len(result.stdout) + len(result.stderr)
             reply = await run_beside(partial(run_result_to_message, result), written)
         return reply
 
-    def _batch(self, request: pb.VerifyRequest) -> Batch:
+    async def _read(self, context: grpc.aio.ServicerContext, limit: str, most: int, read: Callable[[bytes], T]) -> T:
+        """What a unary call's message says, once its bytes are few enough, and counted."""
+        data = await received(context)
+        size = len(data)
+        _check_size(size, limit, most)
+        self._service.bodies.take(size)
+        try:
+            return await run_beside(partial(read, data), size)
+        finally:
+            self._service.bodies.give(size)
+
+    def _batch(self, data: bytes) -> Batch:
         limits = self._service.limits
-        if request.ByteSize() > limits.max_body_bytes:
-            raise TooLarge(
-                f"the message has more than {limits.max_body_bytes} bytes (limits.max_body_bytes); send a stream",
-                limit="max_body_bytes",
-                most=limits.max_body_bytes,
-            )
-        check_count(len(request.samples), limits)
-        return self._service.take_batch(batch_from_message(request))
+        check_count(rows(data, limits.max_samples), limits)
+        return self._service.take_batch(batch_from_message(parsed(pb.VerifyRequest, data)))
 
     def _describe(self, names: Sequence[str]) -> list[dict[str, Any]]:
         engine = self._service.engine
         return [describe(engine, name, kind_of(engine, name)) for name in names]
 
-    async def _header(self, messages: AsyncIterator[pb.VerifyStreamRequest]) -> Batch:
-        async for message in messages:
+    async def _header(self, messages: AsyncIterator[bytes]) -> Batch:
+        async for data in messages:
+            _check_size(len(data), "max_body_bytes", self._service.limits.max_body_bytes)
+            message = parsed(pb.VerifyStreamRequest, data)
             if message.WhichOneof("item") != "header":
                 raise InvalidRequest("the first message of a stream must be its header")
             return self._service.take_header(header_from_message(message.header))
@@ -143,17 +154,16 @@ class RewardService(stubs.RewardServiceServicer):  # type: ignore[misc,unused-ig
 
     async def _feed(
         self,
-        messages: AsyncIterator[pb.VerifyStreamRequest],
+        messages: AsyncIterator[bytes],
         header: Batch,
         stream: Stream,
         failures: list[Exception],
     ) -> None:
         try:
-            async for message in messages:
-                if message.WhichOneof("item") != "sample":
-                    raise InvalidRequest("after the header, every message of a stream must hold a sample")
+            async for data in messages:
+                sample = self._sample(data, header)
                 await charge_one()
-                await stream.put(self._sample(message.sample, header))
+                await stream.put(sample)
             stream.finish()
         except Exception as error:  # noqa: BLE001  told to the caller by whoever reads the stream, which this wakes
             failures.append(error)
@@ -164,11 +174,27 @@ class RewardService(stubs.RewardServiceServicer):  # type: ignore[misc,unused-ig
         failures.append(self._service.stop_error())
         await stream.cancel()
 
-    def _sample(self, message: pb.Sample, header: Batch) -> Sample | BadSample:
-        limits = self._service.limits
-        if message.ByteSize() > limits.max_sample_bytes:
-            return too_long(limits.max_sample_bytes, message.id if message.HasField("id") else None)
-        return self._service.take_sample(sample_from_message(message), header)
+    def _sample(self, data: bytes, header: Batch) -> Sample | BadSample:
+        most = self._service.limits.max_sample_bytes
+        if len(data) > most + LARGE:
+            return too_long(most)  # its id is not looked for: parsed, it would take many times of its bytes
+        message = parsed(pb.VerifyStreamRequest, data)
+        if message.WhichOneof("item") != "sample":
+            raise InvalidRequest("after the header, every message of a stream must hold a sample")
+        sample = message.sample
+        if sample.ByteSize() > most:
+            return too_long(most, sample.id if sample.HasField("id") else None)
+        return self._service.take_sample(sample_from_message(sample), header)
+
+
+def _check_size(size: int, limit: str, most: int) -> None:
+    if size > most:
+        instead = "; send a stream" if limit == "max_body_bytes" else ""
+        raise TooLarge(f"the message has more than {most} bytes (limits.{limit}){instead}", limit=limit, most=most)
+
+
+def _run(data: bytes) -> Run:
+    return run_from_message(parsed(pb.RunRequest, data))
 
 
 def _reply(item: Verdict | Group, fields: Sequence[str] | None) -> pb.VerifyStreamReply:

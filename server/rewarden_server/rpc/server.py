@@ -6,16 +6,15 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from rewarden.v1 import rewarden_pb2 as pb
-from rewarden.v1 import rewarden_pb2_grpc as stubs
 from rewarden_server.config import ConfigError
 from rewarden_server.http.protocol import MAX_HEAD_BYTES
 from rewarden_server.rpc.door import Door
-from rewarden_server.rpc.reward_service import RewardService
-from rewarden_server.service import Service
+from rewarden_server.rpc.reward_service import NAME, handlers
+from rewarden_server.service import LARGE, Service
 from rewarden_server.tls import Certificate
 
-NAME = pb.DESCRIPTOR.services_by_name["RewardService"].full_name
+MAX_CALLS = 1000
+"""Calls that one connection may have under way."""
 
 
 class RpcServer:
@@ -27,17 +26,27 @@ class RpcServer:
         self._server = grpc.aio.server(
             interceptors=[Door(service, self._health)],
             options=[
-                # We refuse at the limit ourselves, with a status that says so; gRPC's own refusal looks like overload.
-                ("grpc.max_receive_message_length", min(2 * most, 2**31 - 1)),
+                # What is a little over the limit we refuse ourselves, with a status that says so; gRPC's own refusal
+                # looks like overload. Packed messages are measured unpacked.
+                ("grpc.max_receive_message_length", min(most + LARGE, 2**31 - 1)),
                 ("grpc.max_send_message_length", -1),
                 # Otherwise a second server on the same port would quietly take a share of the calls.
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_metadata_size", MAX_HEAD_BYTES),
                 # Attack: connections that never get through their handshake.
                 ("grpc.server_handshake_timeout_ms", int(service.limits.head_s * 1000)),
+                # Attack: more connections, or more calls on one, than there are descriptors and memory for. A client
+                # holds back what is over its connection's calls until others end.
+                ("grpc.max_allowed_incoming_connections", service.limits.max_connections),
+                ("grpc.max_concurrent_streams", MAX_CALLS),
+                # A connection without calls may go: clients open it again. Calls of a peer that is gone end when a
+                # ping finds out; the timeout is long for one that is only busy.
+                ("grpc.max_connection_idle_ms", 30 * 60_000),
+                ("grpc.keepalive_time_ms", 10 * 60_000),
+                ("grpc.keepalive_timeout_ms", 2 * 60_000),
             ],
         )
-        stubs.add_RewardServiceServicer_to_server(RewardService(service), self._server)
+        self._server.add_generic_rpc_handlers((handlers(service),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection((NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
         where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
