@@ -5,8 +5,9 @@ The unscored share by data source is
     sum by (data_source) (rate(rewarden_verdicts_total{status!="scored"}[5m]))
       / sum by (data_source) (rate(rewarden_verdicts_total[5m]))
 
-Labels that callers choose (data source, verifier, reason) keep their first values; later ones count as `other`. What is
-said of rewards stands in `rewards.py`.
+Labels that callers choose keep their first values, and families of several such labels their first tuples; later ones
+count as `other`. A recipe that stands in a request is `recipe:inline`, and the reason of its scores `custom`: it may
+have any name, `math` too. What is said of rewards stands in `rewards.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from rewarden.types import Group, Verdict
 from rewarden_server.engine.observer import Observer
 from rewarden_server.rewards import Rewards
 from rewarden_server.sandbox_series import sandbox_series
-from rewarden_server.series import Distinct, Histogram, counter, gauge, histogram, single
+from rewarden_server.series import Distinct, Histogram, Tuples, counter, gauge, histogram, single
 from rewarden_verifiers.chat import Usage
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -40,19 +41,29 @@ REQUEST_BUCKETS = (0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 30.0, 120.0, 600.0)
 BATCH_BUCKETS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0, 1200.0)
 
 
-class Metrics(Observer, Collector):
-    """What the engine did and what the surfaces answered. Used on the loop only."""
+INLINE = "recipe:inline"
+"""The verifier, where a recipe stood in the request. No verifier can have this name."""
 
-    def __init__(self, *, sources: int = 200, reasons: int = 200, verifiers: int = 200) -> None:
+CUSTOM = "custom"
+"""The reason of such a recipe's score."""
+
+
+class Metrics(Observer, Collector):
+    """What the engine did and what the surfaces answered. Used on the loop only.
+
+    Of `verifiers`, those that are registered stay beside the first of the others. tuples: of a family.
+    """
+
+    def __init__(self, *, sources: int = 200, reasons: int = 200, verifiers: int = 200, tuples: int = 5000) -> None:
         self._source_label = Distinct(sources)
         self._reason_label = Distinct(reasons)
         self._verifier_label = Distinct(verifiers)
-        self._verdicts: dict[tuple[str, str, str, str, str], int] = defaultdict(int)
+        self._verdicts = Tuples(tuples, others=(0, 4))
         self._queue: dict[str, Histogram] = defaultdict(lambda: Histogram(QUEUE_BUCKETS))
         self._run: dict[str, Histogram] = defaultdict(lambda: Histogram(RUN_BUCKETS))
         self._rewards = Rewards()
         self._cached: dict[str, int] = defaultdict(int)
-        self._flags: dict[tuple[str, str, str], int] = defaultdict(int)
+        self._flags = Tuples(tuples, others=(0, 2))
         self._admitted: dict[str, int] = defaultdict(int)
         self._refused: dict[tuple[str, str], int] = defaultdict(int)
         self._batches: dict[str, Histogram] = defaultdict(lambda: Histogram(BATCH_BUCKETS))
@@ -86,6 +97,10 @@ class Metrics(Observer, Collector):
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
 
+    def registered(self, verifiers: Iterable[str]) -> None:
+        """Tell these verifiers apart by name, however many others come first."""
+        self._verifier_label.reserve(verifiers)
+
     # --- what the engine tells ---
 
     def admitted(self, source: str, samples: int) -> None:
@@ -96,12 +111,14 @@ class Metrics(Observer, Collector):
         """Count refused batches by surface and error code."""
         self._refused[source, self._reason_label[reason]] += 1
 
-    def verdict(self, verdict: Verdict) -> None:
+    def verdict(self, verdict: Verdict, inline: bool = False) -> None:
         """Count a verdict by verifier, status, reason, fault and data source; its queue and run time by verifier."""
-        name = self._verifier_label[verdict.verifier.name if verdict.verifier is not None else None]
+        name = self._name(verdict, inline)
         source = self._source_label[verdict.data_source]
-        reason = self._reason_label[verdict.reason]
-        self._verdicts[name, verdict.status, reason, verdict.fault or "", source] += 1
+        # Only for a score has a recipe words of its own.
+        own = inline and verdict.score is not None and verdict.reason is not None
+        reason = CUSTOM if own else self._reason_label[verdict.reason]
+        self._verdicts.add(name, verdict.status, reason, verdict.fault or "", source)
         if verdict.score is not None:
             self._rewards.add(name, source, verdict)
         if verdict.cached:
@@ -110,12 +127,12 @@ class Metrics(Observer, Collector):
             self._queue[name].add(verdict.queue_s)
             self._run[name].add(verdict.run_s)
         for flag in verdict.flags:
-            self._flags[name, self._reason_label[flag], source] += 1
+            self._flags.add(name, self._reason_label[flag], source)
 
-    def group(self, group: Group, members: Sequence[Verdict]) -> None:
+    def group(self, group: Group, members: Sequence[Verdict], inline: bool = False) -> None:
         """Count a group by how its members' rewards differ, under the labels of its first member that was scored."""
         first = next((verdict for verdict in members if verdict.score is not None), members[0])
-        name = self._verifier_label[first.verifier.name if first.verifier is not None else None]
+        name = self._name(first, inline)
         low, high = first.range
         self._rewards.group(name, self._source_label[first.data_source], group, high - low)
 
@@ -277,6 +294,10 @@ class Metrics(Observer, Collector):
         yield from self._of_judges()
         yield from self._of_models()
         yield GaugeMetricFamily("rewarden_started_seconds", "When the server started (Unix time).", self._started)
+
+    def _name(self, verdict: Verdict, inline: bool) -> str:
+        ref = verdict.verifier
+        return INLINE if inline and ref is not None else self._verifier_label[ref.name if ref is not None else None]
 
     def _of_engine(self) -> Iterator[Metric]:
         yield gauge(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -17,7 +17,8 @@ _LONGEST = 120
 
 
 class Distinct(dict[str | None, str]):
-    """Bounds the values that a label takes: the first `most` stay, whatever comes later is `other`.
+    """Bounds the values that a label takes: the first `most` stay, whatever comes later is `other`. Reserved ones stay
+    beside them.
 
     A dictionary, since a known value is looked up several times a verdict.
     """
@@ -25,6 +26,12 @@ class Distinct(dict[str | None, str]):
     def __init__(self, most: int) -> None:
         super().__init__({None: ""})
         self._most = most
+
+    def reserve(self, values: Iterable[str]) -> None:
+        """Keep values, whatever else comes first."""
+        for value in values:
+            self._most += value not in self
+            self[value] = value
 
     def __missing__(self, value: str) -> str:
         if len(value) > _LONGEST:
@@ -34,6 +41,25 @@ class Distinct(dict[str | None, str]):
         # Label values come from callers: what cannot be printed as UTF-8 would break the whole page.
         kept = self[value] = value.encode("utf-8", "replace").decode()
         return kept
+
+
+class Tuples(dict[tuple[str, ...], int]):
+    """Counts by the values of several labels: the first `most` tuples stay. Of later ones, the labels at `others` are
+    `other`.
+
+    Attack: values of several labels, each within its bound, whose product is millions of series.
+    """
+
+    def __init__(self, most: int, others: Collection[int]) -> None:
+        super().__init__()
+        self._most = most
+        self._others = others
+
+    def add(self, *values: str) -> None:
+        """Count one."""
+        if values not in self and len(self) >= self._most:
+            values = tuple(OTHER if place in self._others else value for place, value in enumerate(values))
+        self[values] = self.get(values, 0) + 1
 
 
 class Histogram:

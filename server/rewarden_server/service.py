@@ -73,6 +73,7 @@ class Service:
             models=config.models,
             sites=sites_of(config),
         )
+        metrics.registered(engine.registry)
         keys = Keys.load(config.keys)
         return cls(
             engine=engine,

@@ -32,7 +32,7 @@ class Recorder(Observer):
             self._changed.clear()
             await asyncio.wait_for(self._changed.wait(), 30)
 
-    def verdict(self, verdict: Verdict) -> None:
+    def verdict(self, verdict: Verdict, inline: bool = False) -> None:
         self.verdicts.append(verdict)
 
     def worker_ended(self, reason: str) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 from rewarden.types import Verdict, VerifierRef
-from rewarden_server.metrics import Metrics
+from rewarden_server.metrics import CUSTOM, INLINE, Metrics
 from rewarden_server.rewards import Rewards
-from rewarden_server.series import OTHER, Distinct
+from rewarden_server.series import OTHER, Distinct, Tuples
 from tests.server.conftest import Running, Start
 
 RIGHT = {"response": "A", "reference": "A"}
@@ -67,6 +68,63 @@ def test_labels_that_callers_choose_are_bounded() -> None:
     assert f'verifier="{OTHER}"' in page
 
 
+async def test_a_recipe_in_a_request_counts_as_no_registered_verifier_whatever_its_name(server: Running) -> None:
+    table = [{"score": 1.0, "when": "a.passed", "reason": "my_reason"}, {"otherwise": 0.0, "reason": "my_other"}]
+    mine = {"recipe": {"name": "same", "uses": {"a": "same"}, "table": table}}
+    wrong = {"response": "B", "reference": "A"}
+    sent = [{**row, "group": "g", "data_source": "gsm"} for row in (RIGHT, wrong)]
+    answer = (await server.verify(*sent, {"response": "A"}, use=mine)).json()
+    assert [verdict["reason"] for verdict in answer["verdicts"][:2]] == ["my_reason", "my_other"]
+    page = (await server.http.get("/metrics")).text
+    assert 'verifier="same"' not in page
+    assert "my_" not in page
+    labels = {"verifier": INLINE, "data_source": "gsm"}
+    counted = re.findall(r'rewarden_verdicts_total\{(.*status="scored".*)\} (\S+)', page)
+    assert sum(float(count) for said, count in counted if f'reason="{CUSTOM}"' in said) == 2
+    assert value(page, "rewarden_groups_total", **labels, kind="mixed") == 1
+    unscored = answer["verdicts"][2]
+    labels = {"verifier": INLINE, "data_source": "", "status": unscored["status"], "fault": unscored["fault"]}
+    assert value(page, "rewarden_verdicts_total", **labels, reason=unscored["reason"]) == 1
+
+
+def test_registered_verifiers_keep_their_names_whatever_comes_first() -> None:
+    metrics = Metrics(verifiers=1)
+    metrics.registered(["math", "code"])
+    for name in ("a", "b", "math", "code"):
+        metrics.verdict(verdict("s", name))
+    named = set(re.findall(r'rewarden_verdicts_total\{.*verifier="(\w+)"', metrics.page().decode()))
+    assert named == {"a", OTHER, "math", "code"}
+
+
+async def test_a_server_tells_all_its_verifiers_apart(server: Running) -> None:
+    metrics = server.serving.service.metrics
+    for number in range(300):
+        metrics.verdict(verdict("s", f"v{number}"))
+    await server.verify(RIGHT, use="same")
+    page = (await server.http.get("/metrics")).text
+    assert value(page, "rewarden_run_seconds_count", verifier="same") == 1
+
+
+def test_tuples_of_labels_are_bounded() -> None:
+    metrics = Metrics(tuples=3)
+    for number in range(9):
+        metrics.verdict(replace(verdict(f"s{number // 3}", f"v{number % 3}"), flags=("odd",)))
+    page = metrics.page().decode()
+    for family in ("rewarden_verdicts_total", "rewarden_flags_total"):
+        series = [line for line in page.splitlines() if line.startswith(family + "{")]
+        assert len(series) == 4
+        rest = next(line for line in series if f'verifier="{OTHER}"' in line)
+        assert f'data_source="{OTHER}"' in rest
+        assert rest.endswith(" 6.0")
+
+
+def test_a_tuple_that_is_known_is_counted_beyond_the_bound() -> None:
+    counts = Tuples(1, others=(1,))
+    for values in (("a", "b"), ("a", "c"), ("a", "b"), ("d", "e")):
+        counts.add(*values)
+    assert counts == {("a", "b"): 2, ("a", OTHER): 1, ("d", OTHER): 1}
+
+
 def test_what_a_caller_sends_as_a_label_is_not_held_whole() -> None:
     label = Distinct(2)
     assert {label["x" * 100_000], label["x" * 100_001]} == {"x" * 120}
@@ -94,7 +152,7 @@ async def test_rewards_are_counted_by_source_as_positions_in_their_range(server:
     rows = [{**RIGHT, "data_source": "gsm"}, {"response": "B", "reference": "A", "data_source": "gsm"}, {}]
     await server.verify(*rows, use=signed)
     page = (await server.http.get("/metrics")).text
-    labels = {"verifier": "signed", "data_source": "gsm"}
+    labels = {"verifier": INLINE, "data_source": "gsm"}
     assert value(page, "rewarden_score_position_count", **labels) == 2  # what is unscored is no zero
     assert value(page, "rewarden_score_position_sum", **labels) == 0.75
     assert value(page, "rewarden_score_position_squares_total", **labels) == 0.75**2

@@ -13,7 +13,7 @@ class OpenGroup:
     """A group whose members still come in.
 
     `seen` members were announced and `arrived` were planned; `size` is what was promised, where it was. `waiting`
-    holds the members of group verifiers, by use.
+    holds the members of group verifiers, by use. `inline`: a recipe that stood in the request judged a member.
     """
 
     name: str
@@ -22,6 +22,7 @@ class OpenGroup:
     seen: int = 0
     arrived: int = 0
     closed: bool = False
+    inline: bool = False
     verdicts: list[Verdict] = field(default_factory=list)
     waiting: dict[int, tuple[BoundUse, list[tuple[int, Sample]]]] = field(default_factory=dict)
 

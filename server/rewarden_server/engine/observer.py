@@ -17,11 +17,11 @@ class Observer:
     def refused(self, source: str, reason: str) -> None:
         """A batch was refused; `reason` is the error's code."""
 
-    def verdict(self, verdict: Verdict) -> None:
-        """A verdict was made."""
+    def verdict(self, verdict: Verdict, inline: bool = False) -> None:
+        """A verdict was made. inline: by a recipe that stood in the request, which may have any name."""
 
-    def group(self, group: Group, members: Sequence[Verdict]) -> None:
-        """A group is whole, and these are its members' verdicts."""
+    def group(self, group: Group, members: Sequence[Verdict], inline: bool = False) -> None:
+        """A group is whole, and these are its members' verdicts. inline: as of a verdict, of any of them."""
 
     def batch(self, source: str, seconds: float, samples: int) -> None:
         """A batch or stream ended."""

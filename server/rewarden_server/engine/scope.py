@@ -350,7 +350,9 @@ class Scope:
         sample = self._unfinished.pop(verdict.index, None)
         if sample is None:
             return  # its deadline passed first
-        self.engine.observer.verdict(verdict)
+        use = None if isinstance(sample, BadSample) else sample.use or self.header.use
+        inline = use is not None and use.recipe is not None
+        self.engine.observer.verdict(verdict, inline)
         if self._span.recording and not traced:
             verdict_made(self._span, verdict, worker)
         if self.engine.recorder is not None:
@@ -359,6 +361,7 @@ class Scope:
         if verdict.group is not None:
             group = self._groups[verdict.group]
             group.verdicts.append(verdict)
+            group.inline |= inline
             if group.whole and not group.closed and not group.waiting:
                 group.closed = True  # the last member was no group verifier's
             self._report(group)
@@ -388,7 +391,7 @@ class Scope:
         if group.judged and group.verdicts:
             verdicts, group.verdicts = group.verdicts, []
             made = describe(group.name, verdicts)
-            self.engine.observer.group(made, verdicts)
+            self.engine.observer.group(made, verdicts, group.inline)
             self._emit(made)
             if not self._finished:
                 # Late siblings start the statistics anew; a stream of a million groups must not be remembered.
