@@ -7,6 +7,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -24,6 +25,7 @@ from rewarden_server.http.body import Gunzip, unpack
 from rewarden_server.http.origin import Origins
 from rewarden_server.http.stream import unpacked
 from rewarden_server.keys import new_key
+from rewarden_server.rpc import door
 from rewarden_server.swelling import read_json
 from tests.server.conftest import Gates, Running, Start
 
@@ -521,6 +523,42 @@ async def test_health_is_told_to_who_has_no_key_and_no_message_of_his_is_read(st
         with pytest.raises(grpc.aio.AioRpcError) as raised:
             await call
         assert raised.value.code() == grpc.StatusCode.UNAUTHENTICATED
+
+
+WATCH = "/grpc.health.v1.Health/Watch"
+
+
+async def watched(server: Running, key: str | None = None) -> Any:
+    """A stream of health that has said something. Raises AioRpcError where it is refused."""
+    call = server.channel.stream_stream(WATCH)(metadata=(("authorization", f"Bearer {key}"),) if key else None)
+    if key:
+        await call.write(b"")
+        await call.done_writing()
+    assert health_pb2.HealthCheckResponse.FromString(await call.read()).status == SERVING
+    return call
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+async def test_streams_of_health_without_a_key_are_bounded(
+    start: Start, monkeypatch: pytest.MonkeyPatch, keyed: bool
+) -> None:
+    monkeypatch.setattr(door, "WATCHES", 2)
+    key, digest = new_key()
+    server = await start({"keys.named": f"trainer={digest}"} if keyed else {})
+    first, _ = [await watched(server) for _ in range(2)]
+    with pytest.raises(grpc.aio.AioRpcError, match="without a key watch already") as raised:
+        await watched(server)
+    assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    check = server.channel.unary_unary("/grpc.health.v1.Health/Check")
+    assert health_pb2.HealthCheckResponse.FromString(await check(b"")).status == SERVING
+    if keyed:
+        await watched(server, key)
+    first.cancel()
+    async with asyncio.timeout(30):
+        while True:  # until the server has seen that one left
+            with suppress(grpc.aio.AioRpcError):
+                await watched(server)
+                break
 
 
 async def test_a_long_key_is_not_even_hashed(start: Start) -> None:

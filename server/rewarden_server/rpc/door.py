@@ -20,6 +20,9 @@ from rewarden_server.service import Service
 
 _PREFIX = f"/{pb.DESCRIPTOR.services_by_name['RewardService'].full_name}/"
 _CHECK, _WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"
+WATCHES = 100
+"""Health's streams at once of all who have no key. Attack: such streams without end, each of which is held."""
+
 _OTHER = "unmatched"
 """What logs and metrics call methods that are none of ours."""
 
@@ -30,6 +33,7 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
     def __init__(self, service: Service, health: health.aio.HealthServicer) -> None:
         self._service = service
         self._health = health
+        self._watching = 0
 
     async def intercept_service(
         self,
@@ -40,7 +44,8 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
         path = handler_call_details.method
         method = path.removeprefix(_PREFIX)
         known = method if method != path and method in NEEDS else _OTHER
-        if self._lets_in(handler_call_details, NEEDS.get(known)):
+        held = path == _WATCH and not self._service.keys.names  # by one who has no key, where nobody needs one
+        if not held and self._lets_in(handler_call_details, NEEDS.get(known)):
             return await continuation(handler_call_details)
         if path in (_CHECK, _WATCH):
             serializer = health_pb2.HealthCheckResponse.SerializeToString
@@ -63,7 +68,16 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
         await context.write(await self._health.Check(health_pb2.HealthCheckRequest(), context))
 
     async def _watch(self, messages: Any, context: grpc.aio.ServicerContext) -> None:
-        await self._health.Watch(health_pb2.HealthCheckRequest(), context)
+        if self._watching >= WATCHES:
+            await context.abort(
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                f"{WATCHES} callers without a key watch already; call Check instead, or send a key",
+            )
+        self._watching += 1
+        try:
+            await self._health.Watch(health_pb2.HealthCheckRequest(), context)
+        finally:
+            self._watching -= 1
 
     def _refusing(self, method: str) -> Callable[..., AsyncIterator[bytes]]:
         async def refuse(messages: Any, context: grpc.aio.ServicerContext) -> AsyncIterator[bytes]:
