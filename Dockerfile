@@ -18,7 +18,7 @@ RUN groupadd --gid 10001 rewarden && \
     useradd --uid 10001 --gid 10001 --home-dir /var/lib/rewarden --no-create-home --shell /usr/sbin/nologin rewarden && \
     install -d -o 10001 -g 10001 /var/lib/rewarden && \
     install -d -o 10001 -g 10001 /run/rewarden /run/rewarden/secrets && \
-    for name in ca host server redis postgres mariadb grafana; do \
+    for name in ca host server redis postgres mariadb grafana models; do \
       install -d -o 10001 -g 10001 "/secrets/$name"; done
 ENV PATH=/opt/rewarden/bin:/usr/local/bin:/usr/bin:/bin \
     LANG=C.UTF-8 \

@@ -536,6 +536,8 @@ def _named(section: str, value: Any, source: str, wrong: ConfigError) -> Mapping
         where = f"{section}.{name}"
         if "model" not in table:
             raise ConfigError(f"{source}: {where}: model is missing: {model}")
+        if _KEY_FILE in table:
+            table = _with_key(table, where, source)
         for key in table:
             if key not in hints:
                 raise ConfigError(f"{source}: there is no setting {where}.{key}{_near(key, hints)}")
@@ -550,6 +552,25 @@ def _named(section: str, value: Any, source: str, wrong: ConfigError) -> Mapping
             raise ConfigError(f"{source}: {where}.api_key holds characters that no key can have in a request's header")
     _CHECKS[section](made, source)
     return made
+
+
+_KEY_FILE = "api_key_file"
+
+
+def _with_key(table: Mapping[str, Any], where: str, source: str) -> dict[str, Any]:
+    """The settings of a judge or a model with its key, which stands in the file that they name."""
+    rest = {key: value for key, value in table.items() if key != _KEY_FILE}
+    if "api_key" in rest:
+        raise ConfigError(f"{source}: {where}: api_key and {_KEY_FILE} are both set; one is enough")
+    try:
+        key = Path(_convert(f"{where}.{_KEY_FILE}", table[_KEY_FILE], Path, source)).read_text(encoding="utf-8").strip()
+    except OSError as error:  # the name is not repeated: somebody may have put the key there
+        raise ConfigError(f"{source}: {where}.{_KEY_FILE} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise ConfigError(f"{source}: {where}.{_KEY_FILE} is no text") from None
+    if not key:
+        raise ConfigError(f"{source}: {where}.{_KEY_FILE} is empty")
+    return {**rest, "api_key": key}
 
 
 def _check_judges(made: Mapping[str, JudgeEndpoint], source: str) -> None:

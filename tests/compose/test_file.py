@@ -114,6 +114,51 @@ def test_nobody_but_the_server_reaches_the_sandbox_host_and_its_network_leads_no
     ]
 
 
+def on_network(network: str) -> list[str]:
+    """The services of a network."""
+    return [name for name, service in SERVICES.items() if network in service.get("networks", ())]
+
+
+def test_nobody_but_the_server_reaches_the_models_and_they_see_their_settings_alone() -> None:
+    assert FILE["networks"]["models"] == {"internal": True}
+    assert on_network("models") == ["server", "models"]
+    assert on_network("hub") == ["models"]
+    assert SERVICES["models"]["networks"] == ["models", "hub"]
+    assert "ports" not in SERVICES["models"]
+    seen = [volume for volume in SERVICES["models"]["volumes"] if "CONFIG_FOLDER" in volume]
+    assert seen == ["${CONFIG_FOLDER:-./deploy/config}/rewarden.toml:/etc/rewarden/config/rewarden.toml:ro"]
+
+
+def test_the_models_key_is_made_once_and_the_server_has_it_at_the_same_path(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    made = [str(volume) for volume in SERVICES["secrets"]["volumes"]]
+    for volume in made:
+        (tmp_path / volume.rpartition("/")[2]).mkdir()
+    keys = []
+    for words in ([], [], ["rotate"]):
+        run = ["sh", str(ROOT / "deploy/secrets"), *words]
+        told = subprocess.run(
+            run, env={"PATH": "/usr/bin:/bin", "SECRETS": str(tmp_path)}, capture_output=True, text=True, check=False
+        )
+        assert told.returncode == 0, told.stderr
+        key = (tmp_path / "models/models.key").read_text()
+        assert (tmp_path / "server/models.key").read_text() == key
+        assert len(key.strip()) == 64
+        assert key.strip() not in told.stdout + told.stderr
+        keys.append(key)
+    assert keys[0] == keys[1] != keys[2]
+    for name in ("server", "models"):
+        assert f"{name}-secrets:/run/secrets/rewarden:ro" in SERVICES[name]["volumes"]
+    assert 'api_key_file = "/run/secrets/rewarden/models.key"' in (ROOT / "deploy/config/rewarden.toml").read_text()
+
+
+def test_every_service_whose_secrets_are_made_has_a_place_for_them_in_the_image() -> None:
+    names = re.search(r"for name in (.*); do", (ROOT / "Dockerfile").read_text())
+    assert names is not None
+    assert {str(volume).rpartition("/")[2] for volume in SERVICES["secrets"]["volumes"]} == set(names[1].split())
+
+
 @every_service
 def test_ports_are_this_machines_own_unless_somebody_says_otherwise(name: str) -> None:
     for port in SERVICES[name].get("ports", ()):

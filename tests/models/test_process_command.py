@@ -105,6 +105,24 @@ def test_what_it_cannot_tell_it_asks_for(config: Path, words: list[str], said: s
         call("serve", "--config", str(config), *words)
 
 
+@pytest.mark.parametrize("address", ["0.0.0.0:8090", "http://models:8090", "[::]:8090", "10.0.0.5:8090"])
+def test_where_others_reach_it_it_asks_for_a_key(config: Path, address: str) -> None:
+    config.write_text('[models.named.rm]\nmodel = "/models/rm"\n')
+    with pytest.raises(InvalidRequest, match="api_key_file"):
+        call("serve", "--config", str(config), "--listen", address)
+    (config.parent / "key").write_text("sesame\n")
+    config.write_text(f'[models.named.rm]\nmodel = "/models/rm"\napi_key_file = "{config.parent / "key"}"\n')
+    _, settings, environment = became("--config", str(config), "--listen", address)
+    assert environment[settings.key_env] == "sesame"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8090", "http://localhost:8090", "[::1]:8090", "unix:/run/rm.sock"])
+def test_where_this_machine_alone_reaches_it_it_needs_none(config: Path, address: str) -> None:
+    config.write_text('[models.named.rm]\nmodel = "/models/rm"\n')
+    _, settings, _ = became("--config", str(config), "--listen", address)
+    assert settings.key_env is None
+
+
 def test_without_an_address_it_asks_for_one(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text('[models.named.rm]\nmodel = "/models/rm"\n')
     with pytest.raises(InvalidRequest, match="--listen"):

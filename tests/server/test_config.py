@@ -191,6 +191,9 @@ def test_the_judges_are_read_from_tables_and_from_json() -> None:
         ("model = 'm'\ntimeout_s = 0", "judges.named.a.timeout_s must be above 0"),
         ("model = 'm'\nbudget_usd = 5", "judges.named.a.budget_usd needs input_usd and output_usd"),
         ("model = 'm'\napi_key = 'sk-secret'\napi_key_env = 'KEY'", "api_key and api_key_env are both set"),
+        ("model = 'm'\napi_key = 'sk-secret'\napi_key_file = 'f'", "api_key and api_key_file are both set"),
+        ("model = 'm'\napi_key_file = 'sk-secret'", "judges.named.a.api_key_file cannot be read: No such file"),
+        ("model = 'm'\napi_key_file = '/dev/null'", "judges.named.a.api_key_file is empty"),
         ("model = 'm'\nprovider = 'sk-secret'", "judges.named.a.provider must be one of openai, litellm"),
         ("model = 'm'\nheaders = {a = 1}", "judges.named.a.headers must be a table of texts"),
         ("model = 'm'\nextra = 'sk-secret'", "judges.named.a.extra must be a table"),
@@ -204,6 +207,15 @@ def test_a_wrong_judge_is_told_without_its_secrets(table: str, says: str) -> Non
         load_config(write(f"[judges.named.a]\n{table}\n"), environ={})
     assert says in caught.value.message
     assert "sk-secret" not in caught.value.message
+
+
+@pytest.mark.parametrize("section", ["judges", "models"])
+def test_a_key_may_stand_in_a_file(section: str, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("sk-secret\n")
+    config = load_config(write(f"[{section}.named.a]\nmodel = 'm'\napi_key_file = '{tmp_path / 'key'}'\n"), environ={})
+    named = getattr(config, section).named["a"]
+    assert named.api_key == "sk-secret"
+    assert "sk-secret" not in repr(config)
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "sk-secret", '{"a": "sk-secret"}', '{"a": {"model": ["sk-secret"]}}'])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ipaddress
 import json
 import os
 import sys
@@ -82,6 +84,12 @@ def _serve(args: argparse.Namespace) -> int:
     if key_env is None and key is not None:
         key_env = KEY_VARIABLE
         environment[KEY_VARIABLE] = key
+    if key_env is None and not _only_here(address):
+        # Whoever reaches it may swap weights and cancel what others asked for.
+        raise InvalidRequest(
+            f"{address} is reached from elsewhere and asks for no key: give the models api_key_file or api_key_env, or "
+            "listen on unix:PATH or 127.0.0.1"
+        )
     process = command(ProcessSettings(models=models, key_env=key_env), address.removeprefix("http://"))
     sys.stdout.flush()
     os.execve(process[0], process, environment)
@@ -102,6 +110,15 @@ def chosen(named: Mapping[str, ModelEndpoint], device: str | None, listen: str |
     if len(devices) > 1:
         raise InvalidRequest(f"a process has one device; say which: --device, one of {', '.join(devices)}")
     return models
+
+
+def _only_here(address: str) -> bool:
+    """Whether nobody but this machine reaches an address."""
+    bare = _bare(address)
+    host = bare.rpartition(":")[0].strip("[]")
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return bare.startswith("unix:") or host == "localhost"
 
 
 def _bare(address: str | None) -> str:
