@@ -119,6 +119,15 @@ def on_network(network: str) -> list[str]:
     return [name for name, service in SERVICES.items() if network in service.get("networks", ())]
 
 
+def test_the_server_meets_others_on_networks_that_lead_nowhere() -> None:
+    assert on_network("front") == ["server"]
+    assert on_network("board") == ["prometheus", "grafana"]
+    for network in set(SERVICES["server"]["networks"]) - {"front"}:
+        assert FILE["networks"][network] == {"internal": True}
+    for name in ("redis", "postgres", "mariadb"):
+        assert SERVICES[name]["networks"] == ["data"]
+
+
 def test_nobody_but_the_server_reaches_the_models_and_they_see_their_settings_alone() -> None:
     assert FILE["networks"]["models"] == {"internal": True}
     assert on_network("models") == ["server", "models"]
