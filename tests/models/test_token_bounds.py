@@ -1,7 +1,8 @@
-"""A tokenizer may have more tokens than its model: what holds one of those is refused, and never computed."""
+"""A tokenizer may have more tokens than its model: none of those is ever computed."""
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +41,30 @@ BIG, SMALL = Input(text="a <big> b"), Input(text="a <263> b")
     [
         Embed(input=BIG),
         Write(input=BIG),
-        Choose(input=SMALL, choices=["<big>", "b"]),
-        Choose(input=SMALL, choices=["b<big>", "c"]),
-        Likelihood(input=BIG, continuation="c"),
+        Choose(input=BIG, choices=["b", "c"]),
+        Likelihood(input=SMALL, continuation="c <big>"),
     ],
 )
-def test_a_token_beyond_the_model_is_refused(loaded: Loaded, task: Task[Any]) -> None:
+def test_in_what_others_wrote_it_is_read_as_letters(loaded: Loaded, task: Task[Any]) -> None:
+    # Attack: a response that holds one would go unscored.
+    ready = prepare(loaded, task)
+    assert ready.facts.neutralised
+    assert max(max(row.ids) for row in ready.rows) < 264
+
+
+@pytest.mark.parametrize("choices", [["<big>", "b"], ["b<big>", "c"]])
+def test_as_a_choice_it_is_refused(loaded: Loaded, choices: list[str]) -> None:
     with pytest.raises(Failure, match="token 264, and model 'm' has only 264 embeddings") as found:
-        prepare(loaded, task)
+        prepare(loaded, Choose(input=SMALL, choices=choices))
     assert found.value.kind == "invalid"
+
+
+def test_rows_are_not_filled_up_with_one(loaded: Loaded, tmp_path: Path) -> None:
+    loaded.model.save_pretrained(tmp_path)
+    words = copy.deepcopy(loaded.tokenizer)
+    words.add_special_tokens({"pad_token": "<big>"})
+    words.save_pretrained(tmp_path)
+    assert load("m", ModelEndpoint(model=str(tmp_path), device="cpu")).pad < 264
 
 
 def test_the_last_token_of_the_model_is_read(loaded: Loaded) -> None:

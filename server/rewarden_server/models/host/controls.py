@@ -14,10 +14,14 @@ _ROUNDS = 8
 
 
 class Controls:
-    """The special tokens of one tokenizer, which no text that is read may hold. Thread-safe."""
+    """The special tokens of one tokenizer, which no text that is read may hold; and those that its model cannot read,
+    for it has fewer embeddings. Attack: a response with one of these would go unscored. Thread-safe."""
 
-    def __init__(self, tokenizer: Any) -> None:
-        special = [token for token in tokenizer.added_tokens_decoder.values() if token.special]
+    def __init__(self, tokenizer: Any, embeddings: int | None = None) -> None:
+        added = tokenizer.added_tokens_decoder.items()
+        special = [
+            token for number, token in added if token.special or (embeddings is not None and number >= embeddings)
+        ]
         named = {token.content for token in special if token.content.strip()}
         normalised = {token.content for token in special if token.normalized and token.content.strip()}
         # Thousands of reserved ones are usual, and texts are long: RE2 reads each character once.

@@ -153,7 +153,8 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
     if settings.compile:
         model.base_model.compile(dynamic=True)  # heads are run on their own, see `forward`
     pooling = _pooling(folder, head, settings.pooling)
-    pad = _pad(tokenizer, model.config)
+    embeddings = _embeddings(model)
+    pad = _pad(tokenizer, model.config, embeddings)
     context = _context(folder, model, tokenizer, settings.context)
     version = version_of(
         folder.path,
@@ -168,7 +169,7 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
         name=name,
         model=model,
         tokenizer=tokenizer,
-        reader=Reader(tokenizer, processor),
+        reader=Reader(tokenizer, processor, embeddings),
         head=head,
         processor=processor,
         labels=tuple(str(labels[place]) for place in sorted(labels)) if headed else (),
@@ -179,7 +180,7 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
         and "token_type_ids" in tokenizer.model_input_names
         and getattr(model.config, "type_vocab_size", 0) > 1,
         pooling=pooling,
-        embeddings=_embeddings(model),
+        embeddings=embeddings,
         version=version,
         dtype=dtype,
         device=str(device),
@@ -278,10 +279,11 @@ def _embeddings(model: Any) -> int | None:
         return None
 
 
-def _pad(tokenizer: Any, config: Any) -> int:
+def _pad(tokenizer: Any, config: Any, embeddings: int | None) -> int:
+    """The token that fills rows up: one that the model has, for it is read, though nothing is made of it."""
     text = config.get_text_config()
     for pad in (tokenizer.pad_token_id, getattr(text, "pad_token_id", None), tokenizer.eos_token_id):
-        if isinstance(pad, int) and pad >= 0:
+        if isinstance(pad, int) and pad >= 0 and (embeddings is None or pad < embeddings):
             break
     else:
         pad = 0

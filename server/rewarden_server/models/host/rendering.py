@@ -76,10 +76,10 @@ class Read:
 
 
 class Reader:
-    """What one tokenizer makes of inputs, with a processor where the model sees. Thread-safe: once made it changes
-    neither."""
+    """What one tokenizer makes of inputs, with a processor where the model sees. embeddings: how many tokens the model
+    knows; None: all. Thread-safe: once made it changes neither."""
 
-    def __init__(self, tokenizer: Any, processor: Any = None) -> None:
+    def __init__(self, tokenizer: Any, processor: Any = None, embeddings: int | None = None) -> None:
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
             raise Failure("loading", f"{type(tokenizer).__name__} does not say where in a text its tokens are")
@@ -92,7 +92,7 @@ class Reader:
         if processor is not None and getattr(tokenizer, "chat_template", None) is None:
             tokenizer.chat_template = getattr(processor, "chat_template", None)
         self._in_parts = processor is not None and _takes_parts(tokenizer)
-        self.controls = Controls(tokenizer)
+        self.controls = Controls(tokenizer, embeddings)
         made = backend.encode("a", add_special_tokens=False).tokens
         self._blank = bool(made) and made[0].startswith("▁")
         """It puts a blank before all text, also what only goes on with another."""
