@@ -267,12 +267,17 @@ def variable_of(key: str) -> str:
 
 
 def load_config(
-    file: Path | None = None, *, environ: Mapping[str, str], flags: Mapping[str, tuple[str, Any]] | None = None
+    file: Path | None = None,
+    *,
+    environ: Mapping[str, str],
+    flags: Mapping[str, tuple[str, Any]] | None = None,
+    only: str | None = None,
 ) -> Config:
     """The settings in force.
 
     `file`: the configuration file; without one, the variable `REWARDEN_CONFIG`, then `rewarden.toml` in the working
-    folder if there is one. `flags`: `section.key` to (the flag as typed, value). Raises ConfigError.
+    folder if there is one. `flags`: `section.key` to (the flag as typed, value). `only`: the one section that is read;
+    the others are as if nothing stood there. Raises ConfigError.
     """
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -284,6 +289,8 @@ def load_config(
             section, _, name = key.partition(".")
             if name not in types.get(section, {}):
                 raise ConfigError(f"{source}: there is no setting {key!r}{_near(key, known_keys())}")
+            if only not in (None, section):
+                continue
             values[key] = _convert(key, value, types[section][name], source)
             sources[key] = source
     sections = {

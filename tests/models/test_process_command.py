@@ -123,6 +123,13 @@ def test_where_this_machine_alone_reaches_it_it_needs_none(config: Path, address
     assert settings.key_env is None
 
 
+def test_files_that_a_server_alone_sees_do_not_keep_it_from_serving(config: Path) -> None:
+    judge = '[judges.named.far]\nmodel = "m"\napi_key_file = "/nowhere/key"\n'
+    config.write_text(f'[models.named.rm]\nmodel = "/models/rm"\n{judge}')
+    _, settings, _ = became("--config", str(config), "--listen", "127.0.0.1:8090")
+    assert list(settings.models) == ["rm"]
+
+
 def test_without_an_address_it_asks_for_one(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text('[models.named.rm]\nmodel = "/models/rm"\n')
     with pytest.raises(InvalidRequest, match="--listen"):

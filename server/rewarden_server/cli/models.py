@@ -73,7 +73,8 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
 def _serve(args: argparse.Namespace) -> int:
     """Become the process, which ends with SIGTERM or SIGINT."""
     try:
-        config = read_settings(args)
+        # Beside a server it reads the server's file, and other sections name files that are not its own to see.
+        config = read_settings(args, only="models")
     except ConfigError as error:
         raise InvalidRequest(error.message) from None
     models = chosen(config.models.named, args.device, args.listen)

@@ -28,8 +28,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_settings(args: argparse.Namespace) -> Config:
-    """The settings in force. Raises ConfigError."""
+def read_settings(args: argparse.Namespace, only: str | None = None) -> Config:
+    """The settings in force, or those of one section. Raises ConfigError."""
     flags: dict[str, tuple[str, Any]] = {}
     for name, key in _FLAGS.items():
         value = getattr(args, name)
@@ -40,4 +40,4 @@ def read_settings(args: argparse.Namespace) -> Config:
         if not equals:
             raise ConfigError(f"--set takes SECTION.KEY=VALUE, not {key!r}")
         flags[key.strip()] = (f"flag --set {key.strip()}", value.strip())
-    return load_config(args.config, environ=os.environ, flags=flags)
+    return load_config(args.config, environ=os.environ, flags=flags, only=only)
