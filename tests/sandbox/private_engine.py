@@ -36,8 +36,9 @@ class PrivateEngine:
         """Start it and wait until it answers."""
         (self.folder / "docker.pid").unlink(missing_ok=True)
         (self.folder / "daemon.json").write_text("{}")
-        # In a namespace for mounts: whatever it mounts is gone when its last process is.
-        command = ["unshare", "--mount", "--propagation", "slave", "dockerd"]
+        # In a namespace for mounts: whatever it mounts is gone when its last process is. In one for networks: an engine
+        # without a bridge removes the machine's.
+        command = ["unshare", "--mount", "--propagation", "slave", "--net", "dockerd"]
         command += ["--config-file", f"{self.folder}/daemon.json", "--host", self.address]
         command += ["--data-root", f"{self.folder}/data", "--exec-root", f"{self.folder}/exec"]
         command += ["--pidfile", f"{self.folder}/docker.pid", "--cgroup-parent", f"/{self.parent}"]

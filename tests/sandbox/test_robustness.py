@@ -561,6 +561,13 @@ class Traffic:
             pytest.fail(f"no {count} more {end!r} came: {self.ends}, {await self._host.status()}")
 
 
+async def test_an_engine_of_the_tests_own_leaves_the_machines_networks_as_they_are() -> None:
+    # An engine without a bridge removes the one that it finds, and containers of the machine's own had none any more.
+    before = sorted(os.listdir("/sys/class/net"))
+    with private_engine():
+        assert sorted(os.listdir("/sys/class/net")) == before
+
+
 async def test_an_engine_that_crashes_under_load_gives_errors_and_then_service(
     engine: PrivateEngine, engine_host: Host
 ) -> None:
