@@ -28,7 +28,7 @@ PURE := not (needs_server or alone or forks)
 SERVED := needs_server and not (alone or forks)
 ALONE := alone or forks
 SHARING := -n $(JOBS) --dist worksteal
-BESIDE := -n $(SERVING) --dist loadfile
+BESIDE := -n $(SERVING) --dist loadfile --no-loadscope-reorder  # tests/conftest.py says in which order
 # Trainers' own packages, and models, weigh gigabytes: only where the machine may be filled (CI, SYSTEM=1).
 HEAVY := $(if $(filter 1,$(SYSTEM)),judge-model test-models)
 # Weights that come as packages; nothing of their code is imported, and nothing that they depend on is needed.

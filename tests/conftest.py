@@ -22,9 +22,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever uses a server of `tests.server.conftest.start` needs one.
 
     Tests that fork this process come first: a fork beside threads that others started (gRPC's) may never return. For
-    the same reason they run in no process of pytest-xdist's, see the Makefile's groups.
+    the same reason they run in no process of pytest-xdist's, see the Makefile's groups. Then come files with slow
+    tests: begun last, one alone would keep one process busy when the others have ended.
     """
     for item in items:
         if "start" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.needs_server)
-    items.sort(key=lambda item: item.get_closest_marker("forks") is None)
+    long = {item.path for item in items if item.get_closest_marker("slow") and not item.get_closest_marker("alone")}
+    items.sort(key=lambda item: (item.get_closest_marker("forks") is None, item.path not in long))

@@ -14,7 +14,7 @@ import pytest
 from rewarden_server.engine.settings import ModelEndpoint
 from tests.models.real import FOLDER, loaded, needs_models, plain, settings
 
-pytestmark = [pytest.mark.needs_server, needs_models]
+pytestmark = [pytest.mark.needs_server, pytest.mark.slow, needs_models]
 
 if not needs_models.args[0]:
     import torch

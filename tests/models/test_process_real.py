@@ -25,7 +25,7 @@ from tests.server.process import ServerProcess
 
 __all__ = ["folder"]
 
-pytestmark = [pytest.mark.needs_server, real.needs_models]
+pytestmark = [pytest.mark.needs_server, pytest.mark.slow, real.needs_models]
 
 
 def scorer(**more: Any) -> ModelEndpoint:

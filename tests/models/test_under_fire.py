@@ -30,6 +30,7 @@ from tests.models import real, tiny
 
 pytestmark = [
     pytest.mark.needs_server,
+    pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.skipif(real.packages_lacking() is not None, reason=str(real.packages_lacking())),
 ]

@@ -21,7 +21,7 @@ from tests.judges.scripted import ScriptedJudge
 from tests.models.scripted import NAME, ScriptedModel
 from tests.programs import LEAN, LEAN_PROJECTS, SANDBOXED, lacking, no_lean
 
-pytestmark = pytest.mark.needs_server
+pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
