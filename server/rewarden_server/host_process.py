@@ -28,12 +28,6 @@ class HostProcess(KeptProcess[HostClient]):
     prefix = "rewarden-host-"
     lost = HostLost
 
-    look_s: ClassVar[float] = 10.0
-    """Between looks at whether it answers; a look costs next to nothing."""
-
-    silent_s: ClassVar[float] = 60.0
-    """How long it may take to answer. Its loop has little to do, but the machine may be overloaded."""
-
     again_s: ClassVar[float] = 1.0
     """Between two tries to reach it, where its connection breaks: gRPC gives one up sooner than we do."""
 
@@ -50,25 +44,14 @@ class HostProcess(KeptProcess[HostClient]):
         """See `KeptProcess.connect`."""
         return HostClient(address)
 
-    async def hangs(self, client: HostClient) -> None:
-        """See `KeptProcess.hangs`."""
-        silent = 0
-        while silent < 2:  # twice: a machine that slept has let the first time pass
-            if not silent:
-                await asyncio.sleep(self.look_s)
-            try:
-                async with asyncio.timeout(self.silent_s):
-                    await self._answer(client)
-                silent = 0
-            except TimeoutError:
-                silent += 1
-
-    async def _answer(self, client: HostClient) -> None:
-        while True:
-            try:
-                return await client.answer()
-            except HostLost:
-                await asyncio.sleep(self.again_s)
+    async def look(self, client: HostClient) -> None:
+        """See `KeptProcess.look`."""
+        async with asyncio.timeout(self.silent_s):
+            while True:
+                try:
+                    return await client.answer()
+                except HostLost:
+                    await asyncio.sleep(self.again_s)
 
     def environment(self) -> dict[str, str]:
         """See `KeptProcess.environment`."""

@@ -63,6 +63,12 @@ class KeptProcess(ABC, Generic[C]):
     lost: ClassVar[type[Exception]]
     """What is raised, with a message, where there is none."""
 
+    look_s: ClassVar[float] = 10.0
+    """Between looks at whether it answers; a look costs next to nothing."""
+
+    silent_s: ClassVar[float] = 60.0
+    """How long it may take to answer a look. Its loop has little to do, but the machine may be overloaded."""
+
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._client: C | None = None
@@ -84,9 +90,9 @@ class KeptProcess(ABC, Generic[C]):
         """The process's environment: by default our own."""
         return dict(os.environ)
 
-    async def hangs(self, client: C) -> None:
-        """Return when a process that answered does so no more, though it runs: it is killed then, and started again.
-        By default nobody looks."""
+    async def look(self, client: C) -> None:
+        """Return when the process has answered. Raises TimeoutError where it did not within `silent_s`. By default
+        nobody asks it."""
         await asyncio.Event().wait()
 
     @property
@@ -217,7 +223,7 @@ class KeptProcess(ABC, Generic[C]):
                 self._changed.set()
                 # Nobody else reads it: a library that writes there for long must not find the pipe full.
                 listening.append(loop.create_task(self._listen(said)))
-                watching = loop.create_task(self.hangs(client))
+                watching = loop.create_task(self._hangs(client))
                 await asyncio.wait({ended, watching}, return_when=asyncio.FIRST_COMPLETED)
                 if not ended.done():
                     _log.error(f"{self.what} does not answer any more: it is killed", pid=process.pid)
@@ -240,6 +246,18 @@ class KeptProcess(ABC, Generic[C]):
                     task.cancel()
                 for stream in streams:
                     stream.close()
+
+    async def _hangs(self, client: C) -> None:
+        """Return when a process that answered does so no more, though it runs."""
+        silent = 0
+        while silent < 2:  # twice: a machine that slept has let the first time pass
+            if not silent:
+                await asyncio.sleep(self.look_s)
+            try:
+                await self.look(client)
+                silent = 0
+            except TimeoutError:
+                silent += 1
 
     async def _listen(self, stream: asyncio.StreamReader) -> None:
         """What the process says, into our log."""

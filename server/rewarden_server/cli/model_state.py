@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -78,8 +77,7 @@ async def _process(name: str, model: ModelEndpoint) -> str:
 async def _engine(model: ModelEndpoint) -> str:
     """What another engine says: vLLM and SGLang both list what they serve as OpenAI does. Raises ModelError."""
     assert model.address is not None
-    key = model.api_key or (os.environ.get(model.api_key_env) if model.api_key_env else None)
-    headers = {"authorization": f"Bearer {key}"} if key else {}
+    headers = {"authorization": f"Bearer {model.key}"} if model.key else {}
     try:
         async with httpx.AsyncClient(headers=headers, timeout=_PATIENCE_S, trust_env=False) as client:
             reply = await client.get(f"{model.address.rstrip('/')}/v1/models")

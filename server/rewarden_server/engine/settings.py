@@ -193,6 +193,11 @@ class ModelEndpoint:
     task: Literal["classify", "score", "rate", "embed", "generate"] | None = None
     tokenizer: str | None = None
 
+    @property
+    def key(self) -> str | None:
+        """The key of its address, wherever that stands now."""
+        return self.api_key or (os.environ.get(self.api_key_env) if self.api_key_env else None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing
@@ -528,5 +527,4 @@ class OwnBackend:
 
 def _remote(settings: ModelEndpoint) -> Connection:
     assert settings.address is not None, "a model without a process has an address"
-    key = settings.api_key or (os.environ.get(settings.api_key_env) if settings.api_key_env else None)
-    return Connection(settings.address, key)
+    return Connection(settings.address, settings.key)

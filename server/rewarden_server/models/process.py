@@ -22,14 +22,8 @@ class ModelProcess(KeptProcess[Connection]):
     prefix = "rewarden-model-"
     lost = ModelError
 
-    look_s: ClassVar[float] = 10.0
-    """Between looks at whether it answers; a look costs next to nothing."""
-
-    silent_s: ClassVar[float] = 60.0
-    """How long it may take to say that it is alive. Its loop has little to do, but the machine may be overloaded."""
-
     loading_s: ClassVar[float] = 600.0
-    """The same while it loads: libraries of gigabytes that are read from a slow disk hold up all of it."""
+    """As `silent_s`, while it loads: libraries of gigabytes that are read from a slow disk hold up all of it."""
 
     def __init__(self, settings: ProcessSettings) -> None:
         super().__init__()
@@ -53,25 +47,19 @@ class ModelProcess(KeptProcess[Connection]):
 
     def connect(self, address: str) -> Connection:
         """See `KeptProcess.connect`."""
+        self._loading = True
         return Connection(address)
 
-    async def hangs(self, client: Connection) -> None:
-        """See `KeptProcess.hangs`."""
-        silent, self._loading = 0, True
-        while silent < 2:  # twice: a machine that slept has let the first time pass
-            if not silent:
-                await asyncio.sleep(self.look_s)
-            try:
-                async with asyncio.timeout(self.loading_s if self._loading else self.silent_s) as self._look:
-                    with contextlib.suppress(Lost, SampleError):  # it ends, or says something at least
-                        told = await client.get("/healthz")
-                        # An answer on its way when the first model was loaded must not undo what `loaded` said.
-                        self._loading &= isinstance(told, dict) and told.get("loading") is True
-                silent = 0
-            except TimeoutError:
-                silent += 1
-            finally:
-                self._look = None
+    async def look(self, client: Connection) -> None:
+        """See `KeptProcess.look`."""
+        try:
+            async with asyncio.timeout(self.loading_s if self._loading else self.silent_s) as self._look:
+                with contextlib.suppress(Lost, SampleError):  # it ends, or says something at least
+                    told = await client.get("/healthz")
+                    # An answer on its way when the first model was loaded must not undo what `loaded` said.
+                    self._loading &= isinstance(told, dict) and told.get("loading") is True
+        finally:
+            self._look = None
 
     def loaded(self, client: Connection) -> None:
         """A model of this process is loaded, so libraries hold it up no more: a look that is under way, too, may take

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,9 +65,8 @@ def load(name: str, settings: ModelEndpoint) -> Remote:
 
 def engine_of(name: str, settings: ModelEndpoint) -> tuple[Engine, Connection]:
     """Who asks its server, and through what. Made and used on one loop."""
-    key = settings.api_key or (os.environ.get(settings.api_key_env) if settings.api_key_env else None)
     connection = Connection(
-        name, settings.address or "", key, timeout_s=settings.timeout_s, concurrency=settings.concurrency
+        name, settings.address or "", settings.key, timeout_s=settings.timeout_s, concurrency=settings.concurrency
     )
     made: Engine = (Vllm if settings.backend == "vllm" else Sglang)(connection, settings.model)
     return made, connection
