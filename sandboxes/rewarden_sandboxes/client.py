@@ -177,12 +177,6 @@ class HostClient:
         if size > MOST_BYTES - _ENVELOPE:
             raise BadJob("", f"the job has more than {MOST_BYTES - _ENVELOPE} bytes")
 
-    async def until_reachable(self, timeout_s: float) -> None:
-        """Wait until somebody serves at the address, but no longer than so many seconds."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self._channel.channel_ready()
-
     async def close(self) -> None:
         """Give back the connection; calls under way raise HostLost."""
         await self._channel.close()

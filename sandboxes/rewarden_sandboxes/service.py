@@ -6,10 +6,7 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
 import signal
-import socket
-import stat
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
@@ -34,6 +31,7 @@ from rewarden_sandboxes.health import Health
 from rewarden_sandboxes.job import CompileResult, Job, JobEvent, Report
 from rewarden_sandboxes.secret import Gate
 from rewarden_sandboxes.session import Feed
+from rewarden_sandboxes.stale import remove_stale
 from rewarden_sandboxes.tls import Tls, is_local
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
@@ -289,8 +287,8 @@ async def serve(
     if tied:
         await _until_input_ends(now)
     path = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
-    if path is not None:
-        _remove_stale(path)
+    if path is not None and not remove_stale(path):
+        raise HostError(f"somebody serves at {path} already")
     drain = Drain()
     server = make_server(host, address, tls, tokens, drain)
     try:
@@ -322,22 +320,6 @@ async def _first(*works: Coroutine[Any, Any, Any]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _remove_stale(path: Path) -> None:
-    """Remove the socket that a killed host left. Raises HostError for one that somebody serves; whatever else lies
-    there is not ours to remove.
-    """
-    with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            return
-        with socket.socket(socket.AF_UNIX) as probe:
-            try:
-                probe.connect(str(path))
-            except OSError:
-                path.unlink()
-                return
-        raise HostError(f"somebody serves at {path} already")
 
 
 async def _until_input_ends(stop: asyncio.Event) -> None:

@@ -10,7 +10,6 @@ import logging
 import os
 import signal
 import socket
-import stat
 import sys
 import threading
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from pathlib import Path
 import uvicorn
 import uvloop
 
+from rewarden_sandboxes.stale import remove_stale
 from rewarden_server.listening import HttpServer, use_all_descriptors
 from rewarden_server.models.host.app import App
 from rewarden_server.models.host.settings import ProcessSettings, settings_from_json
@@ -127,7 +127,8 @@ def _split(address: str) -> tuple[str, int]:
 def _listen(address: str) -> socket.socket:
     if address.startswith("unix:"):
         path = Path(address.removeprefix("unix:"))
-        _remove_stale(path)
+        if not remove_stale(path):
+            raise OSError(f"somebody serves at {path} already")
         listener = socket.socket(socket.AF_UNIX)
         try:
             # Nobody else on this machine may ask: no moment between the bind and a chmod.
@@ -148,21 +149,6 @@ def _listen(address: str) -> socket.socket:
             raise OSError(f"cannot listen at {address}: {error.strerror or error}") from None
     listener.listen(_BACKLOG)
     return listener
-
-
-def _remove_stale(path: Path) -> None:
-    """Remove the socket that a killed process left. Raises OSError for one that somebody serves; whatever else lies
-    there is not ours to remove."""
-    with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            return
-        with socket.socket(socket.AF_UNIX) as probe:
-            try:
-                probe.connect(str(path))
-            except OSError:
-                path.unlink()
-                return
-        raise OSError(f"somebody serves at {path} already")
 
 
 def _remove(path: Path | None, tied: bool) -> None:
