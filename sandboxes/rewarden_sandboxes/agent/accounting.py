@@ -22,6 +22,16 @@ _INSIDE = {
 _MUCH = 1 << 30
 """Bytes: more than a slot's own processes hold."""
 
+_NEAR = 1 << 20
+"""Bytes below the limit that are as good as at it: the kernel charges in batches."""
+
+_FEW = 32 << 20
+"""Bytes of files in memory, most of them read ahead, with which a program whose code is in files gets nowhere: 8 to 14
+MiB were seen."""
+
+_AGAIN = 8 * _FEW // os.sysconf("SC_PAGE_SIZE")
+"""Pages of files that were taken from a run and read again, so many that none was left to it."""
+
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -38,6 +48,7 @@ class Counters:
                     continue
         self._memory_limit = 0
         self._memory_base = 0
+        self._squeezed_at: int | None = None
 
     @property
     def counts_cpu(self) -> bool:
@@ -70,13 +81,14 @@ class Counters:
 
         beside: bytes that the slot itself will hold for the run, its input and output.
         """
+        self._squeezed_at = None
         if "usage" not in self._files:
             return
         self._memory_base = self._number("usage")
         limit = self._memory_base + memory + beside
         if self._memory_base > _MUCH:
             # What earlier runs read from files that are mounted is still there: no reason to give this one more.
-            limit -= self._cached()
+            limit -= _files_in_memory(self._stat())
         # A limit that is near enough stays: each write walks the whole cgroup.
         if "limit" in self._files and not 0 <= self._memory_limit - limit < 1 << 20:
             try:
@@ -90,21 +102,43 @@ class Counters:
             except OSError:
                 os.close(self._files.pop("peak"))  # this kernel cannot reset it: better none than a wrong one
 
+    def thrashes(self) -> bool:
+        """Whether the run holds all the memory that it may, and only reads again and again what the kernel takes from
+        it: its own code. A kernel that finds pages of files to take kills nobody, so this would go on until the time
+        limit, and slow everything in the slot. Two looks at least are needed to say so.
+        """
+        if "stat" not in self._files or not self._memory_limit:
+            return False
+        if self._number("usage") >= self._memory_limit - _NEAR:
+            stat = self._stat()
+            if _files_in_memory(stat) < _FEW:
+                again = stat.get(b"workingset_refault_file", 0)
+                if self._squeezed_at is None:
+                    self._squeezed_at = again
+                return again - self._squeezed_at > _AGAIN
+        self._squeezed_at = None
+        return False
+
     def peak(self) -> int | None:
         """Bytes that the run held at most; None where nothing says so."""
         if "peak" not in self._files:
             return None
         return max(0, self._number("peak") - self._memory_base)
 
-    def _cached(self) -> int:
-        """Bytes of files that the kernel keeps for the slot and takes back when it must."""
+    def _stat(self) -> dict[bytes, int]:
+        """The slot's own numbers by name, in bytes or as counts; none where nothing says them."""
         if "stat" not in self._files:
-            return 0
+            return {}
         lines = [line.split() for line in os.pread(self._files["stat"], 16384, 0).splitlines()]
-        return sum(int(line[1]) for line in lines if line[0] in (b"inactive_file", b"active_file"))
+        return {line[0]: int(line[1]) for line in lines}
 
     def _number(self, name: str) -> int:
         return int(os.pread(self._files[name], 32, 0))
+
+
+def _files_in_memory(stat: dict[bytes, int]) -> int:
+    """Bytes of files that the kernel keeps for the slot and takes back when it must."""
+    return stat.get(b"inactive_file", 0) + stat.get(b"active_file", 0)
 
 
 class Look:

@@ -187,6 +187,7 @@ class Run:
         memory = sum(part.limits["memory_mb"] << 20 for part in parts)
         counters.begin_memory(memory, beside=sum(part.bytes_beside(body) for part in parts))
         self._kills = counters.oom_kills()
+        self._thrashed = False
         self.clock: Clock
 
     def __enter__(self) -> Run:
@@ -199,8 +200,11 @@ class Run:
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the kernel killed something of this run for memory."""
-        return self._counters.oom_kills() > self._kills
+        """Whether the kernel killed something of this run for memory, or the run got nowhere for want of it at the
+        last look or before.
+        """
+        self._thrashed = self._thrashed or self._counters.thrashes()
+        return self._thrashed or self._counters.oom_kills() > self._kills
 
     def open(self, parts: Sequence[Part], join: str, body: bytes) -> None:
         """Begin in every room. Raises Broken."""

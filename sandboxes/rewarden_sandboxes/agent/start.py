@@ -29,10 +29,12 @@ def main(host: socket.socket) -> None:
     os.environ.update(hello["env"])  # the zygotes', and so every program's
     zygotes = Zygotes(host, numbers, alone=not hello["rooms"])
 
+    from rewarden_sandboxes.agent import mappings
     from rewarden_sandboxes.agent.filters import LIBC
     from rewarden_sandboxes.agent.supervisor import Gone, Supervisor
 
     try:
+        mappings.keep()  # with all that the supervisor has loaded
         supervisor = Supervisor(host, hello, dict(zip(hello["counters"], numbers, strict=True)), zygotes)
         # No other process of this user may look into the one that reads requests.
         LIBC.prctl(SET_DUMPABLE, 0, 0, 0, 0)

@@ -179,6 +179,14 @@ print("fine")
         twin="console.log(Buffer.alloc(1 << 20, 1)[5] ? 'fine' : '')",
     ),
     Attack(
+        title="objects without end",  # with much code of its own, which the kernel takes away and must read again
+        language="javascript",
+        code="const held = [];\nwhile (true) held.push(Array.from({ length: 1000 }, (_, i) => ({ i })));",
+        ends=("memory_limit", "runtime_error"),
+        limits=ROOMY,
+        twin="console.log(Array.from({ length: 1000 }, (_, i) => ({ i })).length === 1000 ? 'fine' : '')",
+    ),
+    Attack(
         title="a variable that doubles",
         language="bash",
         code="x=x\nwhile :; do x=$x$x; done",

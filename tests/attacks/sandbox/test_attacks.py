@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from rewarden_sandboxes.job import Job, Program, Report
@@ -64,6 +67,22 @@ def test_it_ends_as_it_must(host: Ground, attack: Attack) -> None:
     assert host.losses == lost, "a slot died of it"
     after = host.report(Job(program=Program(language="python", code=b"print(6 * 7)", limits=ROOMY)))
     assert (after.status, after.stdout) == ("ok", b"42\n"), after
+
+
+@pytest.mark.parametrize("attack", [pytest.param(attack, id=str(attack)) for attack in memory.ATTACKS])
+def test_memory_ends_it_soon_where_no_file_is_in_memory(host: Ground, attack: Attack) -> None:
+    """Whoever reads a file first is charged for it. A kernel at a limit takes such pages before it kills, the running
+    code among them: in such a slot a program could go on for two minutes, with twenty times the CPU time it may have.
+    """
+    drop = Path("/proc/sys/vm/drop_caches")
+    if not os.access(drop, os.W_OK):
+        pytest.skip("only root may have the kernel forget the files that it holds")
+    drop.write_text("1")
+    report = host.report(attack.job(attack.code, attack.limits))
+    assert report.status in (*attack.ends, *attack.without_counters), report
+    if report.status == "memory_limit":
+        assert attack.limits.cpu_s is not None
+        assert report.cpu_time < attack.limits.cpu_s, report
 
 
 @pytest.fixture(scope="module")
