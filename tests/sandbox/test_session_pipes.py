@@ -59,6 +59,9 @@ class Run:
         self.rooms = [room]
         self.clock = Clock()
 
+    def killed_for_memory(self) -> bool:
+        return False
+
 
 def served(room: Room, *fed: bytes, before: list[Callable[[], object]]) -> list[tuple[str, int]]:
     """What the host is told of a session that is fed so. `before`: done before each look at who is ready."""

@@ -1,4 +1,4 @@
-"""When a run is said to get nowhere for want of memory, by what a control group says."""
+"""When a run is said to get nowhere for want of memory, by what a control group says, and what its end may take."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ class Group:
         (self._folder / "stat").write_text(
             f"cache 1\ninactive_file {int(files * MIB)}\nactive_file 0\nworkingset_refault_file {int(again * PAGES)}\n"
         )
+
+    @property
+    def limit(self) -> int:
+        """MiB that the slot may hold."""
+        return int((self._folder / "limit").read_text()) // MIB
 
     def looks(self, *, usage: float, files: float, again: float) -> bool:
         """The same, and what a look at it says."""
@@ -90,3 +95,22 @@ def test_where_nothing_is_told_nothing_is_said(tmp_path: Path) -> None:
     finally:
         for number in bare.numbers.values():
             os.close(number)
+
+
+def test_the_supervisor_gets_air_once_in_a_run_and_the_next_run_has_no_more_for_it(group: Group) -> None:
+    assert group.limit == 74
+    group.counters.give_air()
+    group.counters.give_air()
+    assert group.limit == 90
+    group.counters.begin_memory(RUN, beside=0)
+    assert group.limit == 74
+    group.counters.give_air()
+    assert group.limit == 90
+
+
+def test_a_slot_without_a_limit_of_its_own_gets_none() -> None:
+    counters = Counters({})
+    counters.begin_memory(RUN, beside=0)
+    assert not counters.full
+    counters.give_air()
+    assert not counters.full

@@ -22,6 +22,9 @@ _INSIDE = {
 _MUCH = 1 << 30
 """Bytes: more than a slot's own processes hold."""
 
+_AIR = 16 << 20
+"""Bytes with which the supervisor can end a run whose dead still hold all the memory."""
+
 _NEAR = 1 << 20
 """Bytes below the limit that are as good as at it: the kernel charges in batches."""
 
@@ -48,6 +51,7 @@ class Counters:
                     continue
         self._memory_limit = 0
         self._memory_base = 0
+        self._aired = False
         self._squeezed_at: int | None = None
 
     @property
@@ -81,6 +85,7 @@ class Counters:
 
         beside: bytes that the slot itself will hold for the run, its input and output.
         """
+        self._aired = False
         self._squeezed_at = None
         if "usage" not in self._files:
             return
@@ -90,26 +95,31 @@ class Counters:
             # What earlier runs read from files that are mounted is still there: no reason to give this one more.
             limit -= _files_in_memory(self._stat())
         # A limit that is near enough stays: each write walks the whole cgroup.
-        if "limit" in self._files and not 0 <= self._memory_limit - limit < 1 << 20:
-            try:
-                os.pwrite(self._files["limit"], b"%d" % limit, 0)
-                self._memory_limit = limit
-            except OSError:
-                pass
+        if not 0 <= self._memory_limit - limit < 1 << 20:
+            self._limit(limit)
         if "peak" in self._files:
             try:
                 os.pwrite(self._files["peak"], b"0", 0)
             except OSError:
                 os.close(self._files.pop("peak"))  # this kernel cannot reset it: better none than a wrong one
 
+    def give_air(self) -> None:
+        """Let the slot have a little more until the run is over, which must be now: once a run."""
+        if self._memory_limit and not self._aired:
+            self._aired = True
+            self._limit(self._memory_limit + _AIR)
+
+    @property
+    def full(self) -> bool:
+        """Whether the slot holds all the memory that it may, or nearly."""
+        return self._memory_limit > 0 and self._number("usage") >= self._memory_limit - _NEAR
+
     def thrashes(self) -> bool:
         """Whether the run holds all the memory that it may, and only reads again and again what the kernel takes from
         it: its own code. A kernel that finds pages of files to take kills nobody, so this would go on until the time
         limit, and slow everything in the slot. Two looks at least are needed to say so.
         """
-        if "stat" not in self._files or not self._memory_limit:
-            return False
-        if self._number("usage") >= self._memory_limit - _NEAR:
+        if self.full and "stat" in self._files:
             stat = self._stat()
             if _files_in_memory(stat) < _FEW:
                 again = stat.get(b"workingset_refault_file", 0)
@@ -124,6 +134,14 @@ class Counters:
         if "peak" not in self._files:
             return None
         return max(0, self._number("peak") - self._memory_base)
+
+    def _limit(self, size: int) -> None:
+        if "limit" in self._files:
+            try:
+                os.pwrite(self._files["limit"], b"%d" % size, 0)
+                self._memory_limit = size
+            except OSError:
+                pass
 
     def _stat(self) -> dict[bytes, int]:
         """The slot's own numbers by name, in bytes or as counts; none where nothing says them."""

@@ -34,13 +34,12 @@ def own() -> None:
 
 
 def keep() -> None:
-    """Lock in memory what this process is mapped from, code first: as much as a process may lock (8 MiB by default,
-    which is nearly all of it). Called in the supervisor, for a lock is not inherited.
+    """Lock in memory what this process is mapped from, the interpreter and the C library first: as much as a process
+    may lock (8 MiB by default, which is nearly all of it). Called in the supervisor, for a lock is not inherited.
     """
     LIBC.mlock.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-    found = [(not allowed & _EXECUTE, high - low, low) for name, low, high, allowed in _read_only()]
-    for _, size, low in sorted(found):
-        LIBC.mlock(low, size)
+    for _, low, high, _ in sorted(_read_only(), key=lambda each: not each[0].startswith(_USED_BY_ALL)):
+        LIBC.mlock(low, high - low)
 
 
 def _read_only() -> Iterator[tuple[str, int, int, int]]:

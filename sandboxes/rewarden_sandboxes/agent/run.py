@@ -25,7 +25,7 @@ HARD = 1.5
 MOST_WALL, MOST_WALL_MORE_S = 4, 10
 """A run is given up after so many times its CPU and idle limits, and so many seconds more."""
 
-_FIRST_LOOK_S, _LATER_LOOK_S = 0.02, 0.05
+_FIRST_LOOK_S, _LATER_LOOK_S, _FULL_LOOK_S = 0.02, 0.05, 0.01
 _PIPE = 1 << 16
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _EXITING = 4
@@ -204,7 +204,19 @@ class Run:
         last look or before.
         """
         self._thrashed = self._thrashed or self._counters.thrashes()
-        return self._thrashed or self._counters.oom_kills() > self._kills
+        return self._thrashed or self.killed_for_memory()
+
+    def killed_for_memory(self) -> bool:
+        """Whether the kernel killed something of this run for memory: to be asked first when the supervisor wakes.
+
+        Flake: what was killed may hold memory of the kernel's (its sockets' buffers) for some milliseconds more. The
+        next page that anybody of the slot touches then costs the next largest process its life, and that is the
+        supervisor.
+        """
+        killed = self._counters.oom_kills() > self._kills
+        if killed:
+            self._counters.give_air()
+        return killed
 
     def open(self, parts: Sequence[Part], join: str, body: bytes) -> None:
         """Begin in every room. Raises Broken."""
@@ -247,10 +259,14 @@ class Run:
                 poll.register(number, select.POLLIN)
                 owner[number] = (room, name)
         next_look = time.monotonic() + min(_FIRST_LOOK_S, self.rooms[0].limits["cpu_s"])
-        told = False
+        told = put_off = False
         while not all(room.ended for room in self.rooms) and not any(room.cause for room in self.rooms):
             wait = next_look - time.monotonic()
-            for number, _ in poll.poll(wait * 1000 + 0.5 if wait > 0 else 0):
+            ready = poll.poll(wait * 1000 + 0.5 if wait > 0 else 0)
+            if self.killed_for_memory():
+                self.rooms[0].cause = "memory_mb"
+                break
+            for number, _ in ready:
                 if number not in owner:
                     heed()
                     continue
@@ -270,6 +286,11 @@ class Run:
                     elif data is not None:
                         poll.unregister(number)
             if time.monotonic() >= next_look and not all(room.ended for room in self.rooms):
+                if self._counters.full and not put_off:
+                    # Looking takes memory as well, and whoever is over the limit may die in this moment.
+                    put_off, next_look = True, time.monotonic() + _FULL_LOOK_S
+                    continue
+                put_off = False
                 self._look()
                 if self.clock.resting != told:
                     told = self.clock.resting

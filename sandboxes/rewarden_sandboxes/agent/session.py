@@ -53,6 +53,9 @@ class Session:
         self._look()
         while self._open or not room.ended:
             ready = self._poll(host)
+            if not room.ended and self._run.killed_for_memory():
+                self._end()
+                continue
             if host.fileno() in ready:
                 self._heed(*self._heard())
             if not room.ended and room.watch in ready:
@@ -144,9 +147,12 @@ class Session:
         clock, room = self._run.clock, self._room
         clock.tick([(room.pid, room.init)])
         if self._run.out_of_memory:
-            room.end()
-            self._drop()
+            self._end()
         self._next_look = time.monotonic() + (_REST_S if clock.resting else _LOOK_S)
+
+    def _end(self) -> None:
+        self._room.end()
+        self._drop()
 
     def _soon(self) -> None:
         """There is traffic: look again before long."""
