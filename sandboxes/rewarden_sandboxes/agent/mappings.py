@@ -21,6 +21,8 @@ from rewarden_sandboxes.agent.filters import LIBC
 
 _USED_BY_ALL = ("python", "libpython", "libc.", "libc-", "ld-")
 _READ, _WRITE, _EXECUTE = 1, 2, 4
+_ON_FAULT = 1
+"""mlock2's flag: what is in memory stays, and so does what comes; nothing is read in for it."""
 
 
 def own() -> None:
@@ -35,11 +37,12 @@ def own() -> None:
 
 def keep() -> None:
     """Lock in memory what this process is mapped from, the interpreter and the C library first: as much as a process
-    may lock (8 MiB by default, which is nearly all of it). Called in the supervisor, for a lock is not inherited.
+    may lock (8 MiB by default, which is nearly all of it). Called in the supervisor, for a lock is not inherited. Pages
+    that it never uses stay out: the kernel counts them, when it looks for the largest process to kill.
     """
-    LIBC.mlock.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    LIBC.mlock2.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint)
     for _, low, high, _ in sorted(_read_only(), key=lambda each: not each[0].startswith(_USED_BY_ALL)):
-        LIBC.mlock(low, high - low)
+        LIBC.mlock2(low, high - low, _ON_FAULT)
 
 
 def _read_only() -> Iterator[tuple[str, int, int, int]]:
