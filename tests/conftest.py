@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.suite import groups
+from tests.suite import groups, optional
 from tests.suite.record import Recorder
 
 # No test asserts on time: a busy machine must not fail one. CI searches the same examples every time, so that a red
@@ -37,6 +38,15 @@ def pytest_configure(config: pytest.Config) -> None:
     path = config.getoption("--record")
     if path and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder(Path(path)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A file that cannot be read for want of an optional package is skipped."""
+    report = yield
+    if report.failed:
+        optional.skip_instead(report, report.call.excinfo.value)  # type: ignore[attr-defined]
+    return report
 
 
 @pytest.hookimpl(trylast=True)

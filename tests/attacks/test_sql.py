@@ -22,7 +22,8 @@ from rewarden_verifiers.sql.params import SqlParams
 from rewarden_verifiers.sql.reference import SqlReference
 from rewarden_verifiers.sql.verifier import sql
 from tests.attacks.sql_attacks import COUNT, NAMES, PAIRS, Attack
-from tests.verifiers.sql.conftest import SCRIPT, World, mysql_server, postgres_server, world
+from tests.verifiers.sql.conftest import mysql_server, postgres_server, world
+from tests.verifiers.sql.world import SCRIPT, World
 
 __all__ = ["mysql_server", "postgres_server", "world"]  # fixtures
 

@@ -19,7 +19,7 @@ from rewarden_verifiers.sql.params import SqlParams
 from rewarden_verifiers.sql.reference import SqlReference
 from rewarden_verifiers.sql.statement import Statement, read_statement
 from rewarden_verifiers.sql.verifier import sql as verifier
-from tests.verifiers.sql.conftest import World
+from tests.verifiers.sql.world import World
 
 COLLEGE = """
 CREATE TABLE department (id INTEGER PRIMARY KEY, name VARCHAR(40) NOT NULL UNIQUE, budget INTEGER NOT NULL);

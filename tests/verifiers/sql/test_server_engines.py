@@ -28,8 +28,8 @@ from rewarden_verifiers.sql.databases import Database, EngineName, Table
 from rewarden_verifiers.sql.engines import scratch
 from rewarden_verifiers.sql.engines.engine import Caps, DatabaseFailed, QueryFailed, Session
 from rewarden_verifiers.sql.engines.mysql_wire import connect_arguments
-from tests.verifiers.sql.conftest import SCRIPT, World
 from tests.verifiers.sql.servers import Server
+from tests.verifiers.sql.world import SCRIPT, World
 
 pytestmark = pytest.mark.needs_server
 

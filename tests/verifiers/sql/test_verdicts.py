@@ -14,7 +14,7 @@ import pytest
 from rewarden.wire.json import outcome_to_json
 from rewarden_verifiers.sql.databases import CarriedDatabase
 from rewarden_verifiers.sql.reference import SqlReference, StoredResult
-from tests.verifiers.sql.conftest import SCRIPT, World
+from tests.verifiers.sql.world import SCRIPT, World
 
 RIGHT = "SELECT name FROM person WHERE age = 41"
 WRONG = "SELECT name FROM person WHERE age = 36"

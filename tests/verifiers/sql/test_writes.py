@@ -19,7 +19,7 @@ from rewarden_verifiers.sql.params import SqlParams
 from rewarden_verifiers.sql.reference import SqlReference
 from rewarden_verifiers.sql.tables import StateUnknown, state
 from rewarden_verifiers.sql.verifier import sql as verifier
-from tests.verifiers.sql.conftest import World
+from tests.verifiers.sql.world import World
 
 PASSES = [
     ("DELETE FROM person WHERE age > 40", "DELETE FROM person WHERE name = 'Bob'"),
