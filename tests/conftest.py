@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.suite import groups, optional
+from tests.suite import groups, optional, stress
 from tests.suite.record import Recorder
 
 # No test asserts on time: a busy machine must not fail one. CI searches the same examples every time, so that a red
@@ -30,6 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     suite.addoption(
         "--only", metavar="FILE", help="run only the tests, or files of tests, that this file names, one a line"
     )
+    suite.addoption("--stress", type=int, default=0, metavar="N", help="run only tests marked `stress`, N times each")
     suite.addoption("--record", metavar="FILE", help="write what was skipped, and how long each test took, as JSON")
 
 
@@ -49,6 +50,13 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests that fight the kernel are repeated where that is asked for."""
+    times = metafunc.config.getoption("--stress")
+    if times:
+        stress.repeat(metafunc, times)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Whatever uses a server of `tests.server.conftest.start` needs one.
@@ -60,6 +68,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "start" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.needs_server)
+    stress.select(items, repeating=config.getoption("--stress") > 0)
     if config.getoption("--core"):
         groups.leave_out(items)
     only = config.getoption("--only")

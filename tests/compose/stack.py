@@ -96,8 +96,8 @@ class Stack:
 
 
 @contextlib.contextmanager
-def stack(folder: Path) -> Iterator[Stack]:
-    """Built, started, and healthy; at the end it is taken down. Skips where this machine cannot have one."""
+def built(folder: Path) -> Iterator[Stack]:
+    """With its images, of the sources as they stand. Skips where this machine cannot have one."""
     if shutil.which("docker-compose") is None:
         pytest.skip("docker-compose is not installed: apt-get install docker-compose")
     try:
@@ -108,8 +108,15 @@ def stack(folder: Path) -> Iterator[Stack]:
     with contextlib.closing(client):
         copy_sources(folder)
         made = Stack(folder, client)
+        made.compose("build", "sandbox", "server")
+        yield made
+
+
+@contextlib.contextmanager
+def stack(folder: Path) -> Iterator[Stack]:
+    """Built, started, and healthy; at the end it is taken down."""
+    with built(folder) as made:
         try:
-            made.compose("build", "sandbox", "server")
             try:
                 made.compose("up", "-d")
                 made.until_healthy("server")

@@ -13,7 +13,7 @@ from rewarden.types import Batch, Sample, Use
 from rewarden_server.engine.engine import Engine
 from tests.engine.conftest import Make, Recorder, verdicts_of
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.alone]
+pytestmark = [pytest.mark.needs_server, pytest.mark.alone, pytest.mark.stress]
 
 
 @pytest.mark.parametrize("word", ["loop", "swallow", "bigint"])

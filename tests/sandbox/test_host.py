@@ -134,6 +134,7 @@ async def test_a_case_sees_nothing_of_the_case_before(host: Host) -> None:
 # --- limits --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize(
     ("code", "limits", "status", "limit"),
     [
@@ -158,6 +159,7 @@ async def test_a_limit_ends_the_run_and_is_named(
         assert report.limit == limit
 
 
+@pytest.mark.stress
 async def test_cpu_time_of_orphans_and_double_forks_counts(host: Host) -> None:
     # Usage as the kernel reports it for children sees next to nothing of this.
     code = (
@@ -169,6 +171,7 @@ async def test_cpu_time_of_orphans_and_double_forks_counts(host: Host) -> None:
     assert report.cpu_time > 0.3
 
 
+@pytest.mark.stress
 async def test_a_run_between_soft_and_hard_limit_is_run_again_and_must_agree(host: Host) -> None:
     code = "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass"
     report = await run(host, code, limits=Limits(cpu_s=0.4))
@@ -176,6 +179,7 @@ async def test_a_run_between_soft_and_hard_limit_is_run_again_and_must_agree(hos
     assert "rerun" in report.flags
 
 
+@pytest.mark.stress
 async def test_what_lies_within_its_limits_is_measured(host: Host) -> None:
     code = "import time\nx = bytearray(64 << 20)\ntime.sleep(0.6)\nend = time.process_time() + 0.2\n"
     code += "while time.process_time() < end: pass"

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 
 import pytest
 
 from rewarden_sandboxes.job import CaseResult, Job, JobEvent, Limits, Program
 from tests.attacks.sandbox.grounds import LAUNCHERS, Ground, ground
+from tests.suite.hogs import hogs
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.alone, pytest.mark.slow]
+pytestmark = [pytest.mark.needs_server, pytest.mark.alone, pytest.mark.slow, pytest.mark.stress]
 
 LIMIT_S = 0.4
 LIMITS = Limits(cpu_s=LIMIT_S, wall_s=LIMIT_S, memory_mb=128, processes=16)
@@ -85,18 +83,6 @@ def found(answers: Sequence[Sequence[JobEvent]]) -> list[tuple[str, float, str, 
         (kind, share, report.status, report.limit)
         for (kind, share, _, _), report in zip(EXPECTED * 4, reports, strict=False)
     ]
-
-
-@contextmanager
-def hogs(count: int) -> Iterator[None]:
-    """So many processes beside that want all of the CPU."""
-    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
 
 
 def test_one_at_a_time(host: Ground) -> None:

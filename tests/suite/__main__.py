@@ -1,28 +1,33 @@
 """Runs the tests. `make test`, `make test-all`, `make test-for` and CI all come here.
 
-usage: python -m tests.suite [--all | --rest | --changed | --for PATH [PATH ...]]
+usage: python -m tests.suite [--all | --rest | --changed | --for PATH [PATH ...] | --stress N] [-k EXPRESSION]
 
 Without an option: the core, which is every test that this machine can run but for the groups of groups.py.
 --all: those groups too. --rest: only what the core run before skipped. --changed: of that, what the files that changed
-since the last green commit reach. --for: only tests that these files reach, without the slow ones.
+since the last green commit reach. --for: only tests that these files reach, without the slow ones. --stress: the tests
+that fight the kernel, N times each. -k narrows any of them by name, as pytest does.
 
 Tests run in three phases: those that may share the machine, in several processes, each file in one of them; those that
 fork, in a process that nothing has made large or started threads in; and those that must be alone on the machine.
-out/tests/ keeps what each run recorded.
+out/tests/ keeps what each run recorded. HOGS in the environment says how many processes compute beside them: no test
+depends on an idle machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from tests.suite import changes, reach
+from tests.suite import changes, reach, stress
+from tests.suite.hogs import hogs
 from tests.suite.needs import lacking_in_ci, need_of, table
 from tests.suite.record import Record
 
@@ -33,7 +38,9 @@ CORE = KEPT / "core.json"
 SHARED = "not (alone or forks)"
 APART = ("forks", "alone and not forks")
 MARKED_APART = re.compile(r"\bmark\.(alone|forks)\b")
+MARKED_STRESS = re.compile(r"\bmark\.stress\b")
 JOBS = os.environ.get("JOBS", "2")
+HOGS = int(os.environ.get("HOGS") or 0)
 LONGEST = 20
 NOTHING_COLLECTED = 5
 
@@ -70,7 +77,7 @@ def phases(name: str, paths: Sequence[Path], *flags: str, only: str = "") -> tup
     return max(status for status, _ in done), Record.sum(record for _, record in done)
 
 
-def rest(affected: bool) -> tuple[int, Record]:
+def rest(affected: bool, *flags: str) -> tuple[int, Record]:
     """What the core run skipped, or of that what a change reaches."""
     skipped = Record.read(CORE).skipped
     waiting = {name for name, reason in skipped.items() if (need := need_of(reason)) is None or need.ci != "never"}
@@ -98,7 +105,18 @@ def rest(affected: bool) -> tuple[int, Record]:
     names = KEPT / "rest.txt"
     names.parent.mkdir(parents=True, exist_ok=True)
     names.write_text("\n".join(sorted(waiting)), encoding="utf-8")
-    return phases("rest", sorted(by_file), "--only", str(names))
+    return phases("rest", sorted(by_file), "--only", str(names), *flags)
+
+
+def stressed(times: int, *flags: str) -> tuple[int, Record]:
+    """The tests that fight the kernel, so many times each; how often each failed is printed, and kept as JSON."""
+    paths = [path for path in files() if MARKED_STRESS.search(path.read_text(encoding="utf-8"))]
+    status, record = phases("stress", paths, "--stress", str(times), *flags)
+    rates = stress.rates(record)
+    print("", *stress.table(rates), sep="\n")
+    told_here = {"times": times, "hogs": HOGS, "rates": [asdict(rate) for rate in rates]}
+    (KEPT / "stress-rates.json").write_text(json.dumps(told_here, indent=1) + "\n", encoding="utf-8")
+    return status, record
 
 
 def told(status: int, record: Record, seconds: float) -> None:
@@ -117,6 +135,23 @@ def told(status: int, record: Record, seconds: float) -> None:
     print(f"{record.passed} passed, {failed} failed, {skipped} skipped", flush=True)
 
 
+def chosen(given: argparse.Namespace) -> tuple[int, Record]:
+    """Run what the command line asks for."""
+    flags = ("-k", given.matching) if given.matching else ()
+    if given.stress:
+        return stressed(given.stress, *flags)
+    if given.paths:
+        named = {(ROOT / path).resolve() for path in given.paths}
+        return phases("for", sorted(reach.tests_near(named)), "--core", *flags, only="not slow")
+    if given.rest or given.changed:
+        return rest(given.changed, *flags)
+    if given.all:
+        return phases("all", files(), *flags)
+    status, record = phases("core", files(), "--core", *flags)
+    record.write(CORE)
+    return status, record
+
+
 def main(words: Sequence[str]) -> int:
     """See the module."""
     parser = argparse.ArgumentParser(prog="python -m tests.suite")
@@ -125,20 +160,14 @@ def main(words: Sequence[str]) -> int:
     which.add_argument("--rest", action="store_true", help="what the core run before skipped")
     which.add_argument("--changed", action="store_true", help="of that, what changed files reach")
     which.add_argument("--for", nargs="+", metavar="PATH", dest="paths", help="tests that these files reach")
+    which.add_argument("--stress", type=int, metavar="N", help="the tests that fight the kernel, N times each")
+    parser.add_argument("-k", metavar="EXPRESSION", dest="matching", help="only tests whose names match, as in pytest")
     given = parser.parse_args(words)
     began = time.monotonic()
-    if given.paths:
-        named = {(ROOT / path).resolve() for path in given.paths}
-        status, record = phases("for", sorted(reach.tests_near(named)), "--core", only="not slow")
-    elif given.rest or given.changed:
-        status, record = rest(given.changed)
-    elif given.all:
-        status, record = phases("all", files())
-    else:
-        status, record = phases("core", files(), "--core")
-        record.write(CORE)
+    with hogs(HOGS):
+        status, record = chosen(given)
     told(status, record, time.monotonic() - began)
-    if os.environ.get("CI") == "true" and not (given.rest or given.changed or given.paths):
+    if os.environ.get("CI") == "true" and not (given.rest or given.changed or given.paths or given.stress):
         lacking = lacking_in_ci(record.skipped.values())
         if lacking:
             print("CI must be able to try these:", *lacking, sep="\n  ")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark.expression import Expression
 
-from tests.suite.__main__ import APART, MARKED_APART, ROOT, SHARED, files
+from tests.suite.__main__ import APART, MARKED_APART, MARKED_STRESS, ROOT, SHARED, files
 from tests.suite.record import Record
 
 
@@ -23,10 +23,11 @@ def test_whatever_a_test_is_marked_with_it_is_in_exactly_one_phase(marks: tuple[
     assert len(phases) == 1, (marked, phases)
 
 
-def test_marks_that_set_tests_apart_stand_in_the_tests_own_files() -> None:
-    """The later phases read only the files where such a mark is written."""
+@pytest.mark.parametrize("marked", [MARKED_APART, MARKED_STRESS])
+def test_marks_that_set_tests_apart_stand_in_the_tests_own_files(marked: re.Pattern[str]) -> None:
+    """The later phases, and `make stress`, read only the files where such a mark is written."""
     elsewhere = [
-        path for path in (ROOT / "tests").rglob("*.py") if path not in files() and MARKED_APART.search(path.read_text())
+        path for path in (ROOT / "tests").rglob("*.py") if path not in files() and marked.search(path.read_text())
     ]
     assert elsewhere == []
 

@@ -6,13 +6,15 @@ Hostile processes call themselves `MARK`, so that the machine can be searched fo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rewarden_sandboxes.job import Case, Job, Limits, Program, RunStatus
 
-MARK = "rw-attacker"
-"""What hostile processes are called; at most 15 bytes, as the kernel keeps no more."""
+MARK = f"rw-attack{os.getpid():06x}"
+"""What the hostile processes of this run are called, so that two runs on a machine do not find each other's; at most 15
+bytes, as the kernel keeps no more."""
 
 CALL_ME = f'open("/proc/self/comm", "w").write("{MARK}")\n'
 """Python: take the name."""

@@ -40,7 +40,12 @@ MODULES = (
     compiling,
 )
 NAMED = {f"{module.__name__.rpartition('.')[2]}: {attack}": attack for module in MODULES for attack in module.ATTACKS}
-ATTACKS = [pytest.param(attack, id=name) for name, attack in NAMED.items()]
+FIGHT = [*processes.ATTACKS, *burning.ATTACKS, *memory.ATTACKS]
+"""Those that fill memory, fork without end or burn all there is."""
+ATTACKS = [
+    pytest.param(attack, id=name, marks=[pytest.mark.stress] if attack in FIGHT else [])
+    for name, attack in NAMED.items()
+]
 TOGETHER = 32
 """Twins that are asked for at once: who waits for a slot has so much patience, and no more."""
 
@@ -72,6 +77,7 @@ def test_it_ends_as_it_must(host: Ground, attack: Attack) -> None:
     assert (after.status, after.stdout) == ("ok", b"42\n"), after
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("attack", [pytest.param(attack, id=str(attack)) for attack in memory.ATTACKS])
 def test_memory_ends_it_soon_where_no_file_is_in_memory(host: Ground, attack: Attack) -> None:
     """Whoever reads a file first is charged for it. A kernel at a limit takes such pages before it kills, the running
