@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from pathlib import Path
 
@@ -12,14 +11,10 @@ from hypothesis import HealthCheck, settings
 from tests.suite import groups, optional, stress
 from tests.suite.record import Recorder
 
-# No test asserts on time: a busy machine must not fail one. CI searches the same examples every time, so that a red
-# run is the change's doing; elsewhere the search is random.
-settings.register_profile(
-    "suite",
-    deadline=None,
-    derandomize="CI" in os.environ,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+# No test asserts on time: a busy machine must not fail one. The same examples are tried every time, so that red is
+# the change's doing; `make stress` searches for others.
+settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", settings.get_profile("suite"), derandomize=False)
 settings.load_profile("suite")
 
 
@@ -36,6 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """One process records: under pytest-xdist that which gives out the tests."""
+    if config.getoption("--stress"):
+        settings.load_profile("search")
     path = config.getoption("--record")
     if path and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder(Path(path)))

@@ -192,12 +192,9 @@ async def test_a_list_is_ranked_in_one_question_an_order(judged: Judged, scripte
     scripted.script(*by_list((BEST, MIDDLE, WORST), {BEST: 1, MIDDLE: 2, WORST: 3}))
     found = await judged("listwise", {"mode": "rank"}, samples=group(MIDDLE, WORST, BEST))
     assert scores(found) == [0.5, 0.0, 1.0]
-    first, second = scripted.chats()
-    places = sorted(first.index(text) for text in (BEST, MIDDLE, WORST))
-    order = sorted((BEST, MIDDLE, WORST), key=first.index)
-    assert sorted((BEST, MIDDLE, WORST), key=second.index) == order[::-1]
-    assert len(set(places)) == 3
-    assert order == [[MIDDLE, WORST, BEST][place] for place in drawn([MIDDLE, WORST, BEST])]
+    orders = [sorted((BEST, MIDDLE, WORST), key=chat.index) for chat in scripted.chats()]
+    shown = [[MIDDLE, WORST, BEST][place] for place in drawn([MIDDLE, WORST, BEST])]
+    assert sorted(orders) == sorted([shown, shown[::-1]])  # asked at once: either may arrive first
     assert found[2]["feedback"].startswith("rank 1 of 3, shown as response")
 
 

@@ -69,6 +69,7 @@ def response(rng: random.Random, pieces: list[str], thought_of: list[str]) -> st
     return "".join(rng.choice(pieces if pieces and rng.random() < 0.6 else strange) for _ in range(rng.randrange(12)))
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("name", NAMES)
 def test_no_response_makes_a_verifier_raise(name: str) -> None:
     cases = grounds(name)
