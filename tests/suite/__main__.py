@@ -7,8 +7,9 @@ Without an option: the core, which is every test that this machine can run but f
 since the last green commit reach. --for: only tests that these files reach, without the slow ones. --stress: the tests
 that fight the kernel, N times each. -k narrows any of them by name, as pytest does.
 
-Tests run in three phases: those that may share the machine, in several processes, each file in one of them; those that
-fork, in a process that nothing has made large or started threads in; and those that must be alone on the machine.
+Tests run in three phases: those that may share the machine, in several processes, each file in one of them; beside
+these, those that fork, in a process that nothing has made large or started threads in; in the end those that must be
+alone on the machine.
 out/tests/ keeps what each run recorded. HOGS in the environment says how many processes compute beside them: no test
 depends on an idle machine.
 """
@@ -23,6 +24,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
@@ -35,11 +38,8 @@ ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 KEPT = ROOT / "out" / "tests"
 CORE = KEPT / "core.json"
-SHARED = "not (alone or forks)"
-APART = ("forks", "alone and not forks")
-MARKED_APART = re.compile(r"\bmark\.(alone|forks)\b")
-MARKED_STRESS = re.compile(r"\bmark\.stress\b")
-JOBS = os.environ.get("JOBS", "2")
+SHARED, FORKS, ALONE = "not (alone or forks)", "forks", "alone and not forks"
+JOBS = os.environ.get("JOBS", "3")
 HOGS = int(os.environ.get("HOGS") or 0)
 LONGEST = 20
 NOTHING_COLLECTED = 5
@@ -50,30 +50,41 @@ def files() -> list[Path]:
     return sorted(TESTS.rglob("test_*.py"))
 
 
-def run(name: str, expression: str, paths: Sequence[Path], *flags: str) -> tuple[int, Record]:
-    """One phase: its exit status, and its record."""
-    record = KEPT / f"{name}.json"
+def marked(mark: str, paths: Sequence[Path]) -> list[Path]:
+    """The files in which such a mark is written. What is read and imported makes a process large, and a large one forks
+    slowly: a phase reads no others.
+    """
+    return [path for path in paths if re.search(rf"\bmark\.{mark}\b", path.read_text(encoding="utf-8"))]
+
+
+def run(name: str, expression: str, paths: Sequence[Path], *flags: str, aside: bool = False) -> tuple[int, Record]:
+    """One phase: its exit status, and its record. What it prints goes to a file where another runs meanwhile."""
+    record, told_aside = KEPT / f"{name}.json", KEPT / f"{name}.log"
     record.unlink(missing_ok=True)
+    told_aside.unlink(missing_ok=True)
     if not paths:
         return 0, Record()
+    KEPT.mkdir(parents=True, exist_ok=True)
     named = [str(path.relative_to(ROOT)) for path in paths]
     command = [sys.executable, "-m", "pytest", *flags, "--record", str(record), "-m", expression, *named]
-    status = subprocess.run(command, cwd=ROOT).returncode
+    with told_aside.open("w", encoding="utf-8") if aside else nullcontext() as log:
+        status = subprocess.run(command, cwd=ROOT, stdout=log, stderr=log and subprocess.STDOUT).returncode
     return (0 if status == NOTHING_COLLECTED else status), Record.read(record)
 
 
 def phases(name: str, paths: Sequence[Path], *flags: str, only: str = "") -> tuple[int, Record]:
-    """All phases, one after the other. `only` narrows which marks take part."""
+    """All phases. `only` narrows which marks take part."""
 
     def narrowed(phase: str) -> str:
         return f"({phase}) and ({only})" if only else phase
 
     sharing = ("-n", JOBS, "--dist", "loadfile", "--no-loadscope-reorder")
-    done = [run(f"{name}-shared", narrowed(SHARED), paths, *sharing, *flags)]
-    # What is read and imported makes a process large, and a large one forks slowly: only the files with such tests.
-    lonely = [path for path in paths if MARKED_APART.search(path.read_text(encoding="utf-8"))]
-    for phase in APART:
-        done.append(run(f"{name}-{phase.partition(' ')[0]}", narrowed(phase), lonely, *flags))
+    with ThreadPoolExecutor() as beside:
+        forks = beside.submit(run, f"{name}-forks", narrowed(FORKS), marked("forks", paths), *flags, aside=True)
+        done = [run(f"{name}-shared", narrowed(SHARED), paths, *sharing, *flags), forks.result()]
+    log = KEPT / f"{name}-forks.log"
+    print(log.read_text(encoding="utf-8") if log.is_file() else "", end="", flush=True)
+    done.append(run(f"{name}-alone", narrowed(ALONE), marked("alone", paths), *flags))
     return max(status for status, _ in done), Record.sum(record for _, record in done)
 
 
@@ -110,8 +121,7 @@ def rest(affected: bool, *flags: str) -> tuple[int, Record]:
 
 def stressed(times: int, *flags: str) -> tuple[int, Record]:
     """The tests that fight the kernel, so many times each; how often each failed is printed, and kept as JSON."""
-    paths = [path for path in files() if MARKED_STRESS.search(path.read_text(encoding="utf-8"))]
-    status, record = phases("stress", paths, "--stress", str(times), *flags)
+    status, record = phases("stress", marked("stress", files()), "--stress", str(times), *flags)
     rates = stress.rates(record)
     print("", *stress.table(rates), sep="\n")
     told_here = {"times": times, "hogs": HOGS, "rates": [asdict(rate) for rate in rates]}

@@ -75,9 +75,9 @@ def kind_of(case: Case) -> str:
     [
         *product(("texts",), ("local", "http", "grpc"), (False, True)),
         # Texts have shown every transport both ways; programs take a sandbox's time each.
-        ("programs", "local", False),
         ("programs", "http", True),
-        ("programs", "grpc", False),
+        pytest.param("programs", "local", False, marks=pytest.mark.group("transports")),
+        pytest.param("programs", "grpc", False, marks=pytest.mark.group("transports")),
         *product(("opinions",), ("local", "http", "grpc"), (True,)),
         # A proof takes up to three processes, and nothing remembers it: once is enough, over whatever transport.
         ("proofs", "grpc", True),

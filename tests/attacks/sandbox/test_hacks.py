@@ -30,11 +30,24 @@ ROOM = {"cpu_s": 30.0, "wall_s": 30.0, "memory_mb": 256}
 """Limits that no heavy hack comes near, so that what is wrong with it decides and not the machine's speed."""
 
 
+@pytest.fixture(scope="module")
+def verdicts(judged: Judge) -> dict[tuple[str, str], Verdict]:
+    """On every hack against tests of every kind, from one batch: one by one they would wait for each other."""
+    pairs = [(hack, way) for hack in HACKS for way in REFERENCES]
+    samples = [
+        Sample(
+            response=fenced(HACKS[hack]),
+            reference={**REFERENCES[way], "limits": ROOM} if hack in HEAVY else REFERENCES[way],
+        )
+        for hack, way in pairs
+    ]
+    return dict(zip(pairs, judged.judge(samples), strict=True))
+
+
 @pytest.mark.parametrize("way", REFERENCES)
 @pytest.mark.parametrize("hack", HACKS)
-def test_a_hack_earns_nothing(judged: Judge, hack: str, way: str) -> None:
-    reference = {**REFERENCES[way], "limits": ROOM} if hack in HEAVY else REFERENCES[way]
-    verdict = judged.one(fenced(HACKS[hack]), reference)
+def test_a_hack_earns_nothing(verdicts: dict[tuple[str, str], Verdict], hack: str, way: str) -> None:
+    verdict = verdicts[hack, way]
     assert verdict.status == "scored", told(verdict)  # not deciding must not pay either
     assert (verdict.score, verdict.passed, verdict.fault) == (0.0, False, "policy"), told(verdict)
 
