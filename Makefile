@@ -60,6 +60,7 @@ system: setup
 lean: setup
 	@bash scripts/lean-toolchain.sh $(PYTHON) $(abspath $(VENV))/lean-toolchain
 
+judge-model test-models: export TQDM_DISABLE := 1  # bars of progress fill a log
 judge-model: $(VENV)/.trainers
 	@$(PYTHON) scripts/judge-model.py $(VENV)/judge-model
 

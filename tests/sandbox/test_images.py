@@ -369,6 +369,7 @@ def lua(built: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostSe
             remove(built, prefix)
 
 
+@pytest.mark.group("languages")
 @pytest.mark.slow
 @pytest.mark.needs_server
 @pytest.mark.parametrize("launcher", ["docker", "bwrap"])

@@ -160,6 +160,7 @@ def word(verdict: Verdict) -> str:
     return str(verdict.evidence.get("verdict", f"{verdict.status} {verdict.reason} {verdict.feedback}"))
 
 
+@pytest.mark.group("languages")
 @pytest.mark.needs_server
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)

@@ -1,7 +1,7 @@
 """Tests that `make test` leaves to `make test-all`, and to CI where the files that they reach changed.
 
-They repeat what others show: the same attacks on the second launcher, the same problems straight through the host, the
-same programs over every transport.
+They repeat what others show: the same attacks on the second launcher, problems in each language where
+the core runs a program in each, the same programs over every transport.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 GROUPS = {
     "launcher": "the second sandbox launcher",
     "transports": "programs over each transport",
-    "languages": "each language of the sandbox, straight through the host",
+    "languages": "problems in each language of the sandbox",
 }
 """Name to what the group shows. A test is in one by its marker `group(name)`, or by its launcher."""
 
