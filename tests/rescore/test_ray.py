@@ -146,7 +146,6 @@ def actors() -> list[Any]:
 
 
 @pytest.mark.needs_server
-@pytest.mark.alone
 @pytest.mark.usefixtures("cluster")
 class TestOnACluster:
     async def test_the_output_is_the_local_engines(self, desk: Desk) -> None:

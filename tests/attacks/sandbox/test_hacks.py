@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from rewarden.types import Sample, Verdict
-from tests.attacks.sandbox.hacks import HACKS, HONEST, REFERENCES
+from tests.attacks.sandbox.hacks import HACKS, HONEST, REFERENCES, reference_for
 from tests.attacks.sandbox.judge import Judge, fenced, judge
 
 
@@ -23,24 +23,11 @@ def told(verdict: Verdict) -> tuple[object, ...]:
     return verdict.status, verdict.score, verdict.reason, verdict.fault, verdict.flags, verdict.feedback
 
 
-HEAVY = {"an exception with a great text", "a hundred megabytes"}
-"""Hacks that cost seconds of CPU: near a limit, one run may be over it and its rerun not, which leaves them undecided."""
-
-ROOM = {"cpu_s": 30.0, "wall_s": 30.0, "memory_mb": 256}
-"""Limits that no heavy hack comes near, so that what is wrong with it decides and not the machine's speed."""
-
-
 @pytest.fixture(scope="module")
 def verdicts(judged: Judge) -> dict[tuple[str, str], Verdict]:
     """On every hack against tests of every kind, from one batch: one by one they would wait for each other."""
     pairs = [(hack, way) for hack in HACKS for way in REFERENCES]
-    samples = [
-        Sample(
-            response=fenced(HACKS[hack]),
-            reference={**REFERENCES[way], "limits": ROOM} if hack in HEAVY else REFERENCES[way],
-        )
-        for hack, way in pairs
-    ]
+    samples = [Sample(response=fenced(HACKS[hack]), reference=reference_for(hack, way)) for hack, way in pairs]
     return dict(zip(pairs, judged.judge(samples), strict=True))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from rewarden.types import Sample
-from tests.attacks.sandbox.hacks import HACKS, HONEST, REFERENCES
+from tests.attacks.sandbox.hacks import HACKS, HONEST, REFERENCES, reference_for
 from tests.attacks.sandbox.judge import Judge, fenced, judge
 
 _EQUALS = (
@@ -54,10 +54,14 @@ def judged(launcher: str) -> Iterator[Judge]:
 
 @pytest.mark.parametrize("way", PAID)
 def test_what_is_paid_in_one_process(judged: Judge, way: str) -> None:
-    reference = {**REFERENCES[way], "isolation": "shared"}
     hacks = {name: code for name, code in HACKS.items() if name not in LEAVING}
-    codes = [HONEST, *hacks.values()]
-    honest, *verdicts = judged.judge([Sample(response=fenced(code), reference=reference) for code in codes])
+    codes = {"": HONEST, **hacks}
+    honest, *verdicts = judged.judge(
+        [
+            Sample(response=fenced(code), reference={**reference_for(name, way), "isolation": "shared"})
+            for name, code in codes.items()
+        ]
+    )
     assert honest.score == 1.0
     unscored = {
         name: (v.reason, v.feedback, v.flags) for name, v in zip(hacks, verdicts, strict=True) if v.status != "scored"
