@@ -28,7 +28,7 @@ PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check
 LOCKED := bash scripts/install-locked.sh $(PYTHON)
 PYTEST := $(PYTHON) -m pytest
 # In how many processes tests run that may share the machine; tests/suite says which, and what comes after them.
-export JOBS ?= 3
+export JOBS ?= 2
 # Servers and tests start hundreds of interpreters: without their byte code each compiles what it imports once more.
 unexport PYTHONDONTWRITEBYTECODE
 # Trainers' own packages, and models, weigh gigabytes: only where they are asked for.

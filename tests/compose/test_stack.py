@@ -18,7 +18,7 @@ from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.host_process import HostProcess
 from tests.compose.stack import SLOTS, Stack, stack
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
+pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.group("stack")]
 
 _PATIENCE_S = 240.0
 

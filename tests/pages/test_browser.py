@@ -14,7 +14,7 @@ import pytest
 
 from tests.pages.conftest import KEY, Go, Visit
 
-pytestmark = pytest.mark.needs_server
+pytestmark = [pytest.mark.needs_server, pytest.mark.group("browser")]
 
 PAGES = ("/", "/docs", "/docs/choice", "/docs/samee", "/playground", "/playground/math", "/health")
 

@@ -15,6 +15,7 @@ CHROMIUM = find_chromium()
 
 pytestmark = [
     pytest.mark.needs_server,
+    pytest.mark.group("browser"),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here (apt-get install chromium)"),
 ]
 

@@ -22,7 +22,7 @@ from rewarden_server.host_process import HostProcess
 from tests.server.conftest import Running, Start
 from tests.server.process import ServerProcess
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.alone, pytest.mark.slow]
+pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
 
 def missing(launcher: Any) -> str | None:

@@ -1,7 +1,8 @@
 """Tests that `make test` leaves to `make test-all`, and to CI where the files that they reach changed.
 
-They repeat what others show: the same attacks on the second launcher, problems in each language where
-the core runs a program in each, the same programs over every transport.
+They repeat what others show: the same attacks on the second launcher, problems in each language where the core runs a
+program in each, the same programs over every transport. Or they drive what is heavy and seldom changes: a browser, the
+images of the whole.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ GROUPS = {
     "launcher": "the second sandbox launcher",
     "transports": "programs over each transport",
     "languages": "problems in each language of the sandbox",
+    "browser": "the pages in a browser",
+    "stack": "the stack of docker-compose.yml",
 }
 """Name to what the group shows. A test is in one by its marker `group(name)`, or by its launcher."""
 
