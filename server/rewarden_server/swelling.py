@@ -21,7 +21,7 @@ _LEAST, _BYTES = 2**22, 8
 objects and arrays, or 33 million texts: 64 objects for each of `limits.max_samples`, a thousand rows of four texts for
 each of 4096 samples. Numbers are not weighed: tokens are many, and become ten times what they were at most."""
 
-_REST = rb'(?:[^"\\]{1,4096}+|\\.){0,1024}+(")?'
+_REST = rb'(?:[^"\\]{1,4096}+|\\.){0,1024}(")?'
 """Of a text: a piece, and its end if it comes. Attack: a text of 256 MiB, looked through at one stretch."""
 
 _WEIGHED = re.compile(rb'[\[{]|"' + _REST, re.DOTALL)

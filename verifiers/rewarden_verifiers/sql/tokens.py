@@ -37,17 +37,20 @@ _WORD = r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*"
 # DuckDB takes all of Unicode's spaces for spaces.
 _WIDE = r"(?:[A-Za-z_]|[^\x00-\x7f\s])(?:[A-Za-z0-9_$]|[^\x00-\x7f\s])*"
 _NUMBER = r"0[xX][0-9A-Fa-f_]+|(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?"
-_PLAIN = r"'(?:[^']|'')*+'"
-_ESCAPED = r"'(?:[^'\\]|\\.|'')*+'"
-_NAME = r'"(?:[^"]|"")*+"'
-_TICKED = r"`(?:[^`]|``)*+`"
+# A doubled quote stands for itself; the lookahead keeps half of one from closing a string that is never closed.
+# Nothing here repeats a group possessively: before Python 3.11.5 such a group may miss its end (CPython gh-106052).
+_PLAIN = r"'[^']*+(?:''[^']*+)*'(?!')"
+_ESCAPED = r"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*'(?!')"
+_DOUBLE = r'"[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*"(?!")'
+_NAME = r'"[^"]*+(?:""[^"]*+)*"(?!")'
+_TICKED = r"`[^`]*+(?:``[^`]*+)*`(?!`)"
 _DOLLARS = r"\$(?P<tag>(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)?)\$.*?\$(?P=tag)\$"
 _LINE = r"--[^\n\r]*+"
-_BLOCK = r"/\*(?:[^*]|\*(?!/))*+\*/"
+_BLOCK = r"/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/"
 _SIGN = r"::|->>|->|:=|."
 
 # In PostgreSQL the escapes of an E string go on in the parts that follow on further lines.
-_CONTINUED = rf"[eE]{_ESCAPED}(?:(?:\s|{_LINE})*+{_ESCAPED})*+"
+_CONTINUED = rf"[eE]{_ESCAPED}(?:\s*+(?:{_LINE}\s*+)*{_ESCAPED})*"
 
 _PATTERNS: dict[str, dict[str, str]] = {
     "sqlite": {
@@ -82,9 +85,9 @@ _PATTERNS: dict[str, dict[str, str]] = {
     "mysql": {
         "space": r"[ \t\n\r\f\v]++",
         "comment": rf"--(?:(?=[\x00-\x20])[^\n]*+|$)|\#[^\n]*+|{_BLOCK}",
-        "string": rf'[xXbBnN]?{_ESCAPED}|"(?:[^"\\]|\\.|"")*+"',
+        "string": rf"[xXbBnN]?{_ESCAPED}|{_DOUBLE}",
         "quoted": _TICKED,
-        "variable": rf"\?|@@?(?:[A-Za-z0-9_.$\x80-\U0010ffff]+|{_TICKED}|{_ESCAPED}|\"(?:[^\"\\]|\\.|\"\")*+\")",
+        "variable": rf"\?|@@?(?:[A-Za-z0-9_.$\x80-\U0010ffff]+|{_TICKED}|{_ESCAPED}|{_DOUBLE})",
         "number": rf"(?:{_NUMBER})(?![A-Za-z0-9_$\x80-\U0010ffff])",
         "word": r"[A-Za-z0-9_$\x80-\U0010ffff]+",
     },
