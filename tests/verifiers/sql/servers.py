@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import getpass
 import os
 import pwd
@@ -43,7 +42,7 @@ class Server:
 
 @contextlib.contextmanager
 def postgres() -> Iterator[Server]:
-    """A PostgreSQL cluster. Raises Unavailable."""
+    """A PostgreSQL cluster. Raises Unavailable; RuntimeError where it is installed and does not start."""
     programs = [found.parent for found in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     found = shutil.which("initdb")
     if found is not None:
@@ -93,7 +92,7 @@ def postgres() -> Iterator[Server]:
 
 @contextlib.contextmanager
 def mysql() -> Iterator[Server]:
-    """A MariaDB server. Raises Unavailable."""
+    """A MariaDB server. Raises Unavailable; RuntimeError where it is installed and does not start."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin"
     install = shutil.which("mariadb-install-db", path=path)
     program = shutil.which("mariadbd", path=path)
@@ -145,10 +144,27 @@ def _folder(prefix: str, account: str) -> Iterator[tuple[Path, str | None]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _started_by(user: str | None, *flags: str) -> list[str]:
+    """The prefix of a command that runs as another user. With `user` or `preexec_fn`, subprocess would fork this
+    process instead of spawning, and gRPC's fork handlers, once it has threads here, kill initdb before it begins.
+    """
+    if user is not None:
+        account = pwd.getpwnam(user)
+        flags = (f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--init-groups", *flags)
+    if not flags:
+        return []
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        raise Unavailable("setpriv is not installed (Debian: util-linux)")
+    return [setpriv, *flags]
+
+
 def _run(command: Sequence[str | Path], user: str | None) -> None:
-    done = subprocess.run(command, user=user, cwd="/", capture_output=True, text=True, timeout=120)
+    """Run a command to its end. Raises RuntimeError if it fails: the server is installed, so tests must not skip."""
+    whole = [*_started_by(user), *command]
+    done = subprocess.run(whole, cwd="/", capture_output=True, text=True, timeout=120)
     if done.returncode != 0:
-        raise Unavailable(f"{Path(command[0]).name}: {(done.stderr or done.stdout).strip()[-300:]}")
+        raise RuntimeError(f"{Path(command[0]).name}: {(done.stderr or done.stdout).strip()[-300:]}")
 
 
 @contextlib.contextmanager
@@ -161,19 +177,11 @@ def _running(
     failing: type[Exception],
 ) -> Iterator[None]:
     log = folder / "log"
-    libc = ctypes.CDLL(None)
+    # No server outlives a test run that was killed.
+    whole = [*_started_by(user, f"--pdeathsig={stop.name}"), *command]
     with (
         log.open("wb") as output,
-        # PR_SET_PDEATHSIG: no server outlives tests that were killed.
-        subprocess.Popen(
-            command,
-            user=user,
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            preexec_fn=lambda: libc.prctl(1, stop),
-        ) as process,
+        subprocess.Popen(whole, cwd="/", stdin=subprocess.DEVNULL, stdout=output, stderr=output) as process,
     ):
         try:
             until = time.monotonic() + START_S
@@ -184,7 +192,7 @@ def _running(
                 except failing as error:
                     if process.poll() is not None or time.monotonic() > until:
                         said = log.read_text(errors="replace")[-300:]
-                        raise Unavailable(f"{Path(command[0]).name} does not start: {error}; {said}") from None
+                        raise RuntimeError(f"{Path(command[0]).name} does not start: {error}; {said}") from None
                     time.sleep(0.05)
             yield
         finally:
