@@ -76,7 +76,7 @@ demo: setup
 	@$(PYTHON) examples/demo/show.py out/demo.jsonl
 
 check: setup
-	$(PYTEST) -n $(JOBS) --dist worksteal -m "not (needs_server or alone or forks or slow)"
+	$(PYTEST) -n $(JOBS) --dist worksteal --core -m "not (needs_server or alone or forks or slow)"
 
 test: setup system lean $(HEAVY)
 	@$(PYTHON) -m tests.suite

@@ -41,6 +41,7 @@ def test_there_is_no_version_key_and_the_file_is_of_the_specification() -> None:
     assert problems == []
 
 
+@pytest.mark.needs_server
 @pytest.mark.parametrize("command", [("docker-compose",), ("docker", "compose")], ids=["v1", "v2"])
 @pytest.mark.parametrize("profiles", ["", "cache,sql,watch,models"], ids=["plain", "all"])
 def test_compose_takes_the_file(command: tuple[str, ...], profiles: str, tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.needs_server
+
 MODULES = (
     "group.consensus",
     "group.diversity",

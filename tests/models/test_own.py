@@ -38,6 +38,8 @@ from rewarden_verifiers.inference import (
 )
 from tests.models.rough import Rough, Say, error, honest, line
 
+pytestmark = pytest.mark.needs_server
+
 
 @pytest.fixture
 def folder() -> Iterator[Path]:

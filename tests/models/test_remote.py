@@ -16,6 +16,8 @@ from rewarden_server.models.host.remote.vllm import Vllm
 from rewarden_server.models.host.row import Row
 from tests.models.engines import FakeEngine, FakeSglang, FakeVllm
 
+pytestmark = pytest.mark.needs_server
+
 IDS = [5, 17, 9, 301, 44, 8, 2, 90]
 FAKES: dict[str, tuple[type[FakeEngine], Callable[[Connection, str], Engine]]] = {
     "vllm": (FakeVllm, Vllm),

@@ -59,6 +59,7 @@ def test_a_complete_sort_is_found_again_and_a_broken_one_begins_anew(tmp_path: P
     assert list(filled(tmp_path / "broken", [(b"aa", b"new")])) == [(b"aa", b"new")]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sort, "_FAN_IN", 4)  # each open run has a buffer
 

@@ -268,6 +268,7 @@ anything = st.recursive(
 
 
 @given(anything)
+@pytest.mark.slow
 def test_the_reader_raises_nothing_but_bad_frame(tagged: Any) -> None:
     try:
         value = border.decode(tagged)

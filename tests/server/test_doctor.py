@@ -12,6 +12,8 @@ from rewarden_server.cli import doctor, serve
 from rewarden_server.keys import Keys, hash_key
 from tests.judges.scripted import ScriptedJudge
 
+pytestmark = pytest.mark.needs_server
+
 
 def run(*words: str) -> int:
     """Run the command."""

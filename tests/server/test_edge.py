@@ -456,6 +456,7 @@ async def test_a_small_packed_body_of_many_objects_is_refused(start: Start) -> N
     assert (answer.status_code, answer.json()["error"]["details"]["limit"]) == (413, "max_body_bytes")
 
 
+@pytest.mark.slow
 def test_large_tables_and_texts_full_of_braces_are_read() -> None:
     table = b"[" + b'[1,"ab",2.5],' * 500 + b"[]]"
     tables = b"[" + b",".join([table] * 4096) + b"]"

@@ -33,6 +33,8 @@ from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from tests.certificates import Authority
 from tests.server.hosts import ScriptedHost, free_address, serving
 
+pytestmark = pytest.mark.needs_server
+
 PROGRAM = Program(language="python", code=b"print(1)")
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)

@@ -34,6 +34,7 @@ async def until(condition: Any) -> None:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.needs_server
 def test_it_takes_as_many_descriptors_as_it_may(tmp_path: Path) -> None:
     soft, hard = before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, hard - 1, 900), hard))  # what the process inherits

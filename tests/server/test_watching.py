@@ -48,6 +48,7 @@ def panels() -> Iterator[tuple[str, dict[str, Any]]]:
 
 @needs_promtool
 @pytest.mark.parametrize("words", [("check", "config", "prometheus.yml"), ("test", "rules", "alerts.test.yml")])
+@pytest.mark.needs_server
 def test_rules_hold(words: tuple[str, ...]) -> None:
     done = subprocess.run(["promtool", *words], cwd=RULES.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -16,6 +16,8 @@ from tests.suite.needs import need_of
 from tests.suite.optional import NAMES, OPTIONAL
 from tests.suite.record import Record
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 BUILT_ON = {"numpy": ("pycocotools", "scipy", "shapely", "sklearn")}
 """What no machine has without the package: their compiled parts cannot be read, and do not say so by name."""

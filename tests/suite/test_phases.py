@@ -60,6 +60,7 @@ def test_cannot_be_set_up(broken): pass
 
 
 @pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "two processes"])
+@pytest.mark.needs_server
 def test_a_run_is_recorded(tmp_path: Path, processes: tuple[str, ...]) -> None:
     (tmp_path / "test_file.py").write_text(FILE)
     (tmp_path / "test_some.py").write_text(TESTS)

@@ -13,6 +13,8 @@ from tests.suite import reach
 from tests.suite.changes import since_green
 from tests.suite.reach import PACKAGES, ROOT, TESTS
 
+pytestmark = pytest.mark.slow
+
 VERIFIERS = PACKAGES["rewarden_verifiers"]
 SANDBOXES = PACKAGES["rewarden_sandboxes"]
 SERVER = PACKAGES["rewarden_server"]

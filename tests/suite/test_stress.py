@@ -57,6 +57,7 @@ def run(project: Path, *flags: str) -> Record:
     return Record.read(project / "record.json")
 
 
+@pytest.mark.needs_server
 def test_marked_tests_are_repeated_and_their_failures_counted(project: Path) -> None:
     found = rates(run(project, "--stress", "4"))
     assert [(rate.test, rate.runs, rate.failed) for rate in found] == [
@@ -67,6 +68,7 @@ def test_marked_tests_are_repeated_and_their_failures_counted(project: Path) -> 
     ]
 
 
+@pytest.mark.needs_server
 def test_elsewhere_each_runs_once_and_the_full_form_not_at_all(project: Path) -> None:
     record = run(project)
     assert record.passed == 3

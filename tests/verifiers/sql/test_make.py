@@ -134,6 +134,7 @@ def test_a_script_without_end_is_stopped_and_its_senders_mistake(
         ("duckdb", "repeat('x', 300000000)"),
     ],
 )
+@pytest.mark.slow
 def test_a_script_that_fills_the_memory_is_stopped_and_its_senders_mistake(engine: EngineName, rows: str) -> None:
     script = f"CREATE TABLE t (n VARCHAR); INSERT INTO t SELECT {rows}"
     with pytest.raises(InvalidSample, match=r"(?i)it holds more than|out of memory"):
