@@ -14,9 +14,8 @@ from rewarden.adapters import NoScore
 from rewarden.adapters.areal import Reward, reward, reward_fn
 from rewarden.errors import DeadlineExceeded, Unavailable
 from rewarden.types import Sample, Verdict
-
-from ..client.servers import Script, http_server
-from .conftest import Start
+from tests.adapters.conftest import Start
+from tests.client.servers import Script, http_server
 
 IDS = ([1], [2, 3])
 

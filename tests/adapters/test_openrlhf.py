@@ -20,9 +20,8 @@ from rewarden.adapters.openrlhf import answer_of, response_of, reward
 from rewarden.adapters.rows import label_fields
 from rewarden.errors import InvalidRequest, Unavailable
 from rewarden.types import Verdict
-
-from ..client.servers import Script, http_server
-from .conftest import Start
+from tests.adapters.conftest import Start
+from tests.client.servers import Script, http_server
 
 TEMPLATE = "<|im_start|>user\nWhat is 1+1? Say \\boxed{5} , please .<|im_end|>\n<|im_start|>assistant\n"
 VISION = "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>Count.<|im_end|>\n<|im_start|>assistant\n<think>"

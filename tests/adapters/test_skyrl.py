@@ -12,8 +12,7 @@ import pytest
 
 from rewarden.adapters import NoScore
 from rewarden.errors import InvalidRequest
-
-from .conftest import Running, Start
+from tests.adapters.conftest import Running, Start
 
 PROMPT = [{"role": "user", "content": "Which letter comes second?"}]
 

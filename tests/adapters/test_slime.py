@@ -14,9 +14,8 @@ from rewarden.adapters import NoScore
 from rewarden.adapters.slime import custom_rm, post_process
 from rewarden.errors import InvalidRequest
 from rewarden.types import Component, Verdict
-
-from ..client.servers import Script, http_server
-from .conftest import Start
+from tests.adapters.conftest import Start
+from tests.client.servers import Script, http_server
 
 try:
     from slime.utils.types import Sample as Rollout

@@ -24,9 +24,8 @@ from rewarden.adapters import trl as adapter
 from rewarden.adapters.trl import areward, reward, siblings
 from rewarden.errors import InvalidRequest, Unavailable
 from rewarden.types import Sample, Verdict
+from tests.adapters.conftest import Start
 from tests.client.servers import Script, judge
-
-from .conftest import Start
 
 BROKEN = Verdict(status="error", reason="sandbox_failed", fault="infra")
 BAD_REFERENCE = Verdict(status="undecided", reason="invalid_reference", fault="reference")

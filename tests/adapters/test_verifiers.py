@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from rewarden.adapters import verifiers as adapter
-
-from .conftest import Running, Start
+from tests.adapters.conftest import Running, Start
 
 PROMPT = [{"role": "user", "content": "Which letter comes second?"}]
 CUT = {

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from .servers import SERVERS, Script
+from tests.client.servers import SERVERS, Script
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from rewarden import AsyncClient
 from rewarden.errors import DeadlineExceeded, RequestError, Unavailable
 from rewarden.retry import Retry
 from rewarden.types import BatchResult, Group, Sample, Verdict
-
-from .servers import Script, judge
+from tests.client.servers import Script, judge
 
 pytestmark = pytest.mark.needs_server
 

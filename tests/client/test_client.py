@@ -15,8 +15,7 @@ from rewarden.errors import InvalidRequest, NotFound, Overloaded, Unavailable
 from rewarden.loop_thread import LoopThread
 from rewarden.retry import NO_RETRY, Retry
 from rewarden.types import Batch, Group, Progress, Sample, Use, Verdict
-
-from .servers import SERVERS, Script, http_server
+from tests.client.servers import SERVERS, Script, http_server
 
 pytestmark = pytest.mark.needs_server
 

@@ -22,8 +22,7 @@ from rewarden.errors import (
 )
 from rewarden.transports.http import HttpTransport, refusal, retry_after
 from rewarden.types import Batch, Group, Sample, Verdict
-
-from .servers import Script, judge
+from tests.client.servers import Script, judge
 
 pytestmark = pytest.mark.needs_server
 

@@ -25,8 +25,7 @@ from rewarden.logging import Report, RewardLog, read_log, to_jsonl, to_tensorboa
 from rewarden.logging import trl as trl_logging
 from rewarden.logging.durations import Durations
 from rewarden.types import BadSample, Component, Sample, Verdict
-
-from .test_weight import loaded_after
+from tests.client.test_weight import loaded_after
 
 
 class Probe:

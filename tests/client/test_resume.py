@@ -14,8 +14,7 @@ from rewarden.errors import InvalidRequest, Overloaded, RequestError, Unavailabl
 from rewarden.resume import OpenStream, resume
 from rewarden.retry import NO_RETRY, Retry
 from rewarden.types import Group, Sample, Verdict
-
-from .servers import judge, statistics
+from tests.client.servers import judge, statistics
 
 AT_ONCE = Retry(attempts=3, first_s=0.0)
 

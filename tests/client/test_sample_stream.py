@@ -11,8 +11,7 @@ from rewarden.errors import InvalidRequest, Overloaded
 from rewarden.retry import NO_RETRY, Retry
 from rewarden.sample_stream import SampleStream
 from rewarden.types import Sample, Use
-
-from .servers import Script
+from tests.client.servers import Script
 
 
 def rows(count: int, **fields: object) -> list[Sample]:

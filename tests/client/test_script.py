@@ -16,8 +16,7 @@ from rewarden.__main__ import main
 from rewarden.errors import InternalError, NotFound, Overloaded
 from rewarden.loop_thread import LoopThread
 from rewarden.types import Use
-
-from .servers import Script, http_server
+from tests.client.servers import Script, http_server
 
 pytestmark = pytest.mark.needs_server
 

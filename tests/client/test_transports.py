@@ -34,8 +34,7 @@ from rewarden.types import (
     Use,
     Verdict,
 )
-
-from .servers import Script, judge
+from tests.client.servers import Script, judge
 
 pytestmark = pytest.mark.needs_server
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Start
+from tests.compat.conftest import Start
 
 BODY: dict[str, Any] = {"prompt": "1+1?", "response": "Answer: B", "label": "B"}
 

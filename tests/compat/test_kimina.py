@@ -27,11 +27,10 @@ from rewarden_server.keys import new_key
 from rewarden_server.lean import remote
 from rewarden_server.lean.remote import Kimina
 from rewarden_verifiers.provers import Checked, Goal, Message, Position, Snippet
+from tests.compat.conftest import Running, Start
+from tests.compat.provers import Answer, ScriptedProver, fine
 from tests.lean.conftest import library as library
 from tests.lean.toolchain import Library
-
-from .conftest import Running, Start
-from .provers import Answer, ScriptedProver, fine
 
 AT = "/compat/kimina"
 

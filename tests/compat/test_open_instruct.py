@@ -20,9 +20,8 @@ import pytest_asyncio
 from rewarden_sandboxes import job as host
 from rewarden_sandboxes.errors import NoRoom
 from rewarden_server.compat import open_instruct
+from tests.compat.conftest import Running, Start
 from tests.server.hosts import ScriptedHost, serving
-
-from .conftest import Running, Start
 
 AT = "/compat/open_instruct"
 ADD = "def add(a, b):\n    return a + b\n"

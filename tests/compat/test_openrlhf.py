@@ -11,8 +11,7 @@ import pytest
 from rewarden.errors import Overloaded
 from rewarden.types import BatchResult, Verdict
 from rewarden_server.compat import openrlhf
-
-from .conftest import Running, Start
+from tests.compat.conftest import Running, Start
 
 ROUTE = "/compat/openrlhf/choice/get_reward"
 KEYS = {"rewarden_passed", "rewarden_no_answer", "rewarden_excluded", "rewarden_unscored"}

@@ -8,9 +8,8 @@ from typing import Any
 
 import httpx
 
+from tests.compat.conftest import Running, Start
 from tests.server.conftest import Gates, gate, plugin
-
-from .conftest import Running, Start
 
 __all__ = ["gate", "plugin"]
 

@@ -22,9 +22,8 @@ import pytest_asyncio
 from rewarden_sandboxes import job as host
 from rewarden_sandboxes.errors import BadJob, HostError, NoRoom
 from rewarden_server.compat import sandbox_fusion
+from tests.compat.conftest import Running, Start
 from tests.server.hosts import ScriptedHost, serving
-
-from .conftest import Running, Start
 
 PATH = "/compat/sandbox_fusion/run_code"
 PRINTS = {"code": "print(1)", "language": "python"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .conftest import Start
+from tests.compat.conftest import Start
 
 
 def body(response: str, label: Any = "B") -> dict[str, Any]:

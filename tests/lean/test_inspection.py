@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import rewarden_verifiers.lean.inspection as package
+from rewarden_verifiers.lean.inspecting import _MAIN, _program
 from rewarden_verifiers.lean.inspection.main import Inspection, inspect
 from rewarden_verifiers.lean.inspection.olean import read
 from rewarden_verifiers.lean.inspection.same import Comparison, TooLarge
@@ -28,8 +27,11 @@ def room(
     folder: Path, lean: Lean, reference: str = ASKED, submission: str = PROVED, header: str = HEADER, **question: Any
 ) -> dict[str, Any]:
     """The program run as a room runs it: another process, no package but the folder beside it."""
-    shutil.copytree(Path(package.__file__).parent, folder / "inspection", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "main.py").write_text("from inspection.main import main\n\nmain()\n")
+    for name, data in _program().items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    (folder / "main.py").write_text(_MAIN)
     (folder / "reference.olean").write_bytes(lean.compile(reference, header=header))
     (folder / "submission.olean").write_bytes(lean.compile(submission, header=header))
     (folder / "question.json").write_text(json.dumps(question))

@@ -13,8 +13,7 @@ from rewarden.types import Outcome, Progress, Sample, Use
 from rewarden_verifiers.contract import Member
 from rewarden_verifiers.outcome import no_answer, right, scored, undecided
 from rewarden_verifiers.recipes.load import parse_recipe, recipe_spec
-
-from .toys import ERROR, Recorder, ToyRegistry, refusal, run
+from tests.recipes.toys import ERROR, Recorder, ToyRegistry, refusal, run
 
 GATED: dict[str, Any] = {
     "name": "gated",

@@ -12,8 +12,7 @@ from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
 from rewarden_verifiers.registry import GALLERY, Registry
 from tests.programs import LEAN
-
-from .toys import ToyRegistry, run
+from tests.recipes.toys import ToyRegistry, run
 
 NAMES = sorted(path.stem for path in GALLERY.glob("*.yaml"))
 SQL = frozenset(name for name in NAMES if "sql" in name)

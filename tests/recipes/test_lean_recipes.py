@@ -16,9 +16,8 @@ from rewarden_verifiers.outcome import right, scored, undecided, wrong
 from rewarden_verifiers.recipes.load import load_recipe
 from rewarden_verifiers.registry import GALLERY, Registry
 from tests.programs import LEAN
+from tests.recipes.toys import run
 from tests.verifiers.direct import direct_judge
-
-from .toys import run
 
 
 @verifier(version="1", graded=True, inline=True)

@@ -14,8 +14,7 @@ from rewarden.types import BadSample, Sample, Use
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden.wire import json as wire
 from rewarden.wire import protobuf
-
-from . import strategies
+from tests.wire import strategies
 
 GOOD = {"response": "42"}
 DEEP: Any = []

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from rewarden.types import Batch, BatchResult, Group, Outcome, Run, RunResult, Sample, Use, Verdict, VerifierRef
 from rewarden.wire import json as wire
 from rewarden.wire import protobuf
-
-from . import strategies
+from tests.wire import strategies
 
 hard = settings(max_examples=40, deadline=None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .judging import equal, judge
+from tests.verifiers.math.judging import equal, judge
 
 EXPENSIVE = {
     "tower": r"\dfrac{5^{(5^{(5^{(5^5)})} - 4)} - 5}{16}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .judging import equal
+from tests.verifiers.math.judging import equal
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from rewarden.types import Outcome
-
-from .judging import equal, judge, judge_text
+from tests.verifiers.math.judging import equal, judge, judge_text
 
 
 def ended(outcome: Outcome) -> tuple[Any, ...]:

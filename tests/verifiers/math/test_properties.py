@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from rewarden_verifiers.answer.math.equivalence import MathEquivalence
 from rewarden_verifiers.answer.math.limits import TooExpensive, Unreadable
 from rewarden_verifiers.answer.math.reading import read
-
-from .judging import judge, judge_text
+from tests.verifiers.math.judging import judge, judge_text
 
 COMMANDS = r"""
     \frac \sqrt \pi \infty \cup \cap \in \left \right \text{ \text{or} \text{cm} \pm \mp \le \ge \ne \approx ^ _ { }

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import PurePosixPath
 from typing import Any
 
 from rewarden.errors import SandboxError
@@ -18,7 +19,8 @@ from rewarden.types import Limits
 from rewarden_verifiers.lean.inspection.main import LOADED, LOADING
 from rewarden_verifiers.programs import Case, CaseResult, Job, Program, Report, Sandbox
 
-_MAIN = "from inspection.main import main\n\nmain()\n"
+_PACKAGE = "rewarden_verifiers.lean.inspection"
+_MAIN = f"from {_PACKAGE}.main import main\n\nmain()\n"
 _LIMITS = Limits(cpu_s=120.0, wall_s=60.0, output_bytes=4 * 1024**2)
 _TOO_MUCH = frozenset({"time_limit", "memory_limit", "output_limit"})
 
@@ -67,10 +69,14 @@ class Findings:
 
 @cache
 def _program() -> Mapping[str, bytes]:
-    """The inspection's modules, as files of the room."""
-    folder = files("rewarden_verifiers.lean.inspection")
-    found = {item.name: item.read_bytes() for item in folder.iterdir() if item.name.endswith(".py")}
-    return {f"inspection/{name}": data for name, data in sorted(found.items())}
+    """The inspection's modules as files of the room, where they import each other by the names that they have here.
+
+    The packages above it are empty there.
+    """
+    place = PurePosixPath(*_PACKAGE.split("."))
+    empty = {f"{above}/__init__.py": b"" for above in place.parents if above.name}
+    found = {item.name: item.read_bytes() for item in files(_PACKAGE).iterdir() if item.name.endswith(".py")}
+    return {**empty, **{f"{place}/{name}": data for name, data in sorted(found.items())}}
 
 
 async def inspect(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from rewarden_verifiers.answer.label.names import Names, Read
+from rewarden_verifiers.answer.label.params import LabelParams
 from rewarden_verifiers.answer.text.size import oversized
-
-from .names import Names, Read
-from .params import LabelParams
 
 
 class LabelEquivalence:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rewarden.errors import InvalidReference
-
-from .names import MAX_ENTRIES, Names
-from .params import Reader
+from rewarden_verifiers.answer.label.names import MAX_ENTRIES, Names
+from rewarden_verifiers.answer.label.params import Reader
 
 Gold = str | int | bool
 Reference = Gold | tuple[Gold, ...]

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal
 
+from rewarden_verifiers.answer.label.hierarchy import Hierarchy
+from rewarden_verifiers.answer.label.names import MAX_ENTRIES, MAX_LABELS, Names
 from rewarden_verifiers.extraction import Extracted, Rule, rules_of
-
-from .hierarchy import Hierarchy
-from .names import MAX_ENTRIES, MAX_LABELS, Names
 
 Mode = Literal["single", "multi", "vector"]
 Metric = Literal["exact", "depth", "precision", "recall", "f1", "fbeta", "jaccard"]

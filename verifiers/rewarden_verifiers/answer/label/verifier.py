@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from rewarden.types import Outcome
+from rewarden_verifiers.answer.label import gold
+from rewarden_verifiers.answer.label.equivalence import LabelEquivalence
+from rewarden_verifiers.answer.label.gold import Prepared, Reference
+from rewarden_verifiers.answer.label.names import Read
+from rewarden_verifiers.answer.label.params import LabelParams, Reader, is_empty
+from rewarden_verifiers.answer.label.scoring import overlap, shared_depth
 from rewarden_verifiers.answer.text.size import oversized
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import Extracted
 from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
-
-from . import gold
-from .equivalence import LabelEquivalence
-from .gold import Prepared, Reference
-from .names import Read
-from .params import LabelParams, Reader, is_empty
-from .scoring import overlap, shared_depth
 
 _SHOWN = 50
 _EXCERPT = 200

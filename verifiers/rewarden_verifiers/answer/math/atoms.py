@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from . import words
-from .brackets import Brackets
-from .build import fraction, index_i, lone, negate, times
-from .limits import TooExpensive, Unreadable
-from .syntax import (
+from rewarden_verifiers.answer.math import words
+from rewarden_verifiers.answer.math.brackets import Brackets
+from rewarden_verifiers.answer.math.build import fraction, index_i, lone, negate, times
+from rewarden_verifiers.answer.math.limits import TooExpensive, Unreadable
+from rewarden_verifiers.answer.math.syntax import (
     SCALARS,
     TWO,
     Braces,

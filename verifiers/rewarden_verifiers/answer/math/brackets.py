@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .build import negate
-from .cursor import Cursor
-from .limits import Unreadable
-from .syntax import (
+from rewarden_verifiers.answer.math.build import negate
+from rewarden_verifiers.answer.math.cursor import Cursor
+from rewarden_verifiers.answer.math.limits import Unreadable
+from rewarden_verifiers.answer.math.syntax import (
     Braces,
     Builder,
     Call,

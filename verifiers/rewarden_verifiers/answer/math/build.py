@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .limits import Unreadable
-from .syntax import (
+from rewarden_verifiers.answer.math.limits import Unreadable
+from rewarden_verifiers.answer.math.syntax import (
     Braces,
     Builder,
     Constant,

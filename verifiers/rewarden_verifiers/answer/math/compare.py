@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from . import words
-from .exact import rational
-from .expand import count_signs, elements
-from .field import PRIME, Outside, image
-from .limits import COMPARISON_COST, MAX_ITEMS, Budget, TooExpensive
-from .numeric import Undefined
-from .reading import join_words
-from .regions import NoRegion, Region, is_interval, is_region, region, variable_of
-from .scalars import Rules, Scalars, evaluator
-from .syntax import (
+from rewarden_verifiers.answer.math import words
+from rewarden_verifiers.answer.math.exact import rational
+from rewarden_verifiers.answer.math.expand import count_signs, elements
+from rewarden_verifiers.answer.math.field import PRIME, Outside, image
+from rewarden_verifiers.answer.math.limits import COMPARISON_COST, MAX_ITEMS, Budget, TooExpensive
+from rewarden_verifiers.answer.math.numeric import Undefined
+from rewarden_verifiers.answer.math.reading import join_words
+from rewarden_verifiers.answer.math.regions import NoRegion, Region, is_interval, is_region, region, variable_of
+from rewarden_verifiers.answer.math.scalars import Rules, Scalars, evaluator
+from rewarden_verifiers.answer.math.syntax import (
     SCALARS,
     Braces,
     Builder,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from . import words
-from .limits import MAX_DEPTH, TooExpensive, Unreadable
-from .syntax import (
+from rewarden_verifiers.answer.math import words
+from rewarden_verifiers.answer.math.limits import MAX_DEPTH, TooExpensive, Unreadable
+from rewarden_verifiers.answer.math.syntax import (
     Node,
 )
-from .tokens import Token
+from rewarden_verifiers.answer.math.tokens import Token
 
 
 class Style(NamedTuple):

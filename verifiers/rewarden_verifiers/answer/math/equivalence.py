@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from rewarden_verifiers.answer.math.compare import Comparison
+from rewarden_verifiers.answer.math.exact import bits, rational
+from rewarden_verifiers.answer.math.expand import count_signs
+from rewarden_verifiers.answer.math.field import Outside, image
+from rewarden_verifiers.answer.math.limits import MAX_TEXT, Budget, TooExpensive, Unreadable
+from rewarden_verifiers.answer.math.normalise import clean
+from rewarden_verifiers.answer.math.prepared import readings
+from rewarden_verifiers.answer.math.reading import read
+from rewarden_verifiers.answer.math.scalars import Rules, has_decimals, strip_units
+from rewarden_verifiers.answer.math.syntax import (
+    SCALARS,
+    Based,
+    Braces,
+    Degrees,
+    Group,
+    Listing,
+    Node,
+    Percent,
+    Ratio,
+    Relation,
+    Symbol,
+    Text,
+    walk,
+)
 from rewarden_verifiers.extraction import extract
-
-from .compare import Comparison
-from .exact import bits, rational
-from .expand import count_signs
-from .field import Outside, image
-from .limits import MAX_TEXT, Budget, TooExpensive, Unreadable
-from .normalise import clean
-from .prepared import readings
-from .reading import read
-from .scalars import Rules, has_decimals, strip_units
-from .syntax import SCALARS, Based, Braces, Degrees, Group, Listing, Node, Percent, Ratio, Relation, Symbol, Text, walk
 
 _POINTS = (1, 2)
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 from math import comb, factorial, gcd, isqrt, lcm, log2
 from typing import Any
 
-from .limits import MAX_BITS, MAX_FACTORIAL, MAX_TERMS, Budget, TooExpensive
-from .syntax import (
+from rewarden_verifiers.answer.math.limits import MAX_BITS, MAX_FACTORIAL, MAX_TERMS, Budget, TooExpensive
+from rewarden_verifiers.answer.math.syntax import (
     Based,
     Call,
     Measure,

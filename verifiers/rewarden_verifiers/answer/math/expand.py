@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from itertools import product as combinations
 
-from .limits import MAX_SIGNS, TooExpensive
-from .syntax import Braces, Group, Listing, Negation, Node, PlusMinus, Relation, Sum, rebuild, walk
+from rewarden_verifiers.answer.math.limits import MAX_SIGNS, TooExpensive
+from rewarden_verifiers.answer.math.syntax import (
+    Braces,
+    Group,
+    Listing,
+    Negation,
+    Node,
+    PlusMinus,
+    Relation,
+    Sum,
+    rebuild,
+    walk,
+)
 
 
 def count_signs(node: Node) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from . import words
-from .atoms import ACCENTS, GREEK, Atoms
-from .build import add, is_proper, is_set, mixed, negate, times
-from .limits import Unreadable
-from .syntax import (
+from rewarden_verifiers.answer.math import words
+from rewarden_verifiers.answer.math.atoms import ACCENTS, GREEK, Atoms
+from rewarden_verifiers.answer.math.build import add, is_proper, is_set, mixed, negate, times
+from rewarden_verifiers.answer.math.limits import Unreadable
+from rewarden_verifiers.answer.math.syntax import (
     SCALARS,
     Based,
     Braces,
@@ -34,7 +34,7 @@ from .syntax import (
     Symbol,
     Text,
 )
-from .units import is_unit
+from rewarden_verifiers.answer.math.units import is_unit
 
 _BASES = range(2, 37)
 

@@ -12,7 +12,7 @@ import importlib
 import re
 from typing import Any
 
-from .limits import MAX_FALLBACK_TEXT
+from rewarden_verifiers.answer.math.limits import MAX_FALLBACK_TEXT
 
 _RISKY = re.compile(r"!|\d{7}|\^\s*\{?\s*\d{4}|\^[^^]{0,40}\^|\\(?:sum|prod)")
 # The limits of an integral are no powers: `\int_0^1 x^2` is no tower.

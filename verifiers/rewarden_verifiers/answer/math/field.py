@@ -18,9 +18,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from .exact import rational
-from .limits import MAX_BITS, Budget, TooExpensive
-from .syntax import (
+from rewarden_verifiers.answer.math.exact import rational
+from rewarden_verifiers.answer.math.limits import MAX_BITS, Budget, TooExpensive
+from rewarden_verifiers.answer.math.syntax import (
     Call,
     Constant,
     Degrees,

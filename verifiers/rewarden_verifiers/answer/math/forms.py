@@ -11,10 +11,10 @@ from fractions import Fraction
 from math import gcd
 from typing import Literal
 
-from .exact import rational
-from .field import Outside, factors
-from .limits import Budget, TooExpensive
-from .syntax import (
+from rewarden_verifiers.answer.math.exact import rational
+from rewarden_verifiers.answer.math.field import Outside, factors
+from rewarden_verifiers.answer.math.limits import Budget, TooExpensive
+from rewarden_verifiers.answer.math.syntax import (
     Call,
     Negation,
     Node,

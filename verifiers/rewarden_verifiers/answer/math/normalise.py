@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from .limits import MAX_TEXT, TooExpensive
+from rewarden_verifiers.answer.math.limits import MAX_TEXT, TooExpensive
 
 _SIGNS = {
     "−": "-", "–": "-", "—": "-", "‒": "-", "﹣": "-", "－": "-",

@@ -8,8 +8,8 @@ from typing import Any
 
 import mpmath
 
-from .limits import MAX_MAGNITUDE, MAX_TERMS, Budget, TooExpensive
-from .syntax import (
+from rewarden_verifiers.answer.math.limits import MAX_MAGNITUDE, MAX_TERMS, Budget, TooExpensive
+from rewarden_verifiers.answer.math.syntax import (
     Based,
     Call,
     Constant,

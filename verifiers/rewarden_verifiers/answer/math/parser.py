@@ -6,11 +6,11 @@ and juxtaposition included), signs, powers, postfix signs (`!` `%` degrees, unit
 
 from __future__ import annotations
 
-from . import words
-from .build import is_domain
-from .expressions import Expressions
-from .limits import Unreadable
-from .syntax import (
+from rewarden_verifiers.answer.math import words
+from rewarden_verifiers.answer.math.build import is_domain
+from rewarden_verifiers.answer.math.expressions import Expressions
+from rewarden_verifiers.answer.math.limits import Unreadable
+from rewarden_verifiers.answer.math.syntax import (
     Braces,
     Group,
     Listing,

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from .cursor import Style
-from .limits import MAX_REFERENCE_TEXT, MAX_TEXT, TooExpensive, Unreadable
-from .reading import read
-from .syntax import Node, Text
+from rewarden_verifiers.answer.math.cursor import Style
+from rewarden_verifiers.answer.math.limits import MAX_REFERENCE_TEXT, MAX_TEXT, TooExpensive, Unreadable
+from rewarden_verifiers.answer.math.reading import read
+from rewarden_verifiers.answer.math.syntax import Node, Text
 
 # One answer, or several of which one must be met.
 Reference: TypeAlias = str | int | float | list[str | int | float] | dict[Literal["any_of"], list[str | int | float]]

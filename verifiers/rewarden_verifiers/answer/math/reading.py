@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from . import words
-from .cursor import Style
-from .limits import MAX_HEIGHT, MAX_TEXT, TooExpensive, Unreadable
-from .normalise import clean, join_thousands
-from .parser import Parser
-from .syntax import (
+from rewarden_verifiers.answer.math import words
+from rewarden_verifiers.answer.math.cursor import Style
+from rewarden_verifiers.answer.math.limits import MAX_HEIGHT, MAX_TEXT, TooExpensive, Unreadable
+from rewarden_verifiers.answer.math.normalise import clean, join_thousands
+from rewarden_verifiers.answer.math.parser import Parser
+from rewarden_verifiers.answer.math.syntax import (
     Braces,
     Constant,
     Listing,
@@ -21,7 +21,7 @@ from .syntax import (
     Text,
     height,
 )
-from .tokens import tokenize
+from rewarden_verifiers.answer.math.tokens import tokenize
 
 
 class Reading(NamedTuple):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .limits import Budget
-from .numeric import Undefined
-from .scalars import evaluator
-from .syntax import (
+from rewarden_verifiers.answer.math.limits import Budget
+from rewarden_verifiers.answer.math.numeric import Undefined
+from rewarden_verifiers.answer.math.scalars import evaluator
+from rewarden_verifiers.answer.math.syntax import (
     Braces,
     Builder,
     Constant,

@@ -18,11 +18,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
-from .exact import rational
-from .field import Outside, image
-from .limits import MAX_CONFIRMED_DIGITS, Budget, TooExpensive
-from .numeric import Evaluator, Undefined, Value
-from .syntax import (
+from rewarden_verifiers.answer.math.exact import rational
+from rewarden_verifiers.answer.math.field import Outside, image
+from rewarden_verifiers.answer.math.limits import MAX_CONFIRMED_DIGITS, Budget, TooExpensive
+from rewarden_verifiers.answer.math.numeric import Evaluator, Undefined, Value
+from rewarden_verifiers.answer.math.syntax import (
     Based,
     Call,
     Constant,
@@ -41,7 +41,7 @@ from .syntax import (
     free_symbols,
     walk,
 )
-from .units import conversion
+from rewarden_verifiers.answer.math.units import conversion
 
 Units = Literal["ignore", "lenient", "require"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
-from .limits import MAX_DIGITS, TooExpensive, Unreadable
-from .units import is_unit
-from .words import AND_WORDS, CONDITION_WORDS, ENGLISH, NUMBER_WORDS, OR_WORDS
+from rewarden_verifiers.answer.math.limits import MAX_DIGITS, TooExpensive, Unreadable
+from rewarden_verifiers.answer.math.units import is_unit
+from rewarden_verifiers.answer.math.words import AND_WORDS, CONDITION_WORDS, ENGLISH, NUMBER_WORDS, OR_WORDS
 
 Token: TypeAlias = tuple[str, str, bool]
 

@@ -13,19 +13,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rewarden.types import Outcome
+from rewarden_verifiers.answer.math import fallback
+from rewarden_verifiers.answer.math.compare import Comparison
+from rewarden_verifiers.answer.math.equivalence import MathEquivalence
+from rewarden_verifiers.answer.math.forms import Form, has_form
+from rewarden_verifiers.answer.math.limits import Budget, TooExpensive, Unreadable
+from rewarden_verifiers.answer.math.prepared import PreparedReference, Reference, prepare_reference, readings
+from rewarden_verifiers.answer.math.scalars import Rules
+from rewarden_verifiers.answer.math.syntax import Listing, Node, Text
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.equivalence import Equivalence
 from rewarden_verifiers.extraction import Extracted, extract
 from rewarden_verifiers.outcome import no_answer, right, too_expensive, undecided, wrong
-
-from . import fallback
-from .compare import Comparison
-from .equivalence import MathEquivalence
-from .forms import Form, has_form
-from .limits import Budget, TooExpensive, Unreadable
-from .prepared import PreparedReference, Reference, prepare_reference, readings
-from .scalars import Rules
-from .syntax import Listing, Node, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,8 @@ from typing import Any
 
 import re2
 
+from rewarden_verifiers.answer.text.normalise import UNSPACED
 from rewarden_verifiers.extraction import encodable
-
-from .normalise import UNSPACED
 
 _TAIL = 2000
 """Characters at the end of a prompt in which its question is looked for."""

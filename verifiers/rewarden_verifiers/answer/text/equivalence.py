@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .closed import CLOSED
-from .hedging import negations
-from .normalise import tokens
-from .params import TextParams
-from .reference import MAX_FUZZY
-from .similarity import numbers, ratio
-from .size import oversized
+from rewarden_verifiers.answer.text.closed import CLOSED
+from rewarden_verifiers.answer.text.hedging import negations
+from rewarden_verifiers.answer.text.normalise import tokens
+from rewarden_verifiers.answer.text.params import TextParams
+from rewarden_verifiers.answer.text.reference import MAX_FUZZY
+from rewarden_verifiers.answer.text.similarity import numbers, ratio
+from rewarden_verifiers.answer.text.size import oversized
 
 
 class TextEquivalence:

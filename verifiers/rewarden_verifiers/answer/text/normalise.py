@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import string
 
-from .folding import folded, without_accents
-from .markup import undressed
-from .numerals import with_numerals
+from rewarden_verifiers.answer.text.folding import folded, without_accents
+from rewarden_verifiers.answer.text.markup import undressed
+from rewarden_verifiers.answer.text.numerals import with_numerals
 
 _LOWER = bytes.maketrans(string.ascii_uppercase.encode(), string.ascii_lowercase.encode())
 _DELETED = string.punctuation.encode()

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from rewarden_verifiers.answer.text.normalise import Normaliser
+from rewarden_verifiers.answer.text.similarity import Scorer
 from rewarden_verifiers.extraction import Extracted, first_found, rules_of
-
-from .normalise import Normaliser
-from .similarity import Scorer
 
 Mode = Literal["exact", "normalised", "substring", "two_way", "fuzzy", "f1", "regex"]
 

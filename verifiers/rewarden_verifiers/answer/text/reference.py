@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 import re2
 
 from rewarden.errors import InvalidReference
+from rewarden_verifiers.answer.text.closed import CLOSED
+from rewarden_verifiers.answer.text.hedging import Offers, negations, offers
+from rewarden_verifiers.answer.text.normalise import tokens
+from rewarden_verifiers.answer.text.params import Reader, TextParams
+from rewarden_verifiers.answer.text.similarity import counted, numbers
 from rewarden_verifiers.extraction import encodable
-
-from .closed import CLOSED
-from .hedging import Offers, negations, offers
-from .normalise import tokens
-from .params import Reader, TextParams
-from .similarity import counted, numbers
 
 MAX_REFERENCES = 1000
 MAX_CHARACTERS = 100_000

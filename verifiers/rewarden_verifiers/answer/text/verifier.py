@@ -7,20 +7,19 @@ from functools import lru_cache
 from typing import Any
 
 from rewarden.types import Outcome
+from rewarden_verifiers.answer.text.closed import CLOSED, OPPOSITES, clause
+from rewarden_verifiers.answer.text.echo import question_of
+from rewarden_verifiers.answer.text.equivalence import TextEquivalence
+from rewarden_verifiers.answer.text.hedging import affirmed, negations, offering, offers, sentences
+from rewarden_verifiers.answer.text.markup import undressed
+from rewarden_verifiers.answer.text.normalise import tokens
+from rewarden_verifiers.answer.text.params import Reader, TextParams
+from rewarden_verifiers.answer.text.reference import MAX_FUZZY, Alternative, Prepared, Reference, read
+from rewarden_verifiers.answer.text.similarity import among, counted, f1, numbers, ratio
+from rewarden_verifiers.answer.text.size import oversized
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import Extracted, encodable
 from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
-
-from .closed import CLOSED, OPPOSITES, clause
-from .echo import question_of
-from .equivalence import TextEquivalence
-from .hedging import affirmed, negations, offering, offers, sentences
-from .markup import undressed
-from .normalise import tokens
-from .params import Reader, TextParams
-from .reference import MAX_FUZZY, Alternative, Prepared, Reference, read
-from .similarity import among, counted, f1, numbers, ratio
-from .size import oversized
 
 _EXCERPT = 500
 _MAX_PARTIAL_ANSWER = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from .terms import Constant, Expr, Module, Name
+from rewarden_verifiers.lean.inspection.terms import Constant, Expr, Module, Name
 
 SORRY: Name = ("sorryAx",)
 

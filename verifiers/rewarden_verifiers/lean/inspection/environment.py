@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from . import names
-from .objects import BYTE, WORD, Objects, Terms, Unavailable, Values
-from .order import ordered, units
-from .terms import Constant, Module, Name
+from rewarden_verifiers.lean.inspection import names
+from rewarden_verifiers.lean.inspection.objects import BYTE, WORD, Objects, Terms, Unavailable, Values
+from rewarden_verifiers.lean.inspection.order import ordered, units
+from rewarden_verifiers.lean.inspection.terms import Constant, Module, Name
 
 # `Lean.Kernel.Exception` by its constructors (release 4.35). Of the first _NAMED, field 1 is the name it says it of.
 _REFUSALS = (

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from . import leanchecker, names, selftest
-from .environment import Kernel, Refused
-from .objects import Objects, Unavailable
-from .same import TooLarge
-from .terms import Module, Name
+from rewarden_verifiers.lean.inspection import leanchecker, names, selftest
+from rewarden_verifiers.lean.inspection.environment import Kernel, Refused
+from rewarden_verifiers.lean.inspection.objects import Objects, Unavailable
+from rewarden_verifiers.lean.inspection.same import TooLarge
+from rewarden_verifiers.lean.inspection.terms import Module, Name
 
 Result = TypeVar("Result")
 

@@ -41,12 +41,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from . import axioms, names
-from .olean import Malformed, read
-from .pretty import pretty, statement
-from .same import Comparison, Difference, TooLarge
-from .subgoals import Steps, telescope
-from .terms import Module, Name
+from rewarden_verifiers.lean.inspection import axioms, names
+from rewarden_verifiers.lean.inspection.olean import Malformed, read
+from rewarden_verifiers.lean.inspection.pretty import pretty, statement
+from rewarden_verifiers.lean.inspection.same import Comparison, Difference, TooLarge
+from rewarden_verifiers.lean.inspection.subgoals import Steps, telescope
+from rewarden_verifiers.lean.inspection.terms import Module, Name
 
 LOADING, LOADED = "imports: loading", "imports: loaded"
 
@@ -301,7 +301,10 @@ def _replayed(
 ) -> dict[str, Any]:
     """The kernel's word. Of what it knows beside, imported constants that nobody can ask for by a name are replaced by
     what stands behind them."""
-    from .kernel import BUILTIN, replay  # what it loads is only there where there is a toolchain
+    from rewarden_verifiers.lean.inspection.kernel import (  # what it loads is only there where there is a toolchain
+        BUILTIN,
+        replay,
+    )
 
     asked = {text: _parsed(text) for theorem in stand for text in theorem["imported"]}
     _tell(LOADING)

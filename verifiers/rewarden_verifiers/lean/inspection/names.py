@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .terms import Module, Name
+from rewarden_verifiers.lean.inspection.terms import Module, Name
 
 _PLAIN = re.compile(r"[^\W\d][\w'!?]*\Z")
 _ESCAPES = str.maketrans({"\\": "\\\\", "»": "\\»", "\n": "\\n", "\r": "\\r"})

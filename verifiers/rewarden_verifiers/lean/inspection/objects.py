@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from .terms import Constant, Level, Module, Name
+from rewarden_verifiers.lean.inspection.terms import Constant, Level, Module, Name
 
 # Lean (release 4.35) panics at bound variables from here on, and gives another term.
 BVARS = (1 << 20) - 1

@@ -16,7 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from .terms import Constant, Expr, Hints, Kind, Level, Module, Name, Quot, Rule, Safety
+from rewarden_verifiers.lean.inspection.terms import (
+    Constant,
+    Expr,
+    Hints,
+    Kind,
+    Level,
+    Module,
+    Name,
+    Quot,
+    Rule,
+    Safety,
+)
 
 _MARKER = b"olean"
 _POINTER_FLAGS = 1  # header's flags: big numbers are stored as GMP does

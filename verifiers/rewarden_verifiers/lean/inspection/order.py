@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .terms import Constant, Expr, Module, Name
+from rewarden_verifiers.lean.inspection.terms import Constant, Expr, Module, Name
 
 Units = dict[Name, list[Constant]]
 """What one declaration makes, by the name of its first constant: an inductive family with its constructors and

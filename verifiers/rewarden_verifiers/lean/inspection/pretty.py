@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from . import names
-from .terms import Module, Name
+from rewarden_verifiers.lean.inspection import names
+from rewarden_verifiers.lean.inspection.terms import Module, Name
 
 _OPEN = {0: "(", 1: "{", 2: "⦃", 3: "["}
 _CLOSE = {0: ")", 1: "}", 2: "⦄", 3: "]"}

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from . import names
-from .axioms import SORRY, children, mentioned, reached, roots
-from .olean import Malformed
-from .terms import Constant, Module, Name
+from rewarden_verifiers.lean.inspection import names
+from rewarden_verifiers.lean.inspection.axioms import SORRY, children, mentioned, reached, roots
+from rewarden_verifiers.lean.inspection.olean import Malformed
+from rewarden_verifiers.lean.inspection.terms import Constant, Module, Name
 
 Reason = Literal["theorem_missing", "kind_changed", "statement_changed", "shadowed_name", "definition_changed"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ctypes
 from dataclasses import replace
 
-from .environment import Kernel, Refused
-from .objects import BYTE, WORD, Unavailable
-from .terms import Constant, Expr, Level, Module, Rule
+from rewarden_verifiers.lean.inspection.environment import Kernel, Refused
+from rewarden_verifiers.lean.inspection.objects import BYTE, WORD, Unavailable
+from rewarden_verifiers.lean.inspection.terms import Constant, Expr, Level, Module, Rule
 
 # Prop and Sort u.
 _LEVELS: tuple[Level, ...] = (("zero",), ("param", ("u",)))

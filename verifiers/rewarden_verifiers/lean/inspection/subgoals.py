@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .axioms import children
-from .same import Forms, TooLarge
-from .terms import Module, Name
+from rewarden_verifiers.lean.inspection.axioms import children
+from rewarden_verifiers.lean.inspection.same import Forms, TooLarge
+from rewarden_verifiers.lean.inspection.terms import Module, Name
 
 _Context = tuple[Name, "_Context"] | None
 """The names of the variables around a term, innermost first."""
