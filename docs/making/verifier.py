@@ -11,6 +11,7 @@ from typing import Any
 from making.markdown import cell, code, table
 from rewarden_verifiers.cases import KINDS, Case, cases_path, load_cases
 from rewarden_verifiers.contract import VerifierSpec
+from rewarden_verifiers.fingerprint.fingerprint import libraries_of
 from rewarden_verifiers.schema import params_schema, reference_schema
 
 ROOT = Path(__file__).parents[2]
@@ -250,18 +251,20 @@ def _reasons(cases: Iterable[Case]) -> list[str]:
 
 
 def _fingerprint(spec: VerifierSpec) -> list[str]:
-    parts = ["the verifier's sources and those that it imports", "its version", "parameters and view"]
-    if spec.libraries:
-        parts.append("the versions of " + ", ".join(f"`{name}`" for name in spec.libraries))
+    libraries = ", ".join(f"`{name}`" for name in libraries_of(spec))
+    parts = ["its code and data", "its parameters and view", f"the versions of {libraries}"]
+    if spec.per_python:
+        parts.append("Python's minor version")
     if spec.children is not None:
-        parts.append("the fingerprints of the verifiers that it asks")
+        parts.append("the fingerprints of the verifiers it calls")
     if spec.site is not None:
         parts.append("what the server's configuration provides for it")
+    covered = f"{', '.join(parts[:-1])}, and {parts[-1]}"
     return [
         "## Fingerprint",
         "",
-        f"Version {spec.version}. The fingerprint covers {', '.join(parts)}, and Python's minor version.",
-        f"`rewarden verifiers {spec.name}` prints the one in force.",
+        f"Version {spec.version}. The [fingerprint](../fingerprints.md) covers {covered}.",
+        f"`rewarden verifiers {spec.name}` prints the current one.",
         "",
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from rewarden.errors import InvalidParams, NotFound, SampleError, UnknownVerifier
@@ -11,7 +12,8 @@ from rewarden.types import Use
 from rewarden_server.engine.engine import Engine
 from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.contract import VerifierSpec
-from rewarden_verifiers.schema import params_schema, reference_schema
+from rewarden_verifiers.fingerprint.fingerprint import libraries_of
+from rewarden_verifiers.schema import params_schema, parse_params, reference_schema
 
 KINDS = ("verifier", "recipe")
 
@@ -50,7 +52,7 @@ def describe(engine: Engine, name: str, kind: str) -> dict[str, Any]:
         **short,
         "doc": spec.doc,
         "reads": list(spec.reads),
-        "libraries": list(spec.libraries),
+        "libraries": sorted(_libraries(engine, spec)),
         "params_schema": params_schema(spec),
         "reference_schema": reference_schema(spec),
         "reference_required": spec.reference_required,
@@ -79,6 +81,16 @@ def _short(engine: Engine, name: str, kind: str) -> dict[str, Any]:
         "has_equivalence": spec.equivalence is not None,
         "fingerprint": fingerprint,
     }
+
+
+def _libraries(engine: Engine, spec: VerifierSpec) -> set[str]:
+    """The distributions that a verifier imports, and those of the verifiers that it calls with default parameters."""
+    found = set(libraries_of(spec))
+    if spec.children is not None:
+        with suppress(SampleError):
+            for child in spec.children(parse_params(spec, {})):
+                found |= _libraries(engine, engine.registry.resolve(child))
+    return found
 
 
 def _fingerprint(engine: Engine, spec: VerifierSpec) -> str | None:

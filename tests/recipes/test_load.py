@@ -18,8 +18,7 @@ from rewarden_verifiers.outcome import right
 from rewarden_verifiers.recipes.load import load_recipe, parse_recipe, recipe_spec
 from rewarden_verifiers.recipes.source import RecipeError
 from rewarden_verifiers.schema import params_schema, parse_params
-
-from .toys import ToyRegistry
+from tests.recipes.toys import ToyRegistry
 
 PLAIN: dict[str, Any] = {"name": "plain", "version": "1", "uses": {"answer": "math"}, "score": "answer.score"}
 

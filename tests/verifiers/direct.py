@@ -40,7 +40,7 @@ class DirectContext:
         self.verified += 1
         target = sample or self._sample
         assert target is not None
-        context = self if sample is None else DirectContext(self._planner, sample)  # a recipe asks about its own sample
+        context = self if sample is None else type(self)(self._planner, sample)  # a recipe asks about its own sample
         return await outcome_of(self._planner, use, replace(target, **fields), context)
 
     async def verify_group(self, use: Use, members: Sequence[Member]) -> Sequence[Outcome]:

@@ -185,6 +185,7 @@ class VerifierSpec:
     site: Callable[[], Site] | None = None
     requires: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    per_python: bool = False
     prepare: Callable[..., Any] | None = None
     equivalence: Callable[[Any], Any] | None = None
     children: Callable[[Any], Sequence[Use]] | None = None
@@ -212,6 +213,7 @@ def verifier(
     determinism: Determinism = "exact",
     requires: Sequence[str] = (),
     libraries: Sequence[str] = (),
+    per_python: bool = False,
     inline: bool = False,
     waits: bool = False,
     site: Callable[[], Site] | None = None,
@@ -226,9 +228,11 @@ def verifier(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a function to be a verifier.
 
-    version: changes whenever a verdict may change. graded: scores between the ends of the range occur. requires:
-    extras of `rewarden-server` that must be installed. libraries: distributions whose version is part of the
-    fingerprint. waits: it waits for something outside (see the module). site(): what it has where the server's
+    version: raised whenever a verdict may change, and only then. graded: scores between the ends of the range occur.
+    requires: extras of `rewarden-server` that must be installed. libraries: distributions whose version is part of the
+    fingerprint although the code does not import them; those that it imports always are. per_python: verdicts may
+    differ between minor versions of Python, as when it parses Python; that version is then part of the fingerprint.
+    waits: it waits for something outside (see the module). site(): what it has where the server's
     configuration provides nothing. prepare(reference, params): parsed once per distinct reference; it may name `site`
     and `watch` as well. equivalence(params): makes the verifier's `Equivalence`. children(params): the uses that an
     orchestrator will verify, for finding cycles early. bounds(params): the score range, where it depends on parameters.
@@ -248,6 +252,7 @@ def verifier(
             determinism=determinism,
             requires=tuple(requires),
             libraries=tuple(libraries),
+            per_python=per_python,
             inline=inline,
             waits=waits,
             site=site,

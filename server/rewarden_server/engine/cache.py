@@ -21,8 +21,8 @@ from rewarden.errors import RequestError
 from rewarden.types import Outcome
 from rewarden.wire.json import dumps, loads, outcome_from_json, outcome_to_json
 from rewarden_server.engine.observer import Observer
+from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.contract import VerifierSpec
-from rewarden_verifiers.fingerprint import canonical
 
 _PASSING_FLAGS = frozenset({"too_expensive", "killed_worker", "time_dependent"})
 """Flags of outcomes that another moment may change: limits reached, a query that asks for the date."""

@@ -16,8 +16,9 @@ from typing import Any
 from rewarden.errors import InvalidParams, InvalidSample
 from rewarden.types import Batch, Progress, Sample, Use, VerifierRef
 from rewarden_server.engine.work import BoundUse, Op
+from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.contract import Site, VerifierSpec
-from rewarden_verifiers.fingerprint import canonical, fingerprint
+from rewarden_verifiers.fingerprint.fingerprint import fingerprint
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.schema import parse_params, parse_reference
 from rewarden_verifiers.view import apply_view, transcript, view_of

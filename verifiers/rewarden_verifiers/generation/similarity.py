@@ -101,7 +101,6 @@ def _instead(params: SimilarityParams) -> VerifierSpec | None:
     version="1",
     graded=True,
     prepare=expect,
-    libraries=("rapidfuzz", "sacrebleu"),
     warm=metrics.load,
     instead=_instead,
 )

@@ -9,8 +9,8 @@ from typing import Any
 
 from rewarden.errors import InputTooLong, SampleError
 from rewarden.types import Outcome, Use
+from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.contract import Context, Member
-from rewarden_verifiers.fingerprint import canonical
 from rewarden_verifiers.generation.texts import loops, read
 from rewarden_verifiers.group.clusters import Pairs, Same
 from rewarden_verifiers.judges.hollow import hollow

@@ -23,7 +23,7 @@ from rewarden_verifiers.judges.params import Prompt
 from rewarden_verifiers.judges.pictures import address_of, encodable
 from rewarden_verifiers.judges.templates import Places, text_of
 
-FOLDERS = (Path(__file__).parent / "prompts", Path(__file__).parents[1] / "models" / "prompts")
+FOLDERS = (Path(__file__).parent / "prompts", Path(__file__).parents[1] / "models/prompts")
 """Where the built-in prompts are: of judges, and of the reward models that we host."""
 
 

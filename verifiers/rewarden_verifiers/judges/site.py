@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rewarden_verifiers.fingerprint import canonical
+from rewarden_verifiers.canonical import canonical
 
 JUDGING = ("judge", "rubric", "checklist", "pairwise", "listwise", "critic", "consistency", "fact", "reader")
 """The verifiers that ask judges."""

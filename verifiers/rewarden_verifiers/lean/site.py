@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from rewarden_verifiers.fingerprint import canonical
+from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.provers import Project
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rewarden_verifiers.fingerprint import canonical
+from rewarden_verifiers.canonical import canonical
 
 MODELLED = (
     "rm_scalar",

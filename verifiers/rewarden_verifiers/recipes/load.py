@@ -209,10 +209,10 @@ def _spec(recipe: Recipe, children: Mapping[tuple[str | int, ...], VerifierSpec]
         graded=not score_itself or any(spec.graded for spec in specs),
         determinism=max((spec.determinism for spec in specs), key=_DETERMINISM.index, default="exact"),
         requires=tuple(sorted({need for spec in specs for need in spec.requires})),
-        libraries=("common-expression-language", *sorted({name for spec in specs for name in spec.libraries})),
+        libraries=tuple(sorted({name for spec in specs for name in spec.libraries})),
         children=uses,
         score_range=recipe.range,
-        module=judge.__name__,
+        module=__name__,  # how the text is read decides verdicts as well as what judges by it
         summary=recipe.description.split("\n", 1)[0],
         doc=_doc(recipe),
         source_text=recipe.canonical,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar
 
-from rewarden_verifiers.fingerprint import canonical
+from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.recipes.check import RESERVED, Read, Scope, Type
 from rewarden_verifiers.recipes.expression import EvaluationError, Expression
 from rewarden_verifiers.recipes.model import (

@@ -292,7 +292,6 @@ def _warm() -> None:
     graded=True,
     equivalence=MoleculeEquivalence,
     requires=("chem",),
-    libraries=("rdkit",),
     warm=_warm,
 )
 def molecule(

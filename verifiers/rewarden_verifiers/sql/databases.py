@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from rewarden.errors import InvalidSample
-from rewarden_verifiers.fingerprint import canonical
+from rewarden_verifiers.canonical import canonical
 
 EngineName = Literal["sqlite", "duckdb", "postgres", "mysql"]
 

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TypeVar
 
 from rewarden.errors import InvalidReference, InvalidSample
+from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.contract import Watch
-from rewarden_verifiers.fingerprint import canonical
 from rewarden_verifiers.sql import guard
 from rewarden_verifiers.sql.connections import Connections
 from rewarden_verifiers.sql.databases import CarriedDatabase, Database, Databases

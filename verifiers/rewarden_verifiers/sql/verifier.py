@@ -42,7 +42,6 @@ _LIMITS = ("time_limit", "memory_limit", "rows_limit", "bytes_limit")
     version="1",
     graded=True,
     requires=("sql",),
-    libraries=("apsw", "duckdb", "psycopg", "pymysql", "sqlglot"),
     waits=True,
     site=Databases,
     prepare=prepare,

@@ -299,7 +299,7 @@ def warm() -> None:
     polygons.warm()
 
 
-@verifier(version="1", graded=True, prepare=prepare, warm=warm, libraries=("numpy", "scipy", "shapely"))
+@verifier(version="1", graded=True, prepare=prepare, warm=warm, libraries=("numpy",))
 def box(
     response: str,
     prepared: Gold,

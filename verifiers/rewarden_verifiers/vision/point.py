@@ -89,7 +89,7 @@ def _scaled_best(
     return score, params.scale
 
 
-@verifier(version="1", graded=True, prepare=prepare, warm=assignment.warm, libraries=("numpy", "scipy", "rapidfuzz"))
+@verifier(version="1", graded=True, prepare=prepare, warm=assignment.warm, libraries=("numpy",))
 def point(
     response: str, prepared: PointGold, params: PointParams, metadata: Mapping[str, Any] | None = None
 ) -> Outcome:

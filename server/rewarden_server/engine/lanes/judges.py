@@ -19,8 +19,8 @@ from rewarden_server.engine.place import leave_place
 from rewarden_server.engine.settings import JudgeEndpoint, JudgeSettings
 from rewarden_server.judges.endpoint import Endpoint
 from rewarden_server.judges.identity import default_judge, identity
+from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.chat import Question, Reply
-from rewarden_verifiers.fingerprint import canonical
 
 Made = Callable[[str, JudgeEndpoint, Observer], Endpoint]
 

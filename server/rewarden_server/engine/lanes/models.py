@@ -26,7 +26,7 @@ from rewarden_server.models.identity import default_model, identity, source
 from rewarden_server.models.process import is_ours
 from rewarden_server.models.wire import kind_of, to_wire
 from rewarden_server.telemetry.span import current, within
-from rewarden_verifiers.fingerprint import canonical
+from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.inference import About, Task
 from rewarden_verifiers.models.site import ModelSite
 

@@ -92,7 +92,6 @@ def warm() -> None:
     prepare=prepare,
     equivalence=equivalence,
     warm=warm,
-    libraries=("mpmath", "sympy", "latex2sympy2-extended"),
 )
 def math(response: str, prepared: PreparedReference, params: MathParams) -> Outcome:
     """The final answer equals the reference: numbers, expressions, equations, sets, intervals, matrices, units.

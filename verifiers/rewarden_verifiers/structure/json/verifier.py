@@ -26,7 +26,7 @@ def equivalence(params: JsonParams) -> Equivalence:
     return JsonEquivalence(params)
 
 
-@verifier(version="1", graded=True, libraries=("jsonschema-rs", "rapidfuzz"), equivalence=equivalence)
+@verifier(version="1", graded=True, equivalence=equivalence)
 def json(response: str, params: JsonParams, reference: Any = None) -> Outcome:
     """The response is the JSON asked for: strictly well formed, valid for a JSON Schema, equal to an expected value.
 

@@ -1,0 +1,155 @@
+"""Judges every verifier's and recipe's cases, each in a process that has loaded no verifier, and records what that ran.
+
+usage: python -m tests.fingerprint.recorder OUTPUT
+
+OUTPUT becomes JSON: by name, `loaded` (Python files of ours that were loaded), `opened` (other files of ours that were
+opened), `differences` (cases that did not go as expected: then the record is of another path), and `skipped` (why the
+machine cannot judge these cases). Under the name "" stands what was loaded before any verifier was.
+Judges and models are those that the environment names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rewarden.client import Client
+from rewarden.types import BadSample, Outcome, Sample, Use
+from rewarden.wire.json import outcome_to_json, sample_from_json
+from rewarden_server.casebatch import case_batch, judge_cases
+from rewarden_server.config import load_config
+from rewarden_server.engine import failures
+from rewarden_server.engine.lanes.judges import JudgeLane
+from rewarden_server.engine.lanes.models import ModelLane
+from rewarden_server.engine.plan import Planner
+from rewarden_server.sites import sites_of
+from rewarden_verifiers.cases import Case, load_cases, mismatches
+from rewarden_verifiers.fingerprint.closure import closure
+from rewarden_verifiers.models.site import ModelSite
+from rewarden_verifiers.registry import BUILT_IN, Registry
+from tests.programs import LEAN, SANDBOXED, lacking
+from tests.verifiers.direct import DirectContext, group_outcomes, outcome_of
+
+ROOTS = tuple(str(Path(__file__).parents[2] / place) for place in ("verifiers/", "client/"))
+
+
+class Recorder:
+    """What of ours this process loads and opens from now on."""
+
+    def __init__(self) -> None:
+        self.loaded: set[str] = set()
+        self.opened: set[str] = set()
+        sys.addaudithook(self._audit)
+
+    def _audit(self, event: str, args: tuple[Any, ...]) -> None:
+        if event == "exec" and args[0].co_name == "<module>":
+            self.loaded.add(args[0].co_filename)
+        elif event == "open" and isinstance(args[0], str) and not args[0].endswith((".py", ".pyc")):
+            self.opened.add(args[0])
+
+    def found(self) -> dict[str, list[str]]:
+        """Files of ours."""
+        return {
+            "loaded": sorted(name for name in self.loaded if name.startswith(ROOTS)),
+            "opened": sorted(name for name in self.opened if name.startswith(ROOTS) and "__pycache__" not in name),
+        }
+
+
+class Context(DirectContext):
+    """Asks the judges and models that the environment names."""
+
+    judges: JudgeLane
+    models: ModelLane
+
+    @property
+    def judge(self) -> JudgeLane:
+        return self.judges
+
+    @property
+    def model(self) -> ModelLane:
+        return self.models
+
+
+def kind_of(name: str) -> str:
+    """What the cases of a verifier or recipe need."""
+    return "proofs" if name in LEAN else "programs" if name in SANDBOXED else "texts"
+
+
+def judged(name: str) -> dict[str, Any]:
+    """The record of one verifier or recipe."""
+    if (problem := lacking(kind_of(name))) is not None:
+        return {"skipped": problem}
+    registry = Registry()
+    recorder = Recorder()
+    cases = load_cases(registry.get(name))
+    differences = _by_an_engine(cases) if kind_of(name) != "texts" else asyncio.run(_directly(registry, cases))
+    return {**recorder.found(), "differences": differences}
+
+
+def _by_an_engine(cases: Sequence[Case]) -> list[str]:
+    with Client("local") as client:
+        results = judge_cases(cases, client.verify(case_batch(cases)))
+    return [f"{result.case.title}: {difference}" for result in results for difference in result.differences]
+
+
+async def _directly(registry: Registry, cases: Sequence[Case]) -> list[str]:
+    config = load_config(environ=os.environ)
+    Context.judges, Context.models = JudgeLane(config.judges), ModelLane(config.models)
+    planner = Planner(registry, {**sites_of(config), ModelSite: Context.models.site})
+    differences: list[str] = []
+    for case in cases:
+        use = Use(name=case.verifier, params=case.params)
+        samples = [sample_from_json(sample) for sample in case.samples]
+        found = await _outcomes(planner, use, samples)
+        for expect, outcome in zip(case.expects, found, strict=True):
+            differences += [f"{case.title}: {text}" for text in mismatches(expect, outcome_to_json(outcome))]
+    return differences
+
+
+async def _outcomes(planner: Planner, use: Use, samples: Sequence[Sample | BadSample]) -> list[Outcome]:
+    good = [sample for sample in samples if isinstance(sample, Sample)]
+    if len(good) == len(samples) and planner.registry.resolve(use).group:
+        return [*await group_outcomes(planner, use, good, Context(planner))]
+    return [
+        failures.bad_sample(sample)
+        if isinstance(sample, BadSample)
+        else await outcome_of(planner, sample.use or use, sample, Context(planner, sample))
+        for sample in samples
+    ]
+
+
+def main(output: Path) -> None:
+    """See the module. Each name has a process of its own, forked of this one, which has loaded libraries alone, and
+    what judges in general."""
+    registry = Registry()
+    modules = {*(place.partition(":")[0] for place in BUILT_IN.values()), "rewarden_verifiers.recipes.load"}
+    libraries = {name for module in modules for name in closure(module).libraries}
+    for name in ("rewarden_server.local", *sorted(libraries - sys.stdlib_module_names)):
+        with suppress(ImportError):
+            importlib.import_module(name)
+    before = [module.__file__ for module in sys.modules.values() if getattr(module, "__file__", None)]
+    records: dict[str, Any] = {"": sorted(file for file in before if file and file.startswith(ROOTS))}
+    for name in [*BUILT_IN, *registry.recipe_names()]:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            with os.fdopen(writing, "w") as answer:
+                json.dump(judged(name), answer)
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as answer:
+            records[name] = json.loads(answer.read())
+        os.waitpid(child, 0)
+    output.write_text(json.dumps(records), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

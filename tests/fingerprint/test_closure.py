@@ -1,0 +1,229 @@
+"""A fingerprint covers every module and data file that a verifier's code reaches, wherever it lies."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from rewarden_verifiers.fingerprint import closure as closures
+from rewarden_verifiers.fingerprint import modules
+from rewarden_verifiers.fingerprint.closure import Closure, closure
+from rewarden_verifiers.fingerprint.fingerprint import libraries_of
+from rewarden_verifiers.fingerprint.modules import distribution_of, distributions, find
+from rewarden_verifiers.registry import BUILT_IN, Registry
+
+Make = Callable[..., Closure]
+
+CACHES = (closures.closure, closures._read, closures._with_docstrings, modules.find, modules._names_in)
+
+APART = ("rewarden_verifiers.registry", "rewarden_verifiers.fingerprint", "rewarden_verifiers.cases", "rewarden.client")
+
+PLUGIN = {
+    "plug/__init__.py": "",
+    "plug/judge.py": "from .rules import rule\n\ndef judge(response): return rule(response)\n",
+    "plug/rules.py": "import plug.words\n\ndef rule(text): return plug.words.WORDS\n",
+    "plug/words.py": "WORDS = 1\n",
+}
+
+
+@pytest.fixture
+def reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Writes files to a folder on the path, and gives the closure of a module there. None removes a file."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def made(files: dict[str, str | bytes | None], module: str = "plug.judge") -> Closure:
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if text is None:
+                path.unlink()
+            else:
+                path.write_bytes(text if isinstance(text, bytes) else dedent(text).encode())
+        for cache in CACHES:
+            cache.cache_clear()
+        return closure(module)
+
+    return made
+
+
+def own(found: Closure) -> set[str]:
+    """What is not ours."""
+    return {name for name in [*found.code, *found.data] if not name.startswith("rewarden")}
+
+
+@pytest.mark.parametrize(
+    ("name", "made_of"),
+    [
+        ("math", {"answer.math.parser", "extraction"}),
+        ("label", {"answer.label.verifier", "answer.text.size", "answer.text.folding"}),  # another verifier's modules
+        ("tool_calls", {"tools.tool_calls.matching", "structure.json.strict"}),
+        ("language", {"structure.languages", "words"}),
+        ("code", {"execution.plan", "programs"}),
+        ("lean", {"lean.inspection.main", "lean.inspection.kernel", "lean.inspection.selftest"}),  # runs in a room
+        ("judge", {"judges.fencing", "judges/prompts/judge.reference.j2", "models/prompts/rm_process.steps.j2"}),
+        ("asearcher", {"recipes.load", "recipes.reader", "recipes.judge", "recipes.shaping"}),
+    ],
+)
+def test_it_covers_what_a_verifier_imports_and_reads(name: str, made_of: set[str]) -> None:
+    found = closure(Registry().get(name).module)
+    names = {name.removeprefix("rewarden_verifiers").lstrip("./") for name in [*found.code, *found.data]}
+    assert made_of <= names
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_neighbours_that_nothing_imports_are_outside(name: str) -> None:
+    found = closure(Registry().get(name).module)
+    assert not {module for module in found.code if module.startswith(APART)}
+    assert not {file for file in found.data if file.endswith(".cases.jsonl")}
+
+
+def test_a_plugin_of_three_modules_is_covered(reach: Make) -> None:
+    before = reach(PLUGIN)
+    assert own(before) == {"plug", "plug.judge", "plug.rules", "plug.words"}
+    assert reach({"plug/words.py": "WORDS = 2\n"}).digest != before.digest
+    assert reach({"plug/words.py": "WORDS = 1  # as before\n"}).digest == before.digest
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from . import helper",
+        "from .helper import a",
+        "from .helper import *",
+        "from ..plug import helper",
+        "import plug.helper",
+        "import plug.helper as other",
+        "from plug import helper",
+        "from plug.helper import (\n    a,\n    b,\n)",
+        "def later():\n    from plug import helper",
+        "class A:\n    import plug.helper",
+        "try:\n    import plug.helper\nexcept ImportError:\n    pass",
+        "x = 1; import plug.helper",
+        "if x:\n    from \\\n        plug.helper import a",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    pass\nelse:\n    import plug.helper",
+    ],
+)
+def test_every_form_of_import_is_seen(reach: Make, statement: str) -> None:
+    files = {"plug/__init__.py": "", "plug/judge.py": statement, "plug/helper.py": "a = b = 1"}
+    before = reach(files)
+    assert own(before) == {"plug", "plug.judge", "plug.helper"}
+    assert reach({"plug/helper.py": "a = b = 2"}).digest != before.digest
+
+
+def test_what_only_type_checkers_see_is_not_reached(reach: Make) -> None:
+    found = reach(
+        {
+            "plug/__init__.py": "",
+            "plug/judge.py": "import typing\nif typing.TYPE_CHECKING:\n    import plug.types\n",
+            "plug/types.py": "",
+        }
+    )
+    assert own(found) == {"plug", "plug.judge"}
+
+
+def test_packages_without_an_init_and_in_circles_are_followed(reach: Make) -> None:
+    found = reach(
+        {
+            "plug/judge.py": "from plug.deep import one",
+            "plug/deep/one.py": "from plug.deep.two import x",
+            "plug/deep/two.py": "import plug.deep.one",
+        }
+    )
+    assert own(found) == {"plug.judge", "plug.deep.one", "plug.deep.two"}
+
+
+def test_the_init_files_above_run_and_so_count(reach: Make) -> None:
+    before = reach(
+        {"plug/__init__.py": "A = 1", "plug/sub/__init__.py": "B = 1", "plug/sub/judge.py": ""}, "plug.sub.judge"
+    )
+    assert own(before) == {"plug", "plug.sub", "plug.sub.judge"}
+    assert reach({"plug/__init__.py": "A = 2"}, "plug.sub.judge").digest != before.digest
+
+
+def test_a_built_in_helper_that_a_plugin_imports_is_covered(reach: Make) -> None:
+    found = reach({"plug/__init__.py": "", "plug/judge.py": "from rewarden_verifiers.answer.math.compare import same"})
+    assert "rewarden_verifiers.answer.math.compare" in found.code
+    assert "rewarden_verifiers.answer.math.parser" not in reach(PLUGIN).code
+
+
+def test_a_helper_beside_a_script_is_covered_and_a_library_is_named(reach: Make) -> None:
+    found = reach({"lone.py": "import beside, json, pytest", "beside.py": "X = 1"}, "lone")
+    assert own(found) == {"lone", "beside"}
+    assert found.libraries >= {"json", "pytest"}
+
+
+def test_compiled_modules_count_by_their_bytes(reach: Make) -> None:
+    suffix = modules.EXTENSION_SUFFIXES[0]
+    before = reach({"plug/__init__.py": "", "plug/judge.py": "from plug import fast", f"plug/fast{suffix}": b"one"})
+    assert own(before) == {"plug", "plug.judge", "plug.fast"}
+    assert reach({f"plug/fast{suffix}": b"two"}).digest != before.digest
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from pathlib import Path\nTEXT = Path(__file__).with_name('words.txt').read_text()",
+        "from pathlib import Path\nTEXT = (Path(__file__).parent / 'words.txt').read_text()",
+        "import os\nTEXT = open(os.path.join(os.path.dirname(__file__), 'words' + '.txt')).read()",
+        "from importlib.resources import files\nTEXT = files('plug').joinpath(f'{name}.txt').read_text()",
+        "import pkgutil\nTEXT = pkgutil.get_data('plug', 'words.txt')",
+    ],
+)
+def test_data_that_a_plugin_reads_is_covered(reach: Make, code: str) -> None:
+    before = reach({"plug/__init__.py": "", "plug/judge.py": code, "plug/words.txt": "one"})
+    assert own(before) == {"plug", "plug.judge", "plug/words.txt"}
+    assert reach({"plug/words.txt": "two"}).digest != before.digest
+
+
+def test_data_beside_a_script_is_covered_by_its_name(reach: Make) -> None:
+    code = "from pathlib import Path\nTEXT = (Path(__file__).parent / 'words.txt').read_text()"
+    assert own(reach({"lone.py": code, "words.txt": "one", "other.txt": "two"}, "lone")) == {"lone", "lone/words.txt"}
+
+
+def test_modules_that_a_plugin_names_at_run_time_are_covered(reach: Make) -> None:
+    code = "import importlib\nrule = importlib.import_module(f'plug.rules.{name}')"
+    found = reach({"plug/__init__.py": "", "plug/judge.py": code, "plug/rules/one.py": "", "plug/rules/two.py": ""})
+    assert own(found) == {"plug", "plug.judge", "plug.rules.one", "plug.rules.two"}
+
+
+@pytest.mark.parametrize(("code", "moves"), [("PROMPT = f.__doc__", True), ("PROMPT = ''", False)])
+def test_docstrings_count_where_the_package_reads_them(reach: Make, code: str, moves: bool) -> None:
+    before = reach(
+        {"plug/__init__.py": "", "plug/judge.py": f"from plug.f import f\n{code}", "plug/f.py": 'def f(): "A"'}
+    )
+    assert (reach({"plug/f.py": 'def f(): "B"'}).digest != before.digest) is moves
+
+
+def test_files_that_cannot_be_read_as_python_are_told_by_name(reach: Make) -> None:
+    with pytest.raises(SyntaxError, match=r"judge\.py"):
+        reach({"plug/__init__.py": "", "plug/judge.py": "def"})
+
+
+# --- libraries --------------------------------------------------------------------------------------------------------
+
+
+def test_libraries_are_those_that_the_code_imports() -> None:
+    assert libraries_of(Registry().get("math")) == [
+        "google-re2",
+        "latex2sympy2-extended",
+        "mpmath",
+        "pydantic",
+        "sympy",
+    ]
+    assert "jinja2" in libraries_of(Registry().get("judge"))
+    assert "numpy" in libraries_of(Registry().get("box"))  # which scipy computes with
+
+
+def test_distributions_of_ours_are_found_without_a_search() -> None:
+    distributions.cache_clear()
+    imported = {name for place in BUILT_IN.values() for name in closure(place.partition(":")[0]).libraries}
+    imported |= closure("rewarden_verifiers.recipes.load").libraries
+    for name in imported - sys.stdlib_module_names:
+        if find(name) is not None:
+            distribution_of.cache_clear()
+            distribution_of(name)
+    assert distributions.cache_info().misses == 0

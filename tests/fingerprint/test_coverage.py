@@ -1,0 +1,138 @@
+"""Whatever of ours a verdict's path loads or opens is in its fingerprint: measured, not read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rewarden.errors import RewardenError, SampleError
+from rewarden.types import Use
+from rewarden.wire.json import use_from_json
+from rewarden_verifiers.cases import load_cases
+from rewarden_verifiers.contract import VerifierSpec
+from rewarden_verifiers.fingerprint.closure import SHARED, closure
+from rewarden_verifiers.fingerprint.modules import find
+from rewarden_verifiers.registry import BUILT_IN, Registry
+from rewarden_verifiers.schema import parse_params
+from tests.judges.scripted import ScriptedJudge
+from tests.models.scripted import NAME, ScriptedModel
+from tests.programs import LEAN_PROJECTS, no_lean
+
+pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+REGISTRY = Registry()
+NAMES = [*BUILT_IN, *REGISTRY.recipe_names()]
+
+APART = {
+    "rewarden_verifiers.canonical": "writes parameters as text, for fingerprints and keys",
+    "rewarden_verifiers.cases": "reads the cases",
+    "rewarden_verifiers.fingerprint": "makes fingerprints",
+    "rewarden_verifiers.registry": "finds a verifier by its name",
+    "rewarden_verifiers.group.statistics": "describes groups, beside their verdicts",
+    "rewarden_verifiers.judges.site": "holds what is configured, which has a fingerprint of its own",
+    "rewarden_verifiers.lean.site": "holds what is configured, which has a fingerprint of its own",
+    "rewarden_verifiers.models.site": "holds what is configured, which has a fingerprint of its own",
+    "rewarden_verifiers.sql.catalogue": "reads what is configured, which has a fingerprint of its own",
+    "rewarden_verifiers.sql.databases": "holds what is configured, which has a fingerprint of its own",
+    "rewarden_verifiers.lean.source": "also read by the server, for its own routes",
+}
+"""What is loaded before any verifier is, and judges nothing there."""
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """What `recorder` says."""
+    output = tmp_path_factory.mktemp("recorder") / "records.json"
+    with ScriptedJudge() as judge, ScriptedModel() as model:
+        for case in (case for name in NAMES for case in load_cases(REGISTRY.get(name))):
+            judge.script(*case.script)
+            model.script(*case.script)
+        environment = {
+            **os.environ,
+            "REWARDEN_JUDGES_NAMED": json.dumps({"main": judge.settings(retries=0)}),
+            "REWARDEN_MODELS_NAMED": json.dumps({NAME: model.settings()}),
+            **({"REWARDEN_LEAN_PROJECTS": LEAN_PROJECTS} if no_lean() is None else {}),
+        }
+        command = [sys.executable, "-m", "tests.fingerprint.recorder", str(output)]
+        subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    found: Mapping[str, Any] = json.loads(output.read_text(encoding="utf-8"))
+    return found
+
+
+def specs_of(spec: VerifierSpec, params: Mapping[str, Any]) -> Iterator[VerifierSpec]:
+    """A verifier, and all those whose fingerprints are part of its own."""
+    yield spec
+    given = {name: value for name, value in params.items() if name != "view"}
+    try:
+        children = spec.children(parse_params(spec, given)) if spec.children is not None else ()
+        found = [(REGISTRY.resolve(child), child.params) for child in children]
+    except SampleError:
+        return  # a case of wrong parameters
+    for child, its_params in found:
+        yield from specs_of(child, its_params)
+
+
+def named_in(value: Any) -> Iterator[Use]:
+    """The uses that a sample itself names: its own, and those of a reference, such as a rubric's programs."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if key == "use":
+                with suppress(RewardenError):  # a word of the sample's own, or a case of a wrong use
+                    use = use_from_json(item)
+                    REGISTRY.resolve(use)
+                    yield use
+            else:
+                yield from named_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from named_in(item)
+
+
+def covered(name: str) -> set[str]:
+    """The files that the fingerprints of a verifier's cases cover."""
+    spec = REGISTRY.get(name)
+    used = [*specs_of(spec, {})]
+    for case in load_cases(spec):
+        used += specs_of(spec, case.params)
+        for use in named_in(list(case.samples)):
+            used += specs_of(REGISTRY.resolve(use), use.params)
+    reached = [closure(module) for module in {each.module for each in used}]
+    return {str(path) for each in reached for path in [*each.code.values(), *each.data.values()]}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_cases_load_is_in_the_fingerprint(name: str, records: Mapping[str, Any]) -> None:
+    record = records[name]
+    if "skipped" in record:
+        pytest.skip(record["skipped"])
+    before = set(records[""])
+    outside = {*record["loaded"], *record["opened"]} - covered(name) - before
+    ignored = {file for file in outside if file.startswith(str(ROOT / "client"))}  # a transport to this process
+    ignored |= {file for file in outside if file.endswith((".cases.jsonl", ".yaml"))}  # a recipe's text is in its own
+    assert outside - ignored == set()
+
+
+def test_the_record_is_of_verdicts_as_expected(records: Mapping[str, Any]) -> None:
+    wrong = {name: record["differences"] for name, record in records.items() if name and record.get("differences")}
+    assert wrong == {}
+    assert all(record["loaded"] for name, record in records.items() if name and "skipped" not in record)
+
+
+def test_what_is_loaded_before_is_in_every_fingerprint_or_judges_nothing(records: Mapping[str, Any]) -> None:
+    files = {str(path) for path in closure(SHARED[0]).code.values()}
+    for name in APART:
+        place = find(name)
+        assert place is not None
+        files |= {str(place.file), *(str(path) for folder in place.folders for path in folder.glob("*.py"))}
+        files |= {str(Path(str(place.file)).parent / "__init__.py")}
+    verifiers = {file for file in records[""] if file.startswith(str(ROOT / "verifiers"))}
+    assert verifiers - files == set()

@@ -1,0 +1,77 @@
+"""What one module's source asks for: the modules that it imports, and the texts by which it may reach others."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_REACHING = frozenset(
+    {"__file__", "__path__", "__spec__", "__loader__", "__import__", "importlib", "pkgutil", "runpy", "zipimport"}
+)
+"""Names by which code finds files beside it, and modules whose names it makes."""
+
+_READING = frozenset({"__doc__", "getdoc", "getcomments", "getsource", "getsourcelines"})
+"""Names by which code reads docstrings, or the very text of a source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a source asks for.
+
+    modules: absolute names, and names within modules, which are modules or not. reaches: whether it finds files or
+    modules by names that it makes; texts: those names, for all that can be told. reads: whether it reads docstrings.
+    """
+
+    modules: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
+    reaches: bool = False
+    reads: bool = False
+
+
+def asked(tree: ast.Module, package: str) -> Asked:
+    """What a module of `package` asks for, wherever in it an import stands.
+
+    What only type checkers see (`if TYPE_CHECKING:`) is not imported when it runs.
+    """
+    modules: set[str] = set()
+    names: set[str] = set()
+    texts: set[str] = set()
+    for node in _executed(tree):
+        if isinstance(node, ast.Import):
+            modules.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            source = _absolute(node, package)
+            modules.update([source, *(f"{source}.{alias.name}" for alias in node.names)])
+        elif isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            names.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.add(node.value)
+    names.update(part for module in modules for part in module.split("."))
+    reaches = bool(names & _REACHING)
+    return Asked(frozenset(modules), frozenset(texts) if reaches else frozenset(), reaches, bool(names & _READING))
+
+
+def _executed(tree: ast.AST) -> Iterator[ast.AST]:
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.If) and _is_type_checking(node.test):
+            waiting += node.orelse
+        else:
+            waiting += ast.iter_child_nodes(node)
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return (test.id if isinstance(test, ast.Name) else getattr(test, "attr", "")) == "TYPE_CHECKING"
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    """The module that `from … import` names, dots in front resolved."""
+    if not node.level:
+        return str(node.module)
+    above = package.split(".")
+    return ".".join([*above[: len(above) - node.level + 1], *filter(None, [node.module])])
