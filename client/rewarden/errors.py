@@ -67,7 +67,7 @@ class NotFound(RequestError):
 
 
 class FingerprintMoved(RequestError):
-    """The caller demanded a fingerprint (`Batch.expect`) that is not the one in force."""
+    """The caller demanded a fingerprint or a version (`Batch.expect`) that is not the current one."""
 
     code = "fingerprint_moved"
     http_status = 409

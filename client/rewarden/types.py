@@ -113,8 +113,8 @@ class Batch:
     """A request: samples, and what they have in common.
 
     `use` is the default for samples without one. `deadline_s` and `group_deadline_s` are seconds from admission.
-    `expect` maps a verifier's name to the fingerprint that the caller demands (409 when it moved). `fields` names the
-    verdict fields to return (`None`: all).
+    `expect` maps a verifier's name to the fingerprint that the caller demands, or to `NAME@VERSION`, such as `math@1`
+    (409 if it is another). `fields` names the verdict fields to return (`None`: all).
     """
 
     samples: Sequence[Sample | BadSample] = ()

@@ -152,6 +152,15 @@ async def test_a_demanded_fingerprint_that_moved_is_refused(engine: Engine) -> N
     assert refused.value.details["fingerprint"] == verdict.verifier.fingerprint
 
 
+async def test_a_version_may_be_demanded_in_place_of_a_fingerprint(engine: Engine) -> None:
+    (verdict,) = await verdicts_of(engine, ["yes"], expect={"toy_cpu": "toy_cpu@1"})
+    assert verdict.score == 1.0
+    for other in ("toy_cpu@2", "toy_wait@1", "toy_cpu@", "@1"):
+        with pytest.raises(FingerprintMoved, match=f"is toy_cpu@1, not the expected {other}") as refused:
+            await verdicts_of(engine, ["yes"], expect={"toy_cpu": other})
+        assert refused.value.details["version"] == "1"
+
+
 async def test_verifiers_that_use_each_other_without_end_are_refused_when_bound(engine: Engine) -> None:
     (verdict,) = await verdicts_of(engine, ["yes"], "toy_loop")
     assert (verdict.status, verdict.fault) == ("error", "caller")

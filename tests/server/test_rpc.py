@@ -122,6 +122,7 @@ async def test_a_fault_of_the_envelope_is_invalid_argument(server: Running) -> N
 async def test_a_moved_fingerprint_is_failed_precondition(server: Running) -> None:
     for call in (
         server.stub.Verify(request(RIGHT, expect={"same": "0"})),
+        server.stub.Verify(request(RIGHT, expect={"same": "same@2"})),
         _drained(server, Batch(use=Use(name="same"), expect={"same": "0"})),
     ):
         status, error, _ = await refused(call)

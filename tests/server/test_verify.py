@@ -97,6 +97,13 @@ async def test_a_fingerprint_that_moved_is_409(server: Running) -> None:
     assert (await server.verify(RIGHT, use="same", expect={"same": in_force})).status_code == 200
 
 
+async def test_a_version_that_moved_is_409(server: Running) -> None:
+    assert (await server.verify(RIGHT, use="same", expect={"same": "same@1"})).status_code == 200
+    answer = await server.verify(RIGHT, use="same", expect={"same": "same@2"})
+    assert (answer.status_code, code(answer)) == (409, "fingerprint_moved")
+    assert answer.json()["error"]["message"] == "verifier 'same' is same@1, not the expected same@2"
+
+
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1"]
 )

@@ -38,8 +38,9 @@ class Settings:
     for how long a group that arrives one by one is waited for, from its first member; then its members have no score
     yet. reference: the column that holds the expected answer, or a mapping of the reference's parts to columns; by
     default the first of the usual names. data_source, group, id: their columns. metadata: columns that the verifier
-    reads as `metadata`. expect: verifier to the fingerprint that must be in force. log: where figures of the verdicts
-    go, such as `wandb` or `jsonl:rewards.jsonl` (see `rewarden.logging.read_log`), or a `RewardLog`.
+    reads as `metadata`. expect: maps a verifier to the fingerprint or `NAME@VERSION` that it must have. log: where
+    figures of the verdicts go, such as `wandb` or `jsonl:rewards.jsonl` (see `rewarden.logging.read_log`), or a
+    `RewardLog`.
 
     In the environment: `REWARDEN_TARGET`, `REWARDEN_USE` (a name, JSON, or a recipe's file), `REWARDEN_ROUTING` (a
     file, or `starter`), `REWARDEN_API_KEY`, `REWARDEN_CA`, `REWARDEN_UNSCORED` (a number, `raise`, or `native`),
@@ -154,7 +155,7 @@ def _read_reference(value: Any) -> Any:
 
 def _read_expect(value: Any) -> Any:
     if not isinstance(value, Mapping):
-        raise InvalidRequest(f"expect: must be a mapping of verifiers to fingerprints, not {value!r}")
+        raise InvalidRequest(f"expect: must be a mapping of verifiers to fingerprints or NAME@VERSION, not {value!r}")
     return _plain(value)
 
 

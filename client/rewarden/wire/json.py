@@ -533,10 +533,10 @@ def use_to_json(use: Use) -> Any:
 # --- requests --------------------------------------------------------------------------------------------------
 
 
-def _fingerprints(value: Any) -> dict[str, str]:
+def _expect(value: Any) -> dict[str, str]:
     for name, item in _object(value).items():
         if type(item) is not str:
-            raise _Fault(f"must be a fingerprint (a string), not {_kind(item)}").under(name)
+            raise _Fault(f"must be a fingerprint or NAME@VERSION (a string), not {_kind(item)}").under(name)
     return value  # type: ignore[no-any-return]
 
 
@@ -563,7 +563,7 @@ _HEADER: _Readers = {
     "progress": _progress,
     "deadline_s": _seconds,
     "group_deadline_s": _seconds,
-    "expect": _fingerprints,
+    "expect": _expect,
     "fields": _each(_verdict_field),
 }
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from rewarden.errors import Overloaded, RequestError, SampleError, Unavailable
 from rewarden.types import BadSample, Batch, BatchResult, Group, Outcome, Run, RunResult, Sample, Verdict
+from rewarden_server.engine import expectation
 from rewarden_server.engine.cache import Cache, cacheable, content_key
 from rewarden_server.engine.cache_redis import RedisCache
 from rewarden_server.engine.lanes.cpu import CpuLane
@@ -22,7 +23,7 @@ from rewarden_server.engine.lanes.models import ModelLane
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.plan import Plan, Planner
-from rewarden_server.engine.scope import Scope, Sink, check_expected
+from rewarden_server.engine.scope import Scope, Sink
 from rewarden_server.engine.settings import EngineSettings, JudgeSettings, LeanSettings, ModelSettings, SandboxSettings
 from rewarden_server.engine.stream import Stream
 from rewarden_server.engine.work import BoundUse, Result, Waiter, Work
@@ -262,7 +263,7 @@ class Engine:
         for use in {id(use): use for use in uses if use is not None}.values():
             with contextlib.suppress(SampleError):  # a use that cannot be bound is its samples' error, not the batch's
                 bound.append(self.planner.bind(use))
-        check_expected(batch, bound)
+        expectation.check(batch.expect, [use.ref for use in bound])
 
     # --- programs -----------------------------------------------------------------------------------------------
 

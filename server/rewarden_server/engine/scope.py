@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rewarden.errors import (
     Cancelled,
     DeadlineReached,
-    FingerprintMoved,
     InvalidParams,
     InvalidSample,
     RequestError,
     SampleError,
 )
 from rewarden.types import BadSample, Batch, Group, Outcome, Sample, Use, Verdict, VerifierRef
-from rewarden_server.engine import failures
+from rewarden_server.engine import expectation, failures
 from rewarden_server.engine.context import EngineContext
 from rewarden_server.engine.groups import OpenGroup
 from rewarden_server.engine.place import orchestrating
@@ -180,12 +179,9 @@ class Scope:
         return bound
 
     def _check_expected(self, use: BoundUse) -> None:
-        wanted = self.header.expect.get(use.ref.name)
-        if wanted is not None and wanted != use.ref.fingerprint:
-            raise InvalidParams(
-                f"verifier {use.ref.name!r} has fingerprint {use.ref.fingerprint}, not the expected {wanted}",
-                path="use",
-            )
+        found = expectation.difference(self.header.expect, use.ref)
+        if found is not None:
+            raise InvalidParams(found, path="use")
 
     # --- lanes --------------------------------------------------------------------------------------------------
 
@@ -457,16 +453,3 @@ def worker_of(spec: VerifierSpec) -> str:
 
 def _silent(item: Verdict | Group) -> None:
     pass
-
-
-def check_expected(header: Batch, uses: Sequence[BoundUse]) -> None:
-    """Refuse a batch whose verifiers are not those that the caller demands. Raises FingerprintMoved."""
-    for use in uses:
-        wanted = header.expect.get(use.ref.name)
-        if wanted is not None and wanted != use.ref.fingerprint:
-            raise FingerprintMoved(
-                f"verifier {use.ref.name!r} has fingerprint {use.ref.fingerprint}, not the expected {wanted}",
-                verifier=use.ref.name,
-                expected=wanted,
-                fingerprint=use.ref.fingerprint,
-            )

@@ -209,7 +209,10 @@ def _envelope() -> dict[str, Any]:
         },
         "deadline_s": seconds,
         "group_deadline_s": seconds,
-        "expect": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, _NULL]},
+        "expect": {
+            "anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, _NULL],
+            "description": "The fingerprint, or NAME@VERSION, that each named verifier must have; 409 otherwise.",
+        },
         "fields": {
             "anyOf": [_list({"type": "string", "enum": list(VERDICT_FIELDS)}), _NULL],
             "description": "Verdict fields to return; all without it. `index`, `status` and `id` always come.",

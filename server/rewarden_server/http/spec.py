@@ -25,7 +25,7 @@ _ERRORS = {
     403: "The key has not the scope, or the request came by a name or from a page that is not served.",
     404: "There is no such thing.",
     408: "The body stopped coming.",
-    409: "A verifier's fingerprint is not the one that the request demands.",
+    409: "A verifier does not have the fingerprint or version that the request demands.",
     413: "The request is over a limit; `details.limit` names it.",
     415: "The body is of a form that is not read here.",
     429: "Too much is under way, or over the key's rates; come back after `Retry-After` seconds.",

@@ -1,0 +1,32 @@
+"""What a caller demands of a verifier (`Batch.expect`): a fingerprint, or `NAME@VERSION`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rewarden.errors import FingerprintMoved
+from rewarden.types import VerifierRef
+
+
+def difference(expect: Mapping[str, str], ref: VerifierRef) -> str | None:
+    """How a verifier differs from what is demanded of it, in words; None where it does not."""
+    wanted = expect.get(ref.name)
+    if wanted is None or wanted in (ref.fingerprint, f"{ref.name}@{ref.version}"):
+        return None
+    if "@" in wanted:
+        return f"verifier {ref.name!r} is {ref.name}@{ref.version}, not the expected {wanted}"
+    return f"verifier {ref.name!r} has fingerprint {ref.fingerprint}, not the expected {wanted}"
+
+
+def check(expect: Mapping[str, str], refs: Sequence[VerifierRef]) -> None:
+    """Refuse a batch whose verifiers are not those that its caller demands. Raises FingerprintMoved."""
+    for ref in refs:
+        found = difference(expect, ref)
+        if found is not None:
+            raise FingerprintMoved(
+                found,
+                verifier=ref.name,
+                expected=expect[ref.name],
+                fingerprint=ref.fingerprint,
+                version=ref.version,
+            )
