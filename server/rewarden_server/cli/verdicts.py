@@ -1,0 +1,118 @@
+"""`rewarden verdicts`: which verdicts another version of Rewarden changes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from rewarden.errors import RewardenError
+from rewarden_server.verdicts import corpus
+from rewarden_server.verdicts.change import Change, Difference, difference
+from rewarden_server.verdicts.corpus import Row
+from rewarden_server.verdicts.installation import HERE, Installation
+from rewarden_verifiers.registry import Registry
+
+HELP = "record verdicts, and show which of them another version changes"
+
+_EPILOG = """\
+examples:
+  rewarden verdicts record before.jsonl
+  pip install --upgrade rewarden-server
+  rewarden verdicts diff before.jsonl .
+  rewarden verdicts diff old-venv new-venv --verifier math --corpus samples.jsonl
+
+exit status: 0 done; 1 with --check, a verifier's verdicts changed and its version did not; 2 nothing could be compared
+"""
+
+_PLACE = "a record (a .jsonl file); `.`, this installation; or the virtual environment or interpreter of another one"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    does = parser.add_subparsers(dest="does", metavar="record | diff", required=True)
+    record = does.add_parser("record", help="judge a corpus and keep samples and verdicts in a file")
+    record.add_argument("output", type=Path, metavar="OUTPUT", help="the record to write, JSON lines")
+    record.add_argument("--by", default=HERE, metavar="PLACE", help="another installation that judges (default: this)")
+    diff = does.add_parser("diff", help="show which verdicts differ between two versions")
+    diff.add_argument("old", metavar="OLD", help=_PLACE)
+    diff.add_argument("new", metavar="NEW", help="the same; what is not a record judges the samples of the one that is")
+    diff.add_argument("--show", type=int, default=5, metavar="N", help="changes to print of each verifier (default: 5)")
+    diff.add_argument("--json", action="store_true", help="print JSON, with every change")
+    diff.add_argument("--check", action="store_true", help="fail if verdicts changed and the version did not")
+    for each in (record, diff):
+        each.add_argument(
+            "--corpus", type=Path, action="append", default=[], metavar="FILE", help="samples, one a line, with `use`"
+        )
+        each.add_argument(
+            "--verifier", action="append", default=[], metavar="NAME", help="the cases of this verifier or recipe"
+        )
+
+
+def run(args: argparse.Namespace) -> int:
+    """See the epilog for the exit status."""
+    try:
+        return _record(args) if args.does == "record" else _diff(args)
+    except (RewardenError, OSError) as error:
+        print(f"rewarden verdicts: {error}", file=sys.stderr)
+        return 2
+
+
+def _record(args: argparse.Namespace) -> int:
+    rows = corpus.write(args.output, Installation.at(args.by).judged(_asked(args)))
+    print(f"{args.output}: {rows:,} verdicts")
+    return 0
+
+
+def _diff(args: argparse.Namespace) -> int:
+    places = (args.old, args.new)
+    records = [[*corpus.of_file(Path(place), record=True)] if place.endswith(".jsonl") else None for place in places]
+    # Of a record and an installation, this one judges what that one holds.
+    asked = next((record for record in records if record is not None), None) or [*_asked(args)]
+    old, new = (
+        Installation.at(place).judged(asked) if record is None else record
+        for place, record in zip(places, records, strict=True)
+    )
+    found = difference(old, new)
+    if args.json:
+        print(json.dumps(found.to_json(), indent=1, ensure_ascii=False))
+    else:
+        print("\n".join(_told(found, args.show)))
+    return int(args.check and bool(found.unannounced))
+
+
+def _asked(args: argparse.Namespace) -> Iterator[Row]:
+    """The corpus that the command names; without one, the cases of all verifiers and recipes."""
+    files = chain.from_iterable(map(corpus.of_file, args.corpus))
+    cases = corpus.of_cases(Registry(), args.verifier) if args.verifier or not args.corpus else iter(())
+    return chain(files, cases)
+
+
+def _told(found: Difference, show: int) -> Iterator[str]:
+    yield f"{found.rows:,} samples, {len(found.changes):,} judged otherwise"
+    if found.only_old or found.only_new:
+        yield f"in the old record only: {found.only_old:,}; in the new one only: {found.only_new:,}"
+    for name, count in found.by_verifier():
+        changes = [change for change in found.changes if change.verifier == name]
+        yield ""
+        yield f"{name}: {count:,}, {_version(changes[0])}"
+        for change in changes[:show]:
+            fields = "; ".join(f"{field} {_short(old)} → {_short(new)}" for field, old, new in change.fields())
+            yield f"  {change.title.removeprefix(f'{name}: ')}: {fields}"
+        if count > show:
+            yield f"  … and {count - show:,} more"
+
+
+def _version(change: Change) -> str:
+    old, new = change.versions
+    return f"still version {new}: raise it" if change.unannounced else f"version {old} → {new}"
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:59]}…"

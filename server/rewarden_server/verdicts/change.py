@@ -1,0 +1,116 @@
+"""Two judgements of one corpus, held against each other."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden.errors import InvalidRequest
+from rewarden_server.verdicts.corpus import Row
+
+_COMPARED = ("status", "score", "passed", "reason", "fault", "extracted", "flags")
+"""What makes a verdict another one; words that explain it may change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A row that is judged otherwise."""
+
+    title: str
+    old: dict[str, Any]
+    new: dict[str, Any]
+
+    @property
+    def verifier(self) -> str:
+        """Who judges it now, or did before."""
+        ref = self.new.get("verifier") or self.old.get("verifier") or {}
+        return str(ref.get("name", "-"))
+
+    @property
+    def versions(self) -> tuple[str, str]:
+        """The verifier's version before and now; `-` where nobody judged."""
+        old, new = (str((verdict.get("verifier") or {}).get("version", "-")) for verdict in (self.old, self.new))
+        return old, new
+
+    @property
+    def unannounced(self) -> bool:
+        """Whether the verifier has the version that it had."""
+        old, new = self.versions
+        return old == new
+
+    def fields(self) -> Iterator[tuple[str, Any, Any]]:
+        """The fields that differ, as before and as now."""
+        for name in _COMPARED:
+            old, new = self.old.get(name), self.new.get(name)
+            if old != new:
+                yield name, old, new
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready."""
+        old, new = self.versions
+        fields = {name: {"old": before, "new": now} for name, before, now in self.fields()}
+        return {
+            "title": self.title,
+            "verifier": self.verifier,
+            "version": {"old": old, "new": new},
+            "unannounced": self.unannounced,
+            "fields": fields,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All that differs. rows: how many were judged by both; only_old, only_new: how many rows one record has alone."""
+
+    rows: int
+    only_old: int
+    only_new: int
+    changes: tuple[Change, ...]
+
+    def by_verifier(self) -> list[tuple[str, int]]:
+        """How many verdicts of each verifier changed, the most first."""
+        return Counter(change.verifier for change in self.changes).most_common()
+
+    @property
+    def unannounced(self) -> list[str]:
+        """The verifiers whose verdicts changed and whose version did not."""
+        return sorted({change.verifier for change in self.changes if change.unannounced})
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "rows": self.rows,
+            "only_old": self.only_old,
+            "only_new": self.only_new,
+            "changed": len(self.changes),
+            "by_verifier": dict(self.by_verifier()),
+            "unannounced": self.unannounced,
+            "changes": [change.to_json() for change in self.changes],
+        }
+
+
+def difference(old: Sequence[Row], new: Sequence[Row]) -> Difference:
+    """Hold two records against each other; rows are matched by title and sample. Raises InvalidRequest if none is."""
+    known = {_key(row): row for row in old}
+    changes: list[Change] = []
+    matched = 0
+    for row in new:
+        before = known.get(_key(row))
+        if before is None:
+            continue
+        assert before.verdict is not None
+        assert row.verdict is not None
+        matched += 1
+        change = Change(row.title, before.verdict, row.verdict)
+        if any(change.fields()):
+            changes.append(change)
+    if not matched:
+        raise InvalidRequest("the two records have no sample in common")
+    return Difference(matched, len(old) - matched, len(new) - matched, tuple(changes))
+
+
+def _key(row: Row) -> str:
+    return json.dumps([row.title, row.sample], sort_keys=True)
