@@ -39,8 +39,9 @@ def _clean_containers() -> list[str]:
     with contextlib.closing(client):
         try:
             for container in containers(client, alive):
-                container.remove(force=True, v=True)
-                said.append(f"removed the container {container.name}")
+                with contextlib.suppress(docker.errors.NotFound):  # somebody else removed it first
+                    container.remove(force=True, v=True)
+                    said.append(f"removed the container {container.name}")
         except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
             said.append(f"the Docker engine refuses: {error}")
     return said

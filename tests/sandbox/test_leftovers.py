@@ -24,6 +24,7 @@ import docker
 import docker.errors
 import pytest
 import requests.exceptions
+from docker.models.containers import ContainerCollection
 
 from rewarden_sandboxes import cgroups, probing
 from rewarden_sandboxes.client import HostClient
@@ -383,6 +384,43 @@ async def test_clean_removes_a_container_that_never_started() -> None:
             for container in (made, ours):
                 with contextlib.suppress(docker.errors.NotFound):
                     container.remove(force=True)
+
+
+async def test_clean_goes_on_where_a_container_goes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    if problem := await problem_of("docker"):
+        pytest.skip(problem)
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    with contextlib.closing(docker.DockerClient.from_env(timeout=60)) as client:
+        made = [
+            client.containers.create(
+                "rewarden-sandbox-python:latest",
+                ["true"],
+                name=f"rewarden-{dead.pid}-test-{number}",
+                labels={LABEL: str(dead.pid)},
+            )
+            for number in (1, 2, 3)
+        ]
+        get = ContainerCollection.get
+
+        def gone(self: Any, name: str) -> Any:
+            """The first is gone before it is looked at, the second before it is removed."""
+            if name == made[0].id:
+                made[0].remove(force=True)
+            found = get(self, name)
+            if name == made[1].id:
+                made[1].remove(force=True)
+            return found
+
+        monkeypatch.setattr(ContainerCollection, "get", gone)
+        try:
+            said = probing.clean(Path(tempfile.gettempdir()) / "nowhere")
+        finally:
+            monkeypatch.undo()
+            for container in made:
+                with contextlib.suppress(docker.errors.NotFound):
+                    container.remove(force=True)
+    assert [line for line in said if "test-" in line or "refuses" in line] == [f"removed the container {made[2].name}"]
 
 
 # --- descriptors ---------------------------------------------------------------------------------------------------
