@@ -15,6 +15,7 @@ import importlib
 import json
 import os
 import sys
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +39,10 @@ from tests.programs import LEAN, SANDBOXED, lacking
 from tests.verifiers.direct import DirectContext, group_outcomes, outcome_of
 
 ROOTS = tuple(str(Path(__file__).parents[2] / place) for place in ("verifiers/", "client/"))
+
+
+AT_ONCE = 3
+"""Processes that judge at a time: much of it is waiting for sandboxes."""
 
 
 class Recorder:
@@ -110,6 +115,8 @@ async def _directly(registry: Registry, cases: Sequence[Case]) -> list[str]:
         found = await _outcomes(planner, use, samples)
         for expect, outcome in zip(case.expects, found, strict=True):
             differences += [f"{case.title}: {text}" for text in mismatches(expect, outcome_to_json(outcome))]
+    await Context.judges.close()
+    await Context.models.close()
     return differences
 
 
@@ -136,7 +143,10 @@ def main(output: Path) -> None:
             importlib.import_module(name)
     before = [module.__file__ for module in sys.modules.values() if getattr(module, "__file__", None)]
     records: dict[str, Any] = {"": sorted(file for file in before if file and file.startswith(ROOTS))}
+    running: deque[tuple[str, int, int]] = deque()
     for name in [*BUILT_IN, *registry.recipe_names()]:
+        if len(running) == AT_ONCE:
+            records.update([ended(*running.popleft())])
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
@@ -145,10 +155,17 @@ def main(output: Path) -> None:
                 json.dump(judged(name), answer)
             os._exit(0)
         os.close(writing)
-        with os.fdopen(reading) as answer:
-            records[name] = json.loads(answer.read())
-        os.waitpid(child, 0)
+        running.append((name, child, reading))
+    records.update(ended(*each) for each in running)
     output.write_text(json.dumps(records), encoding="utf-8")
+
+
+def ended(name: str, child: int, reading: int) -> tuple[str, Any]:
+    """The record that a process has made, once it is over."""
+    with os.fdopen(reading) as answer:
+        record = json.loads(answer.read())
+    os.waitpid(child, 0)
+    return name, record
 
 
 if __name__ == "__main__":

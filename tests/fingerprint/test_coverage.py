@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ from rewarden.types import Use
 from rewarden.wire.json import use_from_json
 from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.contract import VerifierSpec
+from rewarden_verifiers.fingerprint import closure as closures
 from rewarden_verifiers.fingerprint.closure import SHARED, closure
+from rewarden_verifiers.fingerprint.imports import Asked, asked
 from rewarden_verifiers.fingerprint.modules import find
 from rewarden_verifiers.registry import BUILT_IN, Registry
 from rewarden_verifiers.schema import parse_params
@@ -109,16 +113,55 @@ def covered(name: str) -> set[str]:
     return {str(path) for each in reached for path in [*each.code.values(), *each.data.values()]}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_the_cases_load_is_in_the_fingerprint(name: str, records: Mapping[str, Any]) -> None:
+def outside(name: str, records: Mapping[str, Any]) -> set[str]:
+    """What the cases of a verifier or recipe loaded or opened that is not in the fingerprint."""
     record = records[name]
     if "skipped" in record:
         pytest.skip(record["skipped"])
-    before = set(records[""])
-    outside = {*record["loaded"], *record["opened"]} - covered(name) - before
-    ignored = {file for file in outside if file.startswith(str(ROOT / "client"))}  # a transport to this process
-    ignored |= {file for file in outside if file.endswith((".cases.jsonl", ".yaml"))}  # a recipe's text is in its own
-    assert outside - ignored == set()
+    found = {*record["loaded"], *record["opened"]} - covered(name) - set(records[""])
+    return {
+        file
+        for file in found
+        if not file.startswith(str(ROOT / "client"))  # a transport to this very process
+        and not file.endswith((".cases.jsonl", ".yaml"))  # a recipe's text is part of its fingerprint
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_cases_load_is_in_the_fingerprint(name: str, records: Mapping[str, Any]) -> None:
+    assert outside(name, records) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden"),
+    [
+        ("label", "rewarden_verifiers.answer.text.folding"),
+        ("math", "rewarden_verifiers.answer.math.words"),
+        ("json", "rewarden_verifiers.structure.json.reading"),
+        ("asearcher", "rewarden_verifiers.recipes.shaping"),
+    ],
+)
+def test_a_single_import_that_is_overlooked_is_found(
+    name: str, hidden: str, records: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overlooking(tree: ast.Module, package: str) -> Asked:
+        found = asked(tree, package)
+        return replace(found, modules=frozenset(each for each in found.modules if not each.startswith(hidden)))
+
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(closures, "asked", overlooking)
+            forget()
+            found = outside(name, records)
+    finally:
+        forget()
+    assert str(ROOT / "verifiers" / hidden.replace(".", "/")) + ".py" in found
+
+
+def forget() -> None:
+    """What was read of sources."""
+    for cache in (closures.closure, closures._read):
+        cache.cache_clear()
 
 
 def test_the_record_is_of_verdicts_as_expected(records: Mapping[str, Any]) -> None:

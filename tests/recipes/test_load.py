@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rewarden.errors import InvalidParams, SampleError
 from rewarden.types import Use
 from rewarden_verifiers.contract import spec_of, verifier
-from rewarden_verifiers.fingerprint import fingerprint
+from rewarden_verifiers.fingerprint.fingerprint import fingerprint
 from rewarden_verifiers.outcome import right
 from rewarden_verifiers.recipes.load import load_recipe, parse_recipe, recipe_spec
 from rewarden_verifiers.recipes.source import RecipeError

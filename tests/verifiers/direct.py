@@ -40,13 +40,16 @@ class DirectContext:
         self.verified += 1
         target = sample or self._sample
         assert target is not None
-        context = self if sample is None else type(self)(self._planner, sample)  # a recipe asks about its own sample
-        return await outcome_of(self._planner, use, replace(target, **fields), context)
+        target = replace(target, **fields)
+        # A verifier asks about the sample that it was given, whatever that was made of.
+        context = self if target == self._sample else type(self)(self._planner, target)
+        return await outcome_of(self._planner, use, target, context)
 
     async def verify_group(self, use: Use, members: Sequence[Member]) -> Sequence[Outcome]:
         if not self._planner.bind(use).spec.group:
             return [await self.verify(use, sample=member.sample) for member in members]
-        return await group_outcomes(self._planner, use, [member.sample for member in members])
+        samples = [member.sample for member in members]
+        return await group_outcomes(self._planner, use, samples, type(self)(self._planner))
 
     @property
     def sandbox(self) -> Sandbox:
