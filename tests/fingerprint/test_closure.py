@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -198,9 +199,22 @@ def test_docstrings_count_where_the_package_reads_them(reach: Make, code: str, m
     assert (reach({"plug/f.py": 'def f(): "B"'}).digest != before.digest) is moves
 
 
-def test_files_that_cannot_be_read_as_python_are_told_by_name(reach: Make) -> None:
-    with pytest.raises(SyntaxError, match=r"judge\.py"):
-        reach({"plug/__init__.py": "", "plug/judge.py": "def"})
+def test_files_that_are_not_python_count_by_their_bytes(reach: Make) -> None:
+    code = "import importlib\nrule = importlib.import_module(name)"
+    before = reach({"plug/__init__.py": "", "plug/judge.py": code, "plug/template.py": "def {{ name }}"})
+    assert own(before) == {"plug", "plug.judge", "plug.template"}
+    assert reach({"plug/template.py": "def {{ other }}"}).digest != before.digest
+
+
+def test_code_that_has_no_file_leaves_the_closure_open(tmp_path: Path, reach: Make) -> None:
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as packed:
+        packed.writestr("packed_helper.py", "X = 1")
+    sys.path.insert(0, str(tmp_path / "packed.zip"))
+    try:
+        assert not reach({"plug/__init__.py": "", "plug/judge.py": "import packed_helper"}).whole
+    finally:
+        sys.path.remove(str(tmp_path / "packed.zip"))
+    assert reach({"plug/judge.py": "import packed_helper_that_nobody_has"}).whole
 
 
 # --- libraries --------------------------------------------------------------------------------------------------------

@@ -28,13 +28,15 @@ _DESCRIBING = frozenset({"rewarden_verifiers.contract", "rewarden_verifiers.sche
 @dataclass(frozen=True, slots=True)
 class Closure:
     """What a module's code reaches. code: by module; data: by a name that is the same on every machine; libraries: top
-    packages that are imported from elsewhere. digest: over code and data, in hex.
+    packages that are imported from elsewhere. digest: over code and data, in hex. whole: False if some of the code has
+    no file, as in a notebook or a zip, and so cannot be looked at.
     """
 
     code: Mapping[str, Path]
     data: Mapping[str, Path]
     libraries: frozenset[str]
     digest: str
+    whole: bool
 
 
 @lru_cache(maxsize=1024)
@@ -49,6 +51,7 @@ def closure(module: str) -> Closure:
     libraries: set[str] = set()
     reading: set[str] = set()
     seen: set[str] = set()
+    whole = find(module) is not None
     waiting = [module, *SHARED]
     while waiting:
         name = waiting.pop()
@@ -63,6 +66,7 @@ def closure(module: str) -> Closure:
             continue  # a name within a module
         waiting += packages_of(name)
         if place.file is None:
+            whole = whole and bool(place.folders)
             continue
         code[name] = place.file
         wanted, _ = _read(name, place.file)
@@ -73,7 +77,7 @@ def closure(module: str) -> Closure:
             modules, files = _reached(name, wanted)
             waiting += modules
             data.update(files)
-    return Closure(code, data, frozenset(libraries), _digest(code, data, reading))
+    return Closure(code, data, frozenset(libraries), _digest(code, data, reading), whole)
 
 
 def _digest(code: Mapping[str, Path], data: Mapping[str, Path], reading: Set[str]) -> str:
@@ -97,9 +101,7 @@ def _reached(module: str, wanted: Asked) -> tuple[list[str], dict[str, Path]]:
     if own == "rewarden":
         return [], {}  # the client, which loads its transports so; verifiers know no more of it than types and errors
     if own not in _OURS and packages:
-        folders = find(own)
-        found = data_in(folders.folders[0], own) if folders is not None else ()
-        return [*modules_in(own)], dict(found)
+        return [*modules_in(own)], dict(data_in(own))
     named = [text for text in wanted.texts if top(text) == own and find(text) is not None]
     modules = [*named, *(name for text in named for name in modules_in(text))]
     return modules, {name: path for text in wanted.texts for name, path in data_named(text, module)}
@@ -107,10 +109,13 @@ def _reached(module: str, wanted: Asked) -> tuple[list[str], dict[str, Path]]:
 
 @lru_cache(maxsize=4096)
 def _read(module: str, file: Path) -> tuple[Asked, bytes]:
-    """What a module asks for, and the digest of its code without docstrings; compiled modules ask for nothing."""
-    if file.suffix != ".py":
-        return Asked(), _of_bytes(file)
+    """What a module asks for, and the digest of its code without docstrings; of a compiled one, its bytes.
+
+    A file that is not Python although it is called so, such as a template in a package, is never imported.
+    """
     parsed = _parsed(file)
+    if parsed is None:
+        return Asked(), _of_bytes(file)
     place = find(module)
     package = module if place is not None and place.folders else module.rpartition(".")[0]
     return asked(parsed, package), tree.digest(parsed, docstrings=False)
@@ -118,11 +123,17 @@ def _read(module: str, file: Path) -> tuple[Asked, bytes]:
 
 @lru_cache(maxsize=1024)
 def _with_docstrings(file: Path) -> bytes:
-    return tree.digest(_parsed(file), docstrings=True) if file.suffix == ".py" else _of_bytes(file)
+    parsed = _parsed(file)
+    return _of_bytes(file) if parsed is None else tree.digest(parsed, docstrings=True)
 
 
-def _parsed(file: Path) -> ast.Module:
-    return ast.parse(file.read_bytes(), filename=str(file))
+def _parsed(file: Path) -> ast.Module | None:
+    if file.suffix != ".py":
+        return None
+    try:
+        return ast.parse(file.read_bytes(), filename=str(file))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
 
 
 def _of_bytes(file: Path) -> bytes:

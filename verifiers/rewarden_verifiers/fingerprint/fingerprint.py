@@ -18,7 +18,7 @@ from typing import Any
 from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.contract import VerifierSpec
 from rewarden_verifiers.fingerprint.closure import closure
-from rewarden_verifiers.fingerprint.modules import distribution_of, find
+from rewarden_verifiers.fingerprint.modules import distribution_of
 from rewarden_verifiers.view import View
 
 
@@ -47,10 +47,9 @@ def fingerprint(
 
 def code_of(spec: VerifierSpec) -> str:
     """The digest of a verifier's code and data, and the versions of what they run on."""
-    place = find(spec.module)
-    if place is None or place.file is None:
-        return _unwritten(spec.function)
     reached = closure(spec.module)
+    if not reached.whole:
+        return _unwritten(spec.function)
     versions = [f"{name}={_version(name)}" for name in libraries_of(spec)]
     if "unicodedata" in reached.libraries:
         versions.append(f"unicode={unicodedata.unidata_version}")
@@ -67,8 +66,8 @@ def libraries_of(spec: VerifierSpec) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _unwritten(function: Callable[..., Any]) -> str:
-    """What stands for code that has no file, such as a notebook's: nobody can tell whether it is what it was before,
-    so it is another one in each process."""
+    """A stand-in for code that has no file, such as a notebook's. Nobody can tell whether it is what it was before: it
+    counts as new in each process."""
     return secrets.token_hex(16)
 
 

