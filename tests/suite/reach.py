@@ -1,10 +1,10 @@
 """Which files a test file reaches, and so which tests a change must run again.
 
-A file reaches what it imports, wherever in it the import stands, and so on; the `__init__` files of those packages; the
-`conftest.py` files above it; modules that it names in a text, as one that starts `python -m rewarden_server` does; what
-SHIPS lists; the commands, which entry points name; and the verifiers and recipes that a test names, which the registry
-imports by that name, or all of them where a test goes through the registry itself. Imports run one way
-(tests/test_imports.py), so what is not reached in this way is not loaded.
+A file reaches what it imports when it runs, wherever in it the import stands, and so on; the `__init__` files of those
+packages; the `conftest.py` files above it; modules that it names in a text, as one that starts
+`python -m rewarden_server` does; what SHIPS lists; the commands, which entry points name; and the verifiers and recipes
+that a test names, which the registry imports by that name, or all of them where a test goes through the registry.
+Imports run one way (tests/test_imports.py), so what is not reached in this way is not loaded.
 
 Files that are not Python are reached with the modules of the nearest folder that has any; outside the packages they are
 reached by the tests that name one of their folders, or the file, in a text.
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import tomllib
 
+from rewarden_verifiers.fingerprint.imports import asked
 from rewarden_verifiers.registry import BUILT_IN, GALLERY
 
 ROOT = Path(__file__).parents[2]
@@ -41,8 +42,9 @@ EVERYTHING = (
     "locks",
     "tests/suite",
     "tests/conftest.py",
+    "verifiers/rewarden_verifiers/fingerprint/imports.py",
 )
-"""What every test reaches: files and folders by which the suite is installed and run; and requirements*.txt."""
+"""What every test reaches: what the suite is installed, run and selected by; and requirements*.txt."""
 SHIPS = {
     PACKAGES["rewarden_sandboxes"] / "slot.py": PACKAGES["rewarden_sandboxes"] / "agent",
     PACKAGES["rewarden_verifiers"] / "lean/inspecting.py": PACKAGES["rewarden_verifiers"] / "lean/inspection",
@@ -140,19 +142,8 @@ def _entry_points() -> dict[str, str]:
 @cache
 def imports(path: Path) -> frozenset[Path]:
     """The files of ours that one file imports."""
-    found: set[Path] = set()
-    package = _package(path)
-    for node in ast.walk(_tree(path)):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join([*package[: len(package) - node.level + 1], *filter(None, [node.module])])
-            source = base if node.level else str(node.module)
-            names = [source, *(f"{source}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        found.update(each for name in names for each in _with_parents(name))
-    return frozenset(found - {path})
+    names = asked(_tree(path), _package(path)).modules
+    return frozenset({each for name in names for each in _with_parents(name)} - {path})
 
 
 def find(module: str) -> Path | None:
@@ -189,11 +180,11 @@ def _with_parents(module: str) -> Iterator[Path]:
     yield from filter(None, places if any(places[:2]) else ())
 
 
-def _package(path: Path) -> list[str]:
+def _package(path: Path) -> str:
     for name, folder in PACKAGES.items():
         if path.is_relative_to(folder):
-            return [name, *path.relative_to(folder).parts[:-1]]
-    return []
+            return ".".join([name, *path.relative_to(folder).parts[:-1]])
+    return ""
 
 
 def _start(test: Path) -> frozenset[Path]:
