@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import zipfile
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from rewarden_verifiers.fingerprint import closure as closures
 from rewarden_verifiers.fingerprint import modules
 from rewarden_verifiers.fingerprint.closure import Closure, closure
 from rewarden_verifiers.fingerprint.fingerprint import libraries_of
-from rewarden_verifiers.fingerprint.modules import distribution_of, distributions, find
+from rewarden_verifiers.fingerprint.imports import asked
+from rewarden_verifiers.fingerprint.modules import distributions, distributions_of, find
 from rewarden_verifiers.registry import BUILT_IN, Registry
 
 Make = Callable[..., Closure]
@@ -36,7 +38,7 @@ def reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Writes files to a folder on the path, and gives the closure of a module there. None removes a file."""
     monkeypatch.syspath_prepend(tmp_path)
 
-    def made(files: dict[str, str | bytes | None], module: str = "plug.judge") -> Closure:
+    def made(files: dict[str, str | bytes | None], module: str = "plug.judge", *plugin: str) -> Closure:
         for name, text in files.items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +48,7 @@ def reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
                 path.write_bytes(text if isinstance(text, bytes) else dedent(text).encode())
         for cache in CACHES:
             cache.cache_clear()
-        return closure(module)
+        return closure(module, *(plugin or ("plug.judge",) * (module == "plug.judge")))
 
     return made
 
@@ -82,67 +84,80 @@ def test_neighbours_that_nothing_imports_are_outside(name: str) -> None:
     assert not {file for file in found.data if file.endswith(".cases.jsonl")}
 
 
+FORMS = [
+    "from . import helper",
+    "from .helper import a",
+    "from .helper import *",
+    "from ..plug import helper",
+    "import plug.helper",
+    "import plug.helper as other",
+    "from plug import helper",
+    "from plug.helper import (\n    a,\n    b,\n)",
+    "def later():\n    from plug import helper",
+    "class A:\n    import plug.helper",
+    "try:\n    import plug.helper\nexcept ImportError:\n    pass",
+    "x = 1; import plug.helper",
+    "if x:\n    from \\\n        plug.helper import a",
+    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    pass\nelse:\n    import plug.helper",
+]
+
+
+@pytest.mark.parametrize("statement", FORMS)
+def test_every_form_of_import_is_seen(statement: str) -> None:
+    assert "plug.helper" in asked(ast.parse(statement), "plug").modules
+
+
+@pytest.mark.parametrize("statement", ["from .helper import a", "from . import helper", "from .. import helper"])
+def test_a_relative_import_of_a_script_asks_for_nothing(statement: str) -> None:
+    assert asked(ast.parse(statement), "").modules == frozenset()
+
+
+def test_what_only_type_checkers_see_is_not_asked_for() -> None:
+    assert asked(ast.parse("import typing\nif typing.TYPE_CHECKING:\n    import plug.helper"), "plug").modules == {
+        "typing"
+    }
+
+
 def test_a_plugin_of_three_modules_is_covered(reach: Make) -> None:
     before = reach(PLUGIN)
-    assert own(before) == {"plug", "plug.judge", "plug.rules", "plug.words"}
+    assert own(before) >= {"plug/__init__.py", "plug/judge.py", "plug/rules.py", "plug/words.py"}
     assert reach({"plug/words.py": "WORDS = 2\n"}).digest != before.digest
     assert reach({"plug/words.py": "WORDS = 1  # as before\n"}).digest == before.digest
 
 
 @pytest.mark.parametrize(
-    "statement",
+    "name",
     [
-        "from . import helper",
-        "from .helper import a",
-        "from .helper import *",
-        "from ..plug import helper",
-        "import plug.helper",
-        "import plug.helper as other",
-        "from plug import helper",
-        "from plug.helper import (\n    a,\n    b,\n)",
-        "def later():\n    from plug import helper",
-        "class A:\n    import plug.helper",
-        "try:\n    import plug.helper\nexcept ImportError:\n    pass",
-        "x = 1; import plug.helper",
-        "if x:\n    from \\\n        plug.helper import a",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    pass\nelse:\n    import plug.helper",
+        "plug/deep/one.py",  # no `__init__`
+        "plug/problems/two-sum/checker.py",  # no name of a module
+        "plug/data/words.txt",
+        "plug/grader.v2.py",
+        f"plug/fast{modules.EXTENSION_SUFFIXES[0]}",
+        "plug/_fast.so",
     ],
 )
-def test_every_form_of_import_is_seen(reach: Make, statement: str) -> None:
-    files = {"plug/__init__.py": "", "plug/judge.py": statement, "plug/helper.py": "a = b = 1"}
-    before = reach(files)
-    assert own(before) == {"plug", "plug.judge", "plug.helper"}
-    assert reach({"plug/helper.py": "a = b = 2"}).digest != before.digest
+def test_all_of_a_plugins_package_counts_however_it_is_found(reach: Make, name: str) -> None:
+    before = reach({**PLUGIN, name: "one"})
+    assert name in own(before)
+    assert reach({name: "two"}).digest != before.digest
 
 
-def test_what_only_type_checkers_see_is_not_reached(reach: Make) -> None:
-    found = reach(
-        {
-            "plug/__init__.py": "",
-            "plug/judge.py": "import typing\nif typing.TYPE_CHECKING:\n    import plug.types\n",
-            "plug/types.py": "",
-        }
-    )
-    assert own(found) == {"plug", "plug.judge"}
+def test_links_and_leftovers_of_a_package_do_no_harm(reach: Make, tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "words.txt").write_text("one")
+    (tmp_path / "plug").mkdir()
+    (tmp_path / "plug" / "loop").symlink_to(tmp_path / "plug")
+    (tmp_path / "plug" / "gone.py").symlink_to(tmp_path / "nowhere.py")
+    (tmp_path / "plug" / "prompts").symlink_to(tmp_path / "shared")
+    before = reach({**PLUGIN, "plug/folder.py/x.txt": "", "plug/__pycache__/x.nbi": "one"})
+    assert own(before) >= {"plug/prompts/words.txt", "plug/folder.py/x.txt"}
+    assert reach({"plug/__pycache__/x.nbi": "two"}).digest == before.digest
+    assert reach({"shared/words.txt": "two"}).digest != before.digest
 
 
-def test_packages_without_an_init_and_in_circles_are_followed(reach: Make) -> None:
-    found = reach(
-        {
-            "plug/judge.py": "from plug.deep import one",
-            "plug/deep/one.py": "from plug.deep.two import x",
-            "plug/deep/two.py": "import plug.deep.one",
-        }
-    )
-    assert own(found) == {"plug.judge", "plug.deep.one", "plug.deep.two"}
-
-
-def test_the_init_files_above_run_and_so_count(reach: Make) -> None:
-    before = reach(
-        {"plug/__init__.py": "A = 1", "plug/sub/__init__.py": "B = 1", "plug/sub/judge.py": ""}, "plug.sub.judge"
-    )
-    assert own(before) == {"plug", "plug.sub", "plug.sub.judge"}
-    assert reach({"plug/__init__.py": "A = 2"}, "plug.sub.judge").digest != before.digest
+def test_the_init_files_above_ours_run_and_so_count() -> None:
+    found = closure("rewarden_verifiers.answer.label.verifier")
+    assert {"rewarden_verifiers", "rewarden_verifiers.answer"} <= set(found.code)
 
 
 def test_a_built_in_helper_that_a_plugin_imports_is_covered(reach: Make) -> None:
@@ -157,38 +172,49 @@ def test_a_helper_beside_a_script_is_covered_and_a_library_is_named(reach: Make)
     assert found.libraries >= {"json", "pytest"}
 
 
-def test_compiled_modules_count_by_their_bytes(reach: Make) -> None:
-    suffix = modules.EXTENSION_SUFFIXES[0]
-    before = reach({"plug/__init__.py": "", "plug/judge.py": "from plug import fast", f"plug/fast{suffix}": b"one"})
-    assert own(before) == {"plug", "plug.judge", "plug.fast"}
-    assert reach({f"plug/fast{suffix}": b"two"}).digest != before.digest
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "from pathlib import Path\nTEXT = Path(__file__).with_name('words.txt').read_text()",
-        "from pathlib import Path\nTEXT = (Path(__file__).parent / 'words.txt').read_text()",
-        "import os\nTEXT = open(os.path.join(os.path.dirname(__file__), 'words' + '.txt')).read()",
-        "from importlib.resources import files\nTEXT = files('plug').joinpath(f'{name}.txt').read_text()",
-        "import pkgutil\nTEXT = pkgutil.get_data('plug', 'words.txt')",
-    ],
-)
-def test_data_that_a_plugin_reads_is_covered(reach: Make, code: str) -> None:
-    before = reach({"plug/__init__.py": "", "plug/judge.py": code, "plug/words.txt": "one"})
-    assert own(before) == {"plug", "plug.judge", "plug/words.txt"}
-    assert reach({"plug/words.txt": "two"}).digest != before.digest
-
-
 def test_data_beside_a_script_is_covered_by_its_name(reach: Make) -> None:
     code = "from pathlib import Path\nTEXT = (Path(__file__).parent / 'words.txt').read_text()"
     assert own(reach({"lone.py": code, "words.txt": "one", "other.txt": "two"}, "lone")) == {"lone", "lone/words.txt"}
 
 
-def test_modules_that_a_plugin_names_at_run_time_are_covered(reach: Make) -> None:
-    code = "import importlib\nrule = importlib.import_module(f'plug.rules.{name}')"
-    found = reach({"plug/__init__.py": "", "plug/judge.py": code, "plug/rules/one.py": "", "plug/rules/two.py": ""})
-    assert own(found) == {"plug", "plug.judge", "plug.rules.one", "plug.rules.two"}
+def test_what_a_script_names_is_covered(reach: Make) -> None:
+    code = """\
+        import importlib
+        from pathlib import Path
+
+        rule = importlib.import_module("beside")
+        PROMPTS = Path(__file__).parent / "prompts"
+        """
+    found = own(reach({"lone.py": code, "beside.py": "", "prompts/a.txt": "", "other/b.txt": ""}, "lone"))
+    assert found >= {"lone", "beside", "lone/prompts/a.txt"}
+    assert not {name for name in found if "other" in name}
+
+
+def test_a_factory_in_another_package_does_not_hide_the_plugin(reach: Make) -> None:
+    files = {**PLUGIN, "factory/__init__.py": "def make(x): return x"}
+    for name, text in files.items():
+        reach({name: text})
+    before = closure("factory", "plug.judge")
+    assert {"factory", "plug/judge.py"} <= own(before)
+
+
+def test_the_module_that_an_entry_point_names_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = Registry()
+    monkeypatch.setitem(registry._modules, "toy_cpu", "tests.fingerprint.factory:toy_cpu")
+    spec = registry.get("toy_cpu")
+    assert (spec.module, spec.plugin) == ("tests.engine.toys", ("tests.fingerprint.factory",))
+
+
+def test_a_module_beside_its_compiled_form_is_covered_in_both(reach: Make) -> None:
+    compiled = f"plug/judge{modules.EXTENSION_SUFFIXES[0]}"
+    before = reach({**PLUGIN, compiled: "one"})
+    assert reach({compiled: "two"}).digest != before.digest
+
+
+def test_a_helper_that_is_named_like_a_standard_module_is_code(reach: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    found = reach({"lone.py": "import colorsys", "colorsys.py": "X = 1"}, "lone")
+    assert own(found) == {"lone", "colorsys"}
 
 
 @pytest.mark.parametrize(("code", "moves"), [("PROMPT = f.__doc__", True), ("PROMPT = ''", False)])
@@ -202,7 +228,6 @@ def test_docstrings_count_where_the_package_reads_them(reach: Make, code: str, m
 def test_files_that_are_not_python_count_by_their_bytes(reach: Make) -> None:
     code = "import importlib\nrule = importlib.import_module(name)"
     before = reach({"plug/__init__.py": "", "plug/judge.py": code, "plug/template.py": "def {{ name }}"})
-    assert own(before) == {"plug", "plug.judge", "plug.template"}
     assert reach({"plug/template.py": "def {{ other }}"}).digest != before.digest
 
 
@@ -238,6 +263,6 @@ def test_distributions_of_ours_are_found_without_a_search() -> None:
     imported |= closure("rewarden_verifiers.recipes.load").libraries
     for name in imported - sys.stdlib_module_names:
         if find(name) is not None:
-            distribution_of.cache_clear()
-            distribution_of(name)
+            distributions_of.cache_clear()
+            distributions_of(name)
     assert distributions.cache_info().misses == 0

@@ -61,12 +61,25 @@ class Project:
         return found
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    made = Project(tmp_path)
+def begun(folder: Path) -> Project:
+    made = Project(folder)
     made.plugin("response == 'yes'")
-    (tmp_path / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in SAMPLES))
+    (folder / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in SAMPLES))
+    return made
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the plug-in makes of the samples at first."""
+    made = begun(tmp_path_factory.mktemp("record"))
     made.run("record", "before.jsonl", "--corpus", "samples.jsonl")
+    return (made.folder / "before.jsonl").read_text()
+
+
+@pytest.fixture
+def project(tmp_path: Path, record: str) -> Project:
+    made = begun(tmp_path)
+    (tmp_path / "before.jsonl").write_text(record)
     return made
 
 
@@ -89,6 +102,14 @@ def test_a_new_version_may_change_verdicts(project: Project) -> None:
     found = project.diff("before.jsonl", ".", "--check")
     assert (found["changed"], found["unannounced"]) == (1, [])
     assert "version 1 → 2" in project.run("diff", "before.jsonl", ".")
+
+
+def test_rows_that_are_equal_are_told_apart(project: Project) -> None:
+    rows = [{**SAMPLES[0], "use": "nobody"}, SAMPLES[0], SAMPLES[0]]
+    (project.folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    project.run("record", "twice.jsonl", "--corpus", "samples.jsonl")
+    found = project.diff("twice.jsonl", "twice.jsonl", "--check")
+    assert (found["rows"], found["changed"], found["only_old"], found["only_new"]) == (3, 0, 0, 0)
 
 
 def test_two_records_are_held_against_each_other(project: Project) -> None:
@@ -120,6 +141,8 @@ def test_without_a_corpus_the_cases_are_judged(project: Project) -> None:
         (("record", "out.jsonl", "--corpus", "broken.jsonl"), "broken.jsonl, line 1: not JSON"),
         (("record", "out.jsonl", "--by", "/bin/false"), "/bin/false cannot judge: exit status 1"),
         (("record", "out.jsonl", "--verifier", "chioce"), "did you mean 'choice'"),
+        (("record", "out.json"), "out.json: a record is JSON lines; give it a name that ends in .jsonl"),
+        (("diff", "before.jsonl", ".", "--verifier", "math"), "a record holds its own samples"),
     ],
 )
 def test_mistakes_are_named(project: Project, words: tuple[str, ...], message: str) -> None:

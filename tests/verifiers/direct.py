@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -42,14 +43,19 @@ class DirectContext:
         assert target is not None
         target = replace(target, **fields)
         # A verifier asks about the sample that it was given, whatever that was made of.
-        context = self if target == self._sample else type(self)(self._planner, target)
-        return await outcome_of(self._planner, use, target, context)
+        return await outcome_of(self._planner, use, target, self._about(target))
 
     async def verify_group(self, use: Use, members: Sequence[Member]) -> Sequence[Outcome]:
         if not self._planner.bind(use).spec.group:
             return [await self.verify(use, sample=member.sample) for member in members]
         samples = [member.sample for member in members]
-        return await group_outcomes(self._planner, use, samples, type(self)(self._planner))
+        return await group_outcomes(self._planner, use, samples, self._about(None))
+
+    def _about(self, sample: Sample | None) -> DirectContext:
+        """This context for another sample."""
+        other = copy(self)
+        other._sample = sample
+        return other
 
     @property
     def sandbox(self) -> Sandbox:

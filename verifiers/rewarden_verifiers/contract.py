@@ -167,7 +167,11 @@ class Context(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifierSpec:
-    """All that is known of a verifier. Made by `@verifier`, or from a recipe; never by hand."""
+    """All that is known of a verifier. Made by `@verifier`, or from a recipe; never by hand.
+
+    module: where the function stands. plugin: the module that a plug-in's entry point names, which may have the
+    function from elsewhere; none for what is built in or added by hand.
+    """
 
     name: str
     version: str
@@ -195,6 +199,7 @@ class VerifierSpec:
     bounds: Callable[[Any], tuple[float, float]] | None = None
     instead: Callable[[Any], VerifierSpec | None] | None = None
     module: str = ""
+    plugin: tuple[str, ...] = ()
     summary: str = ""
     doc: str = ""
     source_text: str | None = None

@@ -13,6 +13,7 @@ import importlib.metadata
 import importlib.util
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,7 @@ class Registry:
             raise PluginError(f"{target!r} is no verifier: decorate it with @verifier(version=…)")
         if spec.name != name:
             raise PluginError(f"{target!r} declares the name {spec.name!r}, but is registered as {name!r}")
-        return spec
+        return spec if name in BUILT_IN else replace(spec, plugin=(module_name,))
 
     def _mend(self, name: str) -> str:
         plugin = self._plugin_of.get(name)

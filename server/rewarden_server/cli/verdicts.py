@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from rewarden.errors import RewardenError
+from rewarden.errors import InvalidRequest, RewardenError
 from rewarden_server.verdicts import corpus
-from rewarden_server.verdicts.change import Change, Difference, difference
+from rewarden_server.verdicts.change import Difference, difference
 from rewarden_server.verdicts.corpus import Row
 from rewarden_server.verdicts.installation import HERE, Installation
 from rewarden_verifiers.registry import Registry
@@ -28,6 +28,7 @@ examples:
 exit status: 0 done; 1 with --check, a verifier's verdicts changed and its version did not; 2 nothing could be compared
 """
 
+_RECORD = ".jsonl"
 _PLACE = "a record (a .jsonl file); `.`, this installation; or the virtual environment or interpreter of another one"
 
 
@@ -64,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _record(args: argparse.Namespace) -> int:
+    if args.output.suffix != _RECORD:
+        raise InvalidRequest(f"{args.output}: a record is JSON lines; give it a name that ends in {_RECORD}")
     rows = corpus.write(args.output, Installation.at(args.by).judged(_asked(args)))
     print(f"{args.output}: {rows:,} verdicts")
     return 0
@@ -71,7 +74,9 @@ def _record(args: argparse.Namespace) -> int:
 
 def _diff(args: argparse.Namespace) -> int:
     places = (args.old, args.new)
-    records = [[*corpus.of_file(Path(place), record=True)] if place.endswith(".jsonl") else None for place in places]
+    records = [[*corpus.of_file(Path(place), record=True)] if place.endswith(_RECORD) else None for place in places]
+    if any(record is not None for record in records) and (args.corpus or args.verifier):
+        raise InvalidRequest("a record holds its own samples: give --corpus and --verifier to `record`")
     # Of a record and an installation, this one judges what that one holds.
     asked = next((record for record in records if record is not None), None) or [*_asked(args)]
     old, new = (
@@ -97,20 +102,15 @@ def _told(found: Difference, show: int) -> Iterator[str]:
     yield f"{found.rows:,} samples, {len(found.changes):,} judged otherwise"
     if found.only_old or found.only_new:
         yield f"in the old record only: {found.only_old:,}; in the new one only: {found.only_new:,}"
-    for name, count in found.by_verifier():
-        changes = [change for change in found.changes if change.verifier == name]
+    for name, (old_version, new_version), changes in found.by_version():
+        same = f"still version {new_version}: raise it" if changes[0].unannounced else None
         yield ""
-        yield f"{name}: {count:,}, {_version(changes[0])}"
+        yield f"{name}: {len(changes):,}, {same or f'version {old_version} → {new_version}'}"
         for change in changes[:show]:
             fields = "; ".join(f"{field} {_short(old)} → {_short(new)}" for field, old, new in change.fields())
             yield f"  {change.title.removeprefix(f'{name}: ')}: {fields}"
-        if count > show:
-            yield f"  … and {count - show:,} more"
-
-
-def _version(change: Change) -> str:
-    old, new = change.versions
-    return f"still version {new}: raise it" if change.unannounced else f"version {old} → {new}"
+        if len(changes) > show:
+            yield f"  … and {len(changes) - show:,} more"
 
 
 def _short(value: object) -> str:

@@ -39,7 +39,7 @@ class Change:
     def unannounced(self) -> bool:
         """Whether the verifier has the version that it had."""
         old, new = self.versions
-        return old == new
+        return old == new != "-"
 
     def fields(self) -> Iterator[tuple[str, Any, Any]]:
         """The fields that differ, as before and as now."""
@@ -70,9 +70,12 @@ class Difference:
     only_new: int
     changes: tuple[Change, ...]
 
-    def by_verifier(self) -> list[tuple[str, int]]:
-        """How many verdicts of each verifier changed, the most first."""
-        return Counter(change.verifier for change in self.changes).most_common()
+    def by_version(self) -> list[tuple[str, tuple[str, str], list[Change]]]:
+        """The changes of each verifier from one version to another, the most first."""
+        found: dict[tuple[str, tuple[str, str]], list[Change]] = {}
+        for change in self.changes:
+            found.setdefault((change.verifier, change.versions), []).append(change)
+        return sorted(((*key, changes) for key, changes in found.items()), key=lambda row: -len(row[2]))
 
     @property
     def unannounced(self) -> list[str]:
@@ -86,7 +89,7 @@ class Difference:
             "only_old": self.only_old,
             "only_new": self.only_new,
             "changed": len(self.changes),
-            "by_verifier": dict(self.by_verifier()),
+            "by_verifier": dict(Counter(change.verifier for change in self.changes).most_common()),
             "unannounced": self.unannounced,
             "changes": [change.to_json() for change in self.changes],
         }
@@ -94,11 +97,11 @@ class Difference:
 
 def difference(old: Sequence[Row], new: Sequence[Row]) -> Difference:
     """Hold two records against each other; rows are matched by title and sample. Raises InvalidRequest if none is."""
-    known = {_key(row): row for row in old}
+    known = dict(_keyed(old))
     changes: list[Change] = []
     matched = 0
-    for row in new:
-        before = known.get(_key(row))
+    for key, row in _keyed(new):
+        before = known.get(key)
         if before is None:
             continue
         assert before.verdict is not None
@@ -112,5 +115,10 @@ def difference(old: Sequence[Row], new: Sequence[Row]) -> Difference:
     return Difference(matched, len(old) - matched, len(new) - matched, tuple(changes))
 
 
-def _key(row: Row) -> str:
-    return json.dumps([row.title, row.sample], sort_keys=True)
+def _keyed(rows: Sequence[Row]) -> Iterator[tuple[tuple[str, int], Row]]:
+    """The rows by title and sample; equal ones are counted, so that each has its own."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        text = json.dumps([row.title, row.sample], sort_keys=True)
+        counts[text] += 1
+        yield (text, counts[text]), row

@@ -34,12 +34,13 @@ class Row:
 def of_cases(registry: Registry, names: Sequence[str]) -> Iterator[Row]:
     """The cases of these verifiers and recipes, or of all there are, but for those that need a judge or a model."""
     for name in names or [*registry]:
-        for number, case in enumerate(load_cases(registry.get(name))):
+        for case in load_cases(registry.get(name)):
             if case.script:
                 continue
             for place, sample in enumerate(case.samples):
                 use = sample.get("use") or {"name": name, "params": dict(case.params)}
-                group = {"group": f"{name} {number} {sample['group']}"} if isinstance(sample.get("group"), str) else {}
+                own = sample.get("group")
+                group = {"group": f"{name}: {case.title}: {own}"} if isinstance(own, str) else {}
                 title = f"{name}: {case.title}" + (f" [{place}]" if len(case.samples) > 1 else "")
                 yield Row(title, {**sample, "use": use, **group})
 

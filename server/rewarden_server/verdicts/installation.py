@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -45,7 +46,10 @@ class Installation:
             # -P: a folder named `rewarden` where the command is run must not stand in for the package.
             program = _JUDGING.read_text(encoding="utf-8")
             command = [str(self.python), "-P", "-c", program, str(asked), str(answered)]
-            done = subprocess.run(command, capture_output=True, text=True)
+            # Another environment's packages are its own, whatever this one adds to its path.
+            here = self.python == Path(sys.executable)
+            variables = {name: value for name, value in os.environ.items() if here or name != "PYTHONPATH"}
+            done = subprocess.run(command, env=variables, capture_output=True, text=True)
             if done.returncode != 0:
                 said = done.stderr.strip().rpartition("\n")[2] or f"exit status {done.returncode}"
                 raise InvalidRequest(f"{self.python} cannot judge: {said}")

@@ -1,20 +1,23 @@
 """Every module and data file that a verifier's code reaches, from syntax trees alone.
 
-Too much rather than not enough: a module counts wherever it is imported, even in a function that is never called.
+Too much rather than not enough: a module counts wherever it is imported, even in a function that is never called. Of a
+plug-in it is all of its distribution's packages, since nobody can tell what code finds at run time. Of everything else
+it is what imports reach and what modules name; for ours, tests watch what they really load and open.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Mapping, Set
+import sys
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from rewarden_verifiers.fingerprint import tree
 from rewarden_verifiers.fingerprint.imports import Asked, asked
-from rewarden_verifiers.fingerprint.modules import data_in, data_named, find, is_library, modules_in, packages_of, top
+from rewarden_verifiers.fingerprint.modules import files_in, files_named, find, is_library, packages_of, siblings, top
 
 SHARED = tuple(f"rewarden_verifiers.{name}" for name in ("contract", "outcome", "schema", "view"))
 """What every verdict passes through: what a verifier reads is made and checked there."""
@@ -27,9 +30,11 @@ _DESCRIBING = frozenset({"rewarden_verifiers.contract", "rewarden_verifiers.sche
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """What a module's code reaches. code: by module; data: by a name that is the same on every machine; libraries: top
-    packages that are imported from elsewhere. digest: over code and data, in hex. whole: False if some of the code has
-    no file, as in a notebook or a zip, and so cannot be looked at.
+    """What modules reach.
+
+    code: by module. data: other files, and all files of packages that are not ours, by a name that is the same on every
+    machine. libraries: top packages that are imported from elsewhere. digest: over code and data, in hex. whole: False
+    if some of the code has no file, as in a notebook or a zip, and so cannot be looked at.
     """
 
     code: Mapping[str, Path]
@@ -40,84 +45,111 @@ class Closure:
 
 
 @lru_cache(maxsize=1024)
-def closure(module: str) -> Closure:
+def closure(module: str, *plugin: str) -> Closure:
     """The closure of a verifier's module, of what every verdict passes through, and of the packages that these lie in.
 
-    Of libraries only the names are told. A verifier's own package, and what it imports that is not installed, is code;
-    where that finds files or modules by names that it makes, all of its package is.
+    plugin: modules whose packages count as a whole, with all that their distributions hold.
     """
-    code: dict[str, Path] = {}
-    data: dict[str, Path] = {}
-    libraries: set[str] = set()
-    reading: set[str] = set()
-    seen: set[str] = set()
-    whole = find(module) is not None
-    waiting = [module, *SHARED]
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        if top(name) not in (*_OURS, top(module)) and (top(module) in _OURS or is_library(top(name), top(module))):
-            libraries.add(top(name))
-            continue
+    walk = _Walk(_name_of(module), [_name_of(name) for name in plugin])
+    while walk.waiting:
+        walk.visit(walk.waiting.pop())
+    digest = _digest(walk.code, walk.data, walk.reading)
+    return Closure(walk.code, walk.data, frozenset(walk.libraries), digest, walk.whole)
+
+
+class _Walk:
+    """A closure in the making. reading: top packages whose docstrings are read."""
+
+    def __init__(self, module: str, plugin: Sequence[str]) -> None:
+        self.code: dict[str, Path] = {}
+        self.data: dict[str, Path] = {}
+        self.libraries: set[str] = set()
+        self.reading: set[str] = set()
+        self.whole = find(module) is not None
+        self._own = top(plugin[0] if plugin else module)
+        self._plugin = {name for root in plugin for name in (top(root), *siblings(top(root)))} - _OURS
+        self.waiting = [module, *plugin, *SHARED, *self._plugin]
+        self._seen: set[str] = set()
+
+    def visit(self, name: str) -> None:
+        """Take up a module, and put in line what it asks for."""
+        if name in self._seen:
+            return
+        self._seen.add(name)
+        if self._is_library(top(name)):
+            self.libraries.add(top(name))
+            return
         place = find(name)
+        if name in self._plugin and place is not None and place.folders:
+            self._take(name)
         if place is None:
-            continue  # a name within a module
-        waiting += packages_of(name)
+            above = name.rpartition(".")[0]
+            self.waiting += [above] if above else []  # a name within a module, or of one that has no file
+            return
+        self.waiting += packages_of(name)
         if place.file is None:
-            whole = whole and bool(place.folders)
-            continue
-        code[name] = place.file
-        wanted, _ = _read(name, place.file)
-        waiting += wanted.modules
+            self.whole = self.whole and bool(place.folders)
+            return
+        self.code[name] = place.file
+        self._ask(name, _read(name, place.file)[0])
+
+    def _ask(self, name: str, wanted: Asked) -> None:
+        self.waiting += wanted.modules
         if wanted.reads and name not in _DESCRIBING:
-            reading.add(top(name))
-        if wanted.reaches:
-            modules, files = _reached(name, wanted)
-            waiting += modules
-            data.update(files)
-    return Closure(code, data, frozenset(libraries), _digest(code, data, reading), whole)
+            self.reading.add(top(name))
+        if not wanted.reaches or top(name) == "rewarden" or top(name) in self._plugin:
+            # The client loads its transports by name, and verifiers know no more of it than types and errors; of a
+            # plug-in everything counts already.
+            return
+        for text in wanted.texts:
+            if self._names_code(text, name):
+                self.waiting.append(text)
+                self.data.update(files_in(text))
+            self.data.update(files_named(text, name))
+
+    def _names_code(self, text: str, module: str) -> bool:
+        """Whether a text in a module is the name of another that it may load. Ours say only their own."""
+        if not text.replace(".", "").isidentifier() or (top(module) in _OURS and top(text) != top(module)):
+            return False
+        return find(text) is not None and not self._is_library(top(text))
+
+    def _take(self, package: str) -> None:
+        """Take up every file of a package; its modules ask for what they import."""
+        for name, path in files_in(package):
+            self.data[name] = path
+            if path.suffix == ".py":
+                module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+                self._ask(module, _read(module, path)[0])
+
+    def _is_library(self, package: str) -> bool:
+        if package in _OURS or package == self._own:
+            return False
+        return self._own in _OURS or is_library(package, self._own)
+
+
+def _name_of(module: str) -> str:
+    """The name by which a module is imported: what `python -m` runs has another one when it runs."""
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    return spec.name if module == "__main__" and spec is not None else module
 
 
 def _digest(code: Mapping[str, Path], data: Mapping[str, Path], reading: Set[str]) -> str:
     """reading: top packages that read docstrings, which then count in all of their modules."""
     made = hashlib.blake2b(digest_size=16)
-    for name, path in sorted(code.items()):
+    for name, path in sorted([*code.items(), *data.items()]):
         made.update(f"{name}\0".encode())
-        made.update(_with_docstrings(path) if top(name) in reading else _read(name, path)[1])
-    for name, path in sorted(data.items()):
-        made.update(f"{name}\0".encode())
-        made.update(_of_bytes(path))
+        package = name.partition("/")[0].partition(".")[0]
+        made.update(_with_docstrings(path) if package in reading else _read(name, path)[1])
     return made.hexdigest()
 
 
-def _reached(module: str, wanted: Asked) -> tuple[list[str], dict[str, Path]]:
-    """The modules and the data that a module may find by names that it makes.
-
-    Ours write those names out, and a test watches what they really open. Of others', everything in their package.
-    """
-    own, packages = top(module), packages_of(module)
-    if own == "rewarden":
-        return [], {}  # the client, which loads its transports so; verifiers know no more of it than types and errors
-    if own not in _OURS and packages:
-        return [*modules_in(own)], dict(data_in(own))
-    named = [text for text in wanted.texts if top(text) == own and find(text) is not None]
-    modules = [*named, *(name for text in named for name in modules_in(text))]
-    return modules, {name: path for text in wanted.texts for name, path in data_named(text, module)}
-
-
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)
 def _read(module: str, file: Path) -> tuple[Asked, bytes]:
-    """What a module asks for, and the digest of its code without docstrings; of a compiled one, its bytes.
-
-    A file that is not Python although it is called so, such as a template in a package, is never imported.
-    """
+    """What a module asks for, and the digest of its code without docstrings; of what is not Python, its bytes."""
     parsed = _parsed(file)
     if parsed is None:
         return Asked(), _of_bytes(file)
-    place = find(module)
-    package = module if place is not None and place.folders else module.rpartition(".")[0]
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     return asked(parsed, package), tree.digest(parsed, docstrings=False)
 
 
@@ -128,6 +160,7 @@ def _with_docstrings(file: Path) -> bytes:
 
 
 def _parsed(file: Path) -> ast.Module | None:
+    """The syntax tree of a file; None for what is not Python, although it may be called so, as a template is."""
     if file.suffix != ".py":
         return None
     try:

@@ -49,6 +49,7 @@ def asked(tree: ast.Module, package: str) -> Asked:
             names.add(node.attr)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts.add(node.value)
+    modules = {name for name in modules if name and not name.startswith(".")}  # from a script: refused when it runs
     names.update(part for module in modules for part in module.split("."))
     reaches = bool(names & _REACHING)
     return Asked(frozenset(modules), frozenset(texts) if reaches else frozenset(), reaches, bool(names & _READING))

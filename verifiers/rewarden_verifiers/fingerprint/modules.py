@@ -6,7 +6,6 @@ import importlib.metadata
 import importlib.util
 import os
 import re
-import site
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +16,8 @@ from pathlib import Path
 
 _SUFFIXES = (*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES)
 
-_NO_DATA = (*_SUFFIXES, ".pyc", ".cases.jsonl")
-"""Endings of files that are no data: modules, byte code, and cases, which are documentation."""
-
+_NO_DATA = (".pyc", ".cases.jsonl")
+"""Endings of files that no verdict depends on: byte code, and cases, which are documentation."""
 
 _LONGEST_NAME = 200
 """Bytes. Longer texts are no names of files; systems refuse to look for them."""
@@ -50,22 +48,16 @@ def find(module: str) -> Place | None:
     above, _, name = module.rpartition(".")
     if above:
         package = find(above)
-        return None if package is None else _within(package.folders, name)
+        found = None if package is None else _within(package.folders, name)
+        return found or _loaded(module)
     try:
         spec = importlib.util.find_spec(module)
     except ValueError:  # a script, `__main__`, has no spec
         spec = None
     if spec is None:
-        loaded = sys.modules.get(module)  # from a file that no path leads to, or from none
-        return None if loaded is None else Place(_file(getattr(loaded, "__file__", None)))
-    file = _file(spec.origin) if spec.has_location else None
-    folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
-    return Place(file, tuple(folder for folder in folders if folder.is_dir()))
-
-
-def _file(name: str | None) -> Path | None:
-    """The file of that name; None for a module within a zip, which is no file of its own."""
-    return path if name is not None and (path := Path(name)).is_file() else None
+        return _loaded(module)
+    folders = [*(spec.submodule_search_locations or ()), *_path_of(module)]
+    return Place(_file(spec.origin) if spec.has_location else None, _existing(folders))
 
 
 def _within(folders: Sequence[Path], name: str) -> Place | None:
@@ -76,11 +68,31 @@ def _within(folders: Sequence[Path], name: str) -> Place | None:
         if name in names and (init := folder / name / "__init__.py").is_file():
             return Place(init, (folder / name,))
         for suffix in _SUFFIXES:
-            if f"{name}{suffix}" in names:
-                return Place(folder / f"{name}{suffix}")
+            if f"{name}{suffix}" in names and (file := folder / f"{name}{suffix}").is_file():
+                return Place(file)
         if name in names and (folder / name).is_dir():
             parts.append(folder / name)  # a package without `__init__`, perhaps in several parts
     return Place(None, tuple(parts)) if parts else None
+
+
+def _loaded(module: str) -> Place | None:
+    """The place of a module that was loaded from where no path leads, as by an editable install of a part."""
+    loaded = sys.modules.get(module)
+    return None if loaded is None else Place(_file(getattr(loaded, "__file__", None)), _existing(_path_of(module)))
+
+
+def _path_of(module: str) -> list[str]:
+    """The folders of a package that is loaded: code may add to them."""
+    return [*getattr(sys.modules.get(module), "__path__", ())]
+
+
+def _existing(folders: Sequence[str]) -> tuple[Path, ...]:
+    return tuple(path for path in map(Path, dict.fromkeys(folders)) if path.is_dir())
+
+
+def _file(name: str | None) -> Path | None:
+    """The file of that name; None for a module within a zip, which is no file of its own."""
+    return path if name is not None and (path := Path(name)).is_file() else None
 
 
 @lru_cache(maxsize=1024)
@@ -100,30 +112,92 @@ def packages_of(module: str) -> list[str]:
     return [name for name in names if (place := find(name)) is not None and place.folders]
 
 
+# --- files of a package -----------------------------------------------------------------------------------------------
+
+
+def files_in(package: str, folder: str = "") -> Iterator[tuple[str, Path]]:
+    """Every file in a package, or in a folder of it, by a name that is the same on every machine."""
+    for base in _folders(package):
+        seen: set[str] = set()
+        for place, folders, names in os.walk(base / folder, followlinks=True):
+            if (real := os.path.realpath(place)) in seen:  # a link that leads back
+                folders.clear()
+                continue
+            seen.add(real)
+            folders[:] = sorted(name for name in folders if name != "__pycache__")
+            for name in sorted(names):
+                path = Path(place, name)
+                if path.is_file() and not name.endswith(_NO_DATA):
+                    yield f"{package}/{path.relative_to(base).as_posix()}", path
+
+
+def files_named(text: str, module: str) -> Iterator[tuple[str, Path]]:
+    """The files that a text in a module may name: beside the module, or in a package above it.
+
+    A folder stands for every file in it.
+    """
+    if not text.strip("./") or not text.isprintable() or len(text.encode()) > _LONGEST_NAME:
+        return
+    packages = packages_of(module)
+    for package in packages:
+        for folder in _folders(package):
+            if (folder / text).is_file() and not text.endswith(_NO_DATA):
+                yield f"{package}/{text}", folder / text
+        if ".." not in text and not text.startswith("/"):  # what is above a package is none of its data
+            yield from files_in(package, text)
+    place = find(module)
+    if not packages and place is not None and place.file is not None:  # a script, or a module in no package
+        named = place.file.parent / text
+        beside = [named] if named.is_file() else sorted(named.rglob("*")) if ".." not in text else []
+        for path in beside:
+            if path.is_file():
+                yield f"{module}/{os.path.relpath(path, place.file.parent)}", path
+
+
+def _folders(package: str) -> tuple[Path, ...]:
+    place = find(package)
+    return () if place is None else place.folders
+
+
+# --- distributions ----------------------------------------------------------------------------------------------------
+
+
 def is_library(package: str, of: str) -> bool:
     """Whether a top package is a library to the package `of`: its version tells what it does.
 
     The standard library is one, and what another distribution has installed. What lies on the path without being
-    installed, such as a helper beside a script, is code of `of`'s own.
+    installed, such as a helper beside a script or an editable install, is code of `of`'s own.
     """
     place = find(package)
-    if place is None or package in sys.stdlib_module_names:
+    if place is None:
         return True
     lies = [path for path in (place.file, *place.folders) if path is not None]
-    if not any(path.is_relative_to(folder) for path in lies for folder in _installed()):
+    if package in sys.stdlib_module_names:
+        standard = Path(sysconfig.get_path("stdlib"))
+        return not lies or any(path.is_relative_to(standard) for path in lies)
+    owners = set(distributions().get(package, ()))
+    if not owners or owners & set(distributions().get(of, ())):
         return False
-    return not set(distributions().get(package, ())) & set(distributions().get(of, ()))
+    bases = [Path(str(importlib.metadata.distribution(owner).locate_file(""))) for owner in owners]
+    return any(path.is_relative_to(base) for path in lies for base in bases)
+
+
+def siblings(package: str) -> list[str]:
+    """The top packages that come from the same distribution as this one."""
+    own = set(distributions().get(package, ()))
+    return [name for name, owners in distributions().items() if own & set(owners)]
 
 
 @lru_cache(maxsize=1024)
-def distribution_of(package: str) -> str:
-    """The name of the distribution that a top package comes from; the package's own where none is installed."""
+def distributions_of(package: str) -> tuple[str, ...]:
+    """The names of the distributions that a top package comes from; its own name where none is installed."""
     known = _DISTRIBUTIONS.get(package, package)
     try:
-        return _normalised(importlib.metadata.distribution(known).name)
+        return (_normalised(importlib.metadata.distribution(known).name),)
     except importlib.metadata.PackageNotFoundError:
+        # A namespace, such as `google`, comes from several.
         installed = distributions().get(package, ()) if find(package) is not None else ()
-        return _normalised(min(installed, default=known))
+        return tuple(sorted({_normalised(name) for name in installed or [known]}))
 
 
 def _normalised(name: str) -> str:
@@ -135,57 +209,3 @@ def _normalised(name: str) -> str:
 def distributions() -> Mapping[str, Sequence[str]]:
     """The names of the distributions that each top package comes from."""
     return importlib.metadata.packages_distributions()
-
-
-@lru_cache(maxsize=1)
-def _installed() -> frozenset[Path]:
-    """The folders that packages are installed to."""
-    names = [*site.getsitepackages(), site.getusersitepackages(), *map(sysconfig.get_path, ("purelib", "platlib"))]
-    return frozenset(map(Path, names))
-
-
-def modules_in(package: str) -> Iterator[str]:
-    """Every module of a package, and of the packages in it."""
-    place = find(package)
-    for folder in place.folders if place is not None else ():
-        for path in folder.iterdir():
-            name = f"{package}.{path.name.partition('.')[0]}"
-            if path.name.endswith(_SUFFIXES) and path.stem != "__init__":
-                yield name
-            elif path.is_dir() and not path.is_symlink() and path.name.isidentifier() and path.name != "__pycache__":
-                yield name
-                yield from modules_in(name)
-
-
-def data_in(package: str, folder: str = "") -> Iterator[tuple[str, Path]]:
-    """Every file in a package, or in a folder of it, that is no module; by a name that is the same on every machine."""
-    for base in _folders(package):
-        for path in sorted((base / folder).rglob("*")):
-            if path.is_file() and not path.name.endswith(_NO_DATA):
-                yield f"{package}/{path.relative_to(base).as_posix()}", path
-
-
-def data_named(text: str, module: str) -> Iterator[tuple[str, Path]]:
-    """The files that a text in a module may name: beside the module, or in a package above it.
-
-    A folder stands for all data in it.
-    """
-    if not text.strip("./") or not text.isprintable() or len(text.encode()) > _LONGEST_NAME:
-        return
-    packages = packages_of(module)
-    for package in packages:
-        for folder in _folders(package):
-            if (folder / text).is_file() and not text.endswith(_NO_DATA):
-                yield f"{package}/{text}", folder / text
-        if ".." not in text and not text.startswith("/"):  # what is above a package is none of its data
-            yield from data_in(package, text)
-    place = find(module)
-    if not packages and place is not None and place.file is not None:  # a module in no package: only files by name
-        path = place.file.parent / text
-        if path.is_file() and not text.endswith(_NO_DATA):
-            yield f"{module}/{text}", path
-
-
-def _folders(package: str) -> tuple[Path, ...]:
-    place = find(package)
-    return () if place is None else place.folders
