@@ -1,11 +1,14 @@
-"""Judges every verifier's and recipe's cases, each in a process that has loaded no verifier, and records what that ran.
+"""Judges every case in processes that have loaded no verifier before, and records what that loads and opens.
+
+Each verifier has a process of its own. Recipes share one, since all are judged by the same code and the verifiers that
+they call have theirs; those that run programs or proofs share others.
 
 usage: python -m tests.fingerprint.recorder OUTPUT
 
-OUTPUT becomes JSON: by name, `loaded` (Python files of ours that were loaded), `opened` (other files of ours that were
-opened), `differences` (cases that did not go as expected: then the record is of another path), and `skipped` (why the
-machine cannot judge these cases). Under the name "" stands what was loaded before any verifier was.
-Judges and models are those that the environment names.
+OUTPUT becomes JSON: by `units`, `loaded` (Python files of ours that were loaded), `opened` (other files of ours that
+were opened), `differences` (cases that did not go as expected: then the record is of another path), and `skipped` (why
+the machine cannot judge these cases). Under the name "" stands what was loaded before any verifier was. Judges and
+models are those that the environment names.
 """
 
 from __future__ import annotations
@@ -87,14 +90,23 @@ def kind_of(name: str) -> str:
     return "proofs" if name in LEAN else "programs" if name in SANDBOXED else "texts"
 
 
-def judged(name: str) -> dict[str, Any]:
-    """The record of one verifier or recipe."""
-    if (problem := lacking(kind_of(name))) is not None:
+def units(registry: Registry) -> dict[str, list[str]]:
+    """What is judged in one process: a verifier, or recipes of a kind."""
+    found = {name: [name] for name in BUILT_IN}
+    for name in registry.recipe_names():
+        found.setdefault(f"recipes of {kind_of(name)}", []).append(name)
+    return found
+
+
+def judged(names: Sequence[str]) -> dict[str, Any]:
+    """The record of one unit."""
+    kind = kind_of(names[0])
+    if (problem := lacking(kind)) is not None:
         return {"skipped": problem}
     registry = Registry()
     recorder = Recorder()
-    cases = load_cases(registry.get(name))
-    differences = _by_an_engine(cases) if kind_of(name) != "texts" else asyncio.run(_directly(registry, cases))
+    cases = [case for name in names for case in load_cases(registry.get(name))]
+    differences = _by_an_engine(cases) if kind != "texts" else asyncio.run(_directly(registry, cases))
     return {**recorder.found(), "differences": differences}
 
 
@@ -133,8 +145,7 @@ async def _outcomes(planner: Planner, use: Use, samples: Sequence[Sample | BadSa
 
 
 def main(output: Path) -> None:
-    """See the module. Each name has a process of its own, forked of this one, which has loaded libraries alone, and
-    what judges in general."""
+    """See the module. The processes are forked of this one, which has loaded libraries, and what judges in general."""
     registry = Registry()
     modules = {*(place.partition(":")[0] for place in BUILT_IN.values()), "rewarden_verifiers.recipes.load"}
     libraries = {name for module in modules for name in closure(module).libraries}
@@ -144,7 +155,7 @@ def main(output: Path) -> None:
     before = [module.__file__ for module in sys.modules.values() if getattr(module, "__file__", None)]
     records: dict[str, Any] = {"": sorted(file for file in before if file and file.startswith(ROOTS))}
     running: deque[tuple[str, int, int]] = deque()
-    for name in [*BUILT_IN, *registry.recipe_names()]:
+    for name, members in units(registry).items():
         if len(running) == AT_ONCE:
             records.update([ended(*running.popleft())])
         reading, writing = os.pipe()
@@ -152,7 +163,7 @@ def main(output: Path) -> None:
         if child == 0:
             os.close(reading)
             with os.fdopen(writing, "w") as answer:
-                json.dump(judged(name), answer)
+                json.dump(judged(members), answer)
             os._exit(0)
         os.close(writing)
         running.append((name, child, reading))

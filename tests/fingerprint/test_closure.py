@@ -183,11 +183,17 @@ def test_what_a_script_names_is_covered(reach: Make) -> None:
         from pathlib import Path
 
         rule = importlib.import_module("beside")
+        ENDINGS = (".scopes", "a..b", ".", "beside.", "import", "test", "json")
         PROMPTS = Path(__file__).parent / "prompts"
         """
     found = own(reach({"lone.py": code, "beside.py": "", "prompts/a.txt": "", "other/b.txt": ""}, "lone"))
-    assert found >= {"lone", "beside", "lone/prompts/a.txt"}
-    assert not {name for name in found if "other" in name}
+    assert found == {"lone", "beside", "lone/prompts/a.txt"}
+
+
+def test_the_server_is_a_library_of_a_script_that_starts_one(reach: Make) -> None:
+    found = reach({"lone.py": "from rewarden_server.engine.engine import Engine"}, "lone")
+    assert own(found) == {"lone"}
+    assert "rewarden_server" in found.libraries
 
 
 def test_a_factory_in_another_package_does_not_hide_the_plugin(reach: Make) -> None:

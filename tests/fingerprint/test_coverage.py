@@ -24,8 +24,9 @@ from rewarden_verifiers.fingerprint import closure as closures
 from rewarden_verifiers.fingerprint.closure import SHARED, closure
 from rewarden_verifiers.fingerprint.imports import Asked, asked
 from rewarden_verifiers.fingerprint.modules import find
-from rewarden_verifiers.registry import BUILT_IN, Registry
+from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.schema import parse_params
+from tests.fingerprint.recorder import units
 from tests.judges.scripted import ScriptedJudge
 from tests.models.scripted import NAME, ScriptedModel
 from tests.programs import LEAN_PROJECTS, no_lean
@@ -34,7 +35,7 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 REGISTRY = Registry()
-NAMES = [*BUILT_IN, *REGISTRY.recipe_names()]
+UNITS = units(REGISTRY)
 
 APART = {
     "rewarden_verifiers.canonical": "writes parameters as text, for fingerprints and keys",
@@ -57,7 +58,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     """What `recorder` says."""
     output = tmp_path_factory.mktemp("recorder") / "records.json"
     with ScriptedJudge() as judge, ScriptedModel() as model:
-        for case in (case for name in NAMES for case in load_cases(REGISTRY.get(name))):
+        for case in (case for name in REGISTRY for case in load_cases(REGISTRY.get(name))):
             judge.script(*case.script)
             model.script(*case.script)
         environment = {
@@ -101,24 +102,25 @@ def named_in(value: Any) -> Iterator[Use]:
             yield from named_in(item)
 
 
-def covered(name: str) -> set[str]:
-    """The files that the fingerprints of a verifier's cases cover."""
-    spec = REGISTRY.get(name)
-    used = [*specs_of(spec, {})]
-    for case in load_cases(spec):
-        used += specs_of(spec, case.params)
-        for use in named_in(list(case.samples)):
-            used += specs_of(REGISTRY.resolve(use), use.params)
+def covered(unit: str) -> set[str]:
+    """The files that the fingerprints of a unit's cases cover."""
+    used: list[VerifierSpec] = []
+    for spec in map(REGISTRY.get, UNITS[unit]):
+        used += specs_of(spec, {})
+        for case in load_cases(spec):
+            used += specs_of(spec, case.params)
+            for use in named_in(list(case.samples)):
+                used += specs_of(REGISTRY.resolve(use), use.params)
     reached = [closure(module) for module in {each.module for each in used}]
     return {str(path) for each in reached for path in [*each.code.values(), *each.data.values()]}
 
 
-def outside(name: str, records: Mapping[str, Any]) -> set[str]:
-    """What the cases of a verifier or recipe loaded or opened that is not in the fingerprint."""
-    record = records[name]
+def outside(unit: str, records: Mapping[str, Any]) -> set[str]:
+    """What the cases of a unit loaded or opened that is not in the fingerprints."""
+    record = records[unit]
     if "skipped" in record:
         pytest.skip(record["skipped"])
-    found = {*record["loaded"], *record["opened"]} - covered(name) - set(records[""])
+    found = {*record["loaded"], *record["opened"]} - covered(unit) - set(records[""])
     return {
         file
         for file in found
@@ -127,22 +129,22 @@ def outside(name: str, records: Mapping[str, Any]) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_the_cases_load_is_in_the_fingerprint(name: str, records: Mapping[str, Any]) -> None:
-    assert outside(name, records) == set()
+@pytest.mark.parametrize("unit", UNITS)
+def test_what_the_cases_load_is_in_the_fingerprint(unit: str, records: Mapping[str, Any]) -> None:
+    assert outside(unit, records) == set()
 
 
 @pytest.mark.parametrize(
-    ("name", "hidden"),
+    ("unit", "hidden"),
     [
         ("label", "rewarden_verifiers.answer.text.folding"),
         ("math", "rewarden_verifiers.answer.math.words"),
         ("json", "rewarden_verifiers.structure.json.reading"),
-        ("asearcher", "rewarden_verifiers.recipes.shaping"),
+        ("recipes of texts", "rewarden_verifiers.recipes.shaping"),
     ],
 )
 def test_a_single_import_that_is_overlooked_is_found(
-    name: str, hidden: str, records: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
+    unit: str, hidden: str, records: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def overlooking(tree: ast.Module, package: str) -> Asked:
         found = asked(tree, package)
@@ -152,7 +154,7 @@ def test_a_single_import_that_is_overlooked_is_found(
         with monkeypatch.context() as patch:
             patch.setattr(closures, "asked", overlooking)
             forget()
-            found = outside(name, records)
+            found = outside(unit, records)
     finally:
         forget()
     assert str(ROOT / "verifiers" / hidden.replace(".", "/")) + ".py" in found

@@ -24,6 +24,9 @@ SHARED = tuple(f"rewarden_verifiers.{name}" for name in ("contract", "outcome", 
 
 _OURS = frozenset({"rewarden", "rewarden_verifiers"})
 
+_SERVING = frozenset({"rewarden_server", "rewarden_sandboxes"})
+"""They hand samples to verifiers. A plug-in that imports them, to test itself say, has them as a library."""
+
 _DESCRIBING = frozenset({"rewarden_verifiers.contract", "rewarden_verifiers.schema"})
 """They read docstrings to show them; no verdict depends on that."""
 
@@ -104,12 +107,15 @@ class _Walk:
         for text in wanted.texts:
             if self._names_code(text, name):
                 self.waiting.append(text)
-                self.data.update(files_in(text))
+                if top(text) in _OURS:
+                    self.data.update(files_in(text))
             self.data.update(files_named(text, name))
 
     def _names_code(self, text: str, module: str) -> bool:
         """Whether a text in a module is the name of another that it may load. Ours say only their own."""
-        if not text.replace(".", "").isidentifier() or (top(module) in _OURS and top(text) != top(module)):
+        if top(module) in _OURS and top(text) != top(module):
+            return False
+        if not all(part.isidentifier() for part in text.split(".")):
             return False
         return find(text) is not None and not self._is_library(top(text))
 
@@ -124,7 +130,7 @@ class _Walk:
     def _is_library(self, package: str) -> bool:
         if package in _OURS or package == self._own:
             return False
-        return self._own in _OURS or is_library(package, self._own)
+        return self._own in _OURS or package in _SERVING or is_library(package, self._own)
 
 
 def _name_of(module: str) -> str:

@@ -52,7 +52,7 @@ def find(module: str) -> Place | None:
         return found or _loaded(module)
     try:
         spec = importlib.util.find_spec(module)
-    except ValueError:  # a script, `__main__`, has no spec
+    except (ImportError, ValueError):  # a script, `__main__`, has no spec
         spec = None
     if spec is None:
         return _loaded(module)
@@ -172,14 +172,19 @@ def is_library(package: str, of: str) -> bool:
     if place is None:
         return True
     lies = [path for path in (place.file, *place.folders) if path is not None]
-    if package in sys.stdlib_module_names:
-        standard = Path(sysconfig.get_path("stdlib"))
-        return not lies or any(path.is_relative_to(standard) for path in lies)
+    if any(_is_standard(path) for path in lies) or (not lies and package in sys.stdlib_module_names):
+        return True
     owners = set(distributions().get(package, ()))
     if not owners or owners & set(distributions().get(of, ())):
         return False
     bases = [Path(str(importlib.metadata.distribution(owner).locate_file(""))) for owner in owners]
     return any(path.is_relative_to(base) for path in lies for base in bases)
+
+
+def _is_standard(path: Path) -> bool:
+    """Whether a file is of the standard library, by where it lies: a helper may have the name of one of its modules."""
+    standard = Path(sysconfig.get_path("stdlib"))
+    return path.is_relative_to(standard) and not {"site-packages", "dist-packages"} & set(path.parts)
 
 
 def siblings(package: str) -> list[str]:
