@@ -49,7 +49,7 @@ AT_ONCE = 3
 
 
 class Recorder:
-    """What of ours this process loads and opens from now on."""
+    """Collects the files of ours that this process loads and opens from now on."""
 
     def __init__(self) -> None:
         self.loaded: set[str] = set()
@@ -86,12 +86,12 @@ class Context(DirectContext):
 
 
 def kind_of(name: str) -> str:
-    """What the cases of a verifier or recipe need."""
+    """The kind of cases that a verifier or recipe has: `texts`, `programs` or `proofs`."""
     return "proofs" if name in LEAN else "programs" if name in SANDBOXED else "texts"
 
 
 def units(registry: Registry) -> dict[str, list[str]]:
-    """What is judged in one process: a verifier, or recipes of a kind."""
+    """The names that are judged in one process: a verifier, or all recipes of a kind."""
     found = {name: [name] for name in BUILT_IN}
     for name in registry.recipe_names():
         found.setdefault(f"recipes of {kind_of(name)}", []).append(name)

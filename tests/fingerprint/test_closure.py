@@ -54,7 +54,7 @@ def reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
 
 
 def own(found: Closure) -> set[str]:
-    """What is not ours."""
+    """The names in a closure that are not ours."""
     return {name for name in [*found.code, *found.data] if not name.startswith("rewarden")}
 
 

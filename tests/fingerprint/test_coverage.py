@@ -50,7 +50,7 @@ APART = {
     "rewarden_verifiers.sql.databases": "holds what is configured, which has a fingerprint of its own",
     "rewarden_verifiers.lean.source": "also read by the server, for its own routes",
 }
-"""What is loaded before any verifier is, and judges nothing there."""
+"""Modules that are loaded before any verifier and take no part in judging, with what they do instead."""
 
 
 @pytest.fixture(scope="module")

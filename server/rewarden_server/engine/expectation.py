@@ -1,4 +1,4 @@
-"""What a caller demands of a verifier (`Batch.expect`): a fingerprint, or `NAME@VERSION`."""
+"""Checks that verifiers are the ones a caller expects (`Batch.expect`), by fingerprint or by `NAME@VERSION`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rewarden.types import VerifierRef
 
 
 def difference(expect: Mapping[str, str], ref: VerifierRef) -> str | None:
-    """How a verifier differs from what is demanded of it, in words; None where it does not."""
+    """Describes how a verifier differs from the one expected; None if it does not."""
     wanted = expect.get(ref.name)
     if wanted is None or wanted in (ref.fingerprint, f"{ref.name}@{ref.version}"):
         return None
@@ -19,7 +19,7 @@ def difference(expect: Mapping[str, str], ref: VerifierRef) -> str | None:
 
 
 def check(expect: Mapping[str, str], refs: Sequence[VerifierRef]) -> None:
-    """Refuse a batch whose verifiers are not those that its caller demands. Raises FingerprintMoved."""
+    """Raises FingerprintMoved if a verifier is not the one expected."""
     for ref in refs:
         found = difference(expect, ref)
         if found is not None:

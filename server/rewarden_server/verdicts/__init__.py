@@ -1,4 +1,4 @@
-"""Which verdicts a new version changes: `rewarden verdicts`.
+"""Compares the verdicts of two versions: `rewarden verdicts`.
 
 corpus.py         what is judged: verifiers' cases, files of samples, or the samples of a record
 judging.py        a program that judges a corpus; it runs in either installation

@@ -12,12 +12,12 @@ from rewarden.errors import InvalidRequest
 from rewarden_server.verdicts.corpus import Row
 
 _COMPARED = ("status", "score", "passed", "reason", "fault", "extracted", "flags")
-"""What makes a verdict another one; words that explain it may change."""
+"""The fields that make a verdict a different one; explanations may change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A row that is judged otherwise."""
+    """A sample whose verdict differs."""
 
     title: str
     old: dict[str, Any]
@@ -25,7 +25,7 @@ class Change:
 
     @property
     def verifier(self) -> str:
-        """Who judges it now, or did before."""
+        """The verifier that judges it now, or judged it before."""
         ref = self.new.get("verifier") or self.old.get("verifier") or {}
         return str(ref.get("name", "-"))
 
@@ -37,7 +37,7 @@ class Change:
 
     @property
     def unannounced(self) -> bool:
-        """Whether the verifier has the version that it had."""
+        """True if the verdict changed and the verifier's version did not."""
         old, new = self.versions
         return old == new != "-"
 

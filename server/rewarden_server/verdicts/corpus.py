@@ -1,4 +1,4 @@
-"""What is judged: rows that hold a sample, and in a record its verdict too.
+"""The samples of a comparison: rows that hold a sample and, in a record, its verdict.
 
 A row is a line of JSON: `{"title", "sample", "verdict"?}`. Samples stand as callers send them, with the verifier that
 they use, so that each version reads them itself.
