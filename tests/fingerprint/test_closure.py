@@ -184,6 +184,7 @@ def test_what_a_script_names_is_covered(reach: Make) -> None:
 
         rule = importlib.import_module("beside")
         ENDINGS = (".scopes", "a..b", ".", "beside.", "import", "test", "json")
+        ELSEWHERE = ("/", "/etc", "/usr/share", "..", "../..", "//etc")
         PROMPTS = Path(__file__).parent / "prompts"
         """
     found = own(reach({"lone.py": code, "beside.py": "", "prompts/a.txt": "", "other/b.txt": ""}, "lone"))

@@ -55,7 +55,7 @@ APART = {
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
-    """What `recorder` says."""
+    """The records that `recorder` writes."""
     output = tmp_path_factory.mktemp("recorder") / "records.json"
     with ScriptedJudge() as judge, ScriptedModel() as model:
         for case in (case for name in REGISTRY for case in load_cases(REGISTRY.get(name))):
@@ -116,7 +116,7 @@ def covered(unit: str) -> set[str]:
 
 
 def outside(unit: str, records: Mapping[str, Any]) -> set[str]:
-    """What the cases of a unit loaded or opened that is not in the fingerprints."""
+    """The files that the cases of a unit loaded or opened and that are not in the fingerprints."""
     record = records[unit]
     if "skipped" in record:
         pytest.skip(record["skipped"])
@@ -161,7 +161,7 @@ def test_a_single_import_that_is_overlooked_is_found(
 
 
 def forget() -> None:
-    """What was read of sources."""
+    """Clear what was remembered of sources."""
     for cache in (closures.closure, closures._read):
         cache.cache_clear()
 

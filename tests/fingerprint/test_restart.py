@@ -70,7 +70,7 @@ class Plugin:
         path.write_text(text, encoding="utf-8")
 
     def judged(self) -> tuple[float, str, bool]:
-        """What a fresh process makes of the same response: score, fingerprint, and whether it was remembered."""
+        """Judge the same response in a fresh process: score, fingerprint, and whether it came from the cache."""
         # Byte code is told from its source by time and size, which quick edits leave as they were.
         variables = {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-c", JUDGE, str(self.folder / "cache")]

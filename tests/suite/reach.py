@@ -44,7 +44,7 @@ EVERYTHING = (
     "tests/conftest.py",
     "verifiers/rewarden_verifiers/fingerprint/imports.py",
 )
-"""What every test reaches: what the suite is installed, run and selected by; and requirements*.txt."""
+"""Files and folders that install, run and select the suite, and so reach every test; and requirements*.txt."""
 SHIPS = {
     PACKAGES["rewarden_sandboxes"] / "slot.py": PACKAGES["rewarden_sandboxes"] / "agent",
     PACKAGES["rewarden_verifiers"] / "lean/inspecting.py": PACKAGES["rewarden_verifiers"] / "lean/inspection",

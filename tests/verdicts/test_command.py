@@ -48,7 +48,7 @@ class Project:
         (self.folder / "plug.py").write_text(VERIFIER.format(rule=rule, version=version))
 
     def run(self, *words: str, status: int = 0) -> str:
-        """What the command prints; on its standard error where it fails."""
+        """The command's output, or its error output if status is 2."""
         variables = {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-m", "rewarden", "verdicts", *words]
         done = subprocess.run(command, cwd=self.folder, env=variables, capture_output=True, text=True)
@@ -56,7 +56,7 @@ class Project:
         return done.stderr if status == 2 else done.stdout
 
     def diff(self, *words: str, status: int = 0) -> dict[str, Any]:
-        """What `diff --json` says."""
+        """The JSON that `diff --json` prints."""
         found: dict[str, Any] = json.loads(self.run("diff", *words, "--json", status=status))
         return found
 
@@ -70,7 +70,7 @@ def begun(folder: Path) -> Project:
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the plug-in makes of the samples at first."""
+    """A record of the samples as the first version of the plug-in judges them."""
     made = begun(tmp_path_factory.mktemp("record"))
     made.run("record", "before.jsonl", "--corpus", "samples.jsonl")
     return (made.folder / "before.jsonl").read_text()

@@ -20,7 +20,7 @@ from rewarden_verifiers.fingerprint.imports import Asked, asked
 from rewarden_verifiers.fingerprint.modules import files_in, files_named, find, is_library, packages_of, siblings, top
 
 SHARED = tuple(f"rewarden_verifiers.{name}" for name in ("contract", "outcome", "schema", "view"))
-"""What every verdict passes through: what a verifier reads is made and checked there."""
+"""Modules that every verdict passes through: they make and check what a verifier reads."""
 
 _OURS = frozenset({"rewarden", "rewarden_verifiers"})
 
@@ -33,7 +33,7 @@ _DESCRIBING = frozenset({"rewarden_verifiers.contract", "rewarden_verifiers.sche
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """What modules reach.
+    """The code, data and libraries that modules reach.
 
     code: by module. data: other files, and all files of packages that are not ours, by a name that is the same on every
     machine. libraries: top packages that are imported from elsewhere. digest: over code and data, in hex. whole: False
@@ -112,7 +112,7 @@ class _Walk:
             self.data.update(files_named(text, name))
 
     def _names_code(self, text: str, module: str) -> bool:
-        """Whether a text in a module is the name of another that it may load. Ours say only their own."""
+        """True if a text in a module names another that it may load. Our modules name only their own package's."""
         if top(module) in _OURS and top(text) != top(module):
             return False
         if not all(part.isidentifier() for part in text.split(".")):

@@ -139,16 +139,17 @@ def files_named(text: str, module: str) -> Iterator[tuple[str, Path]]:
     if not text.strip("./") or not text.isprintable() or len(text.encode()) > _LONGEST_NAME:
         return
     packages = packages_of(module)
+    inside = ".." not in text and not text.startswith("/")  # folders elsewhere, such as "/", are nobody's data
     for package in packages:
         for folder in _folders(package):
             if (folder / text).is_file() and not text.endswith(_NO_DATA):
                 yield f"{package}/{text}", folder / text
-        if ".." not in text and not text.startswith("/"):  # what is above a package is none of its data
+        if inside:
             yield from files_in(package, text)
     place = find(module)
     if not packages and place is not None and place.file is not None:  # a script, or a module in no package
         named = place.file.parent / text
-        beside = [named] if named.is_file() else sorted(named.rglob("*")) if ".." not in text else []
+        beside = [named] if named.is_file() else sorted(named.rglob("*")) if inside else []
         for path in beside:
             if path.is_file():
                 yield f"{module}/{os.path.relpath(path, place.file.parent)}", path
