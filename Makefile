@@ -27,8 +27,10 @@ PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check
 # Everything was resolved when locks/ was made (`make lock`).
 LOCKED := bash scripts/install-locked.sh $(PYTHON)
 PYTEST := $(PYTHON) -m pytest
-# In how many processes tests run that may share the machine; tests/suite says which, and what comes after them.
-export JOBS ?= 2
+# Pure tests compute all the time: a process for each core.
+CORES := $(shell nproc 2>/dev/null || echo 2)
+# The processes that run tests side by side; much of a test is waiting, so one more than two cores is quickest.
+export JOBS ?= 3
 # Servers and tests start hundreds of interpreters: without their byte code each compiles what it imports once more.
 unexport PYTHONDONTWRITEBYTECODE
 # Trainers' own packages, and models, weigh gigabytes: only where they are asked for.
@@ -76,7 +78,7 @@ demo: setup
 	@$(PYTHON) examples/demo/show.py out/demo.jsonl
 
 check: setup
-	$(PYTEST) -n $(JOBS) --dist worksteal --core -m "not (needs_server or alone or forks or slow)"
+	$(PYTEST) -n $(CORES) --dist worksteal --core -m "not (needs_server or alone or forks or slow)"
 
 test: setup system lean $(HEAVY)
 	@$(PYTHON) -m tests.suite
