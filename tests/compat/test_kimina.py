@@ -351,7 +351,7 @@ async def test_no_process_within_the_waiting_time_is_429(
     monkeypatch.setattr(kimina, "WAIT_S", 0.0)
     answer = await post(server, "/api/check", snippets("x", timeout=0.05))
     assert (answer.status_code, "Retry-After" in answer.headers, left.is_set()) == (429, True, True)
-    late, valid = await results(server, "x", "valid", timeout=0.05)
+    late, valid = await results(server, "x", "valid", timeout=1.0)
     assert "no Lean process was free" in late["error"]
     assert valid["response"]["env"] == 0
 
