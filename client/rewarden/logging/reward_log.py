@@ -63,16 +63,14 @@ class RewardLog:
         self.every = every
         self.worst = worst
         self.prefix = prefix
-        self.spec: str | None = None
+        self.rebuild: tuple[Callable[[str], RewardLog], tuple[str]] | None = None
         self._start()
         if every is not None:
             _CLOSED_AT_EXIT.add(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.spec is not None:
-            from rewarden.logging.spec import read_log
-
-            return read_log, (self.spec,)
+        if self.rebuild is not None:
+            return self.rebuild
         return functools.partial(RewardLog, every=self.every, worst=self.worst, prefix=self.prefix), self.sinks
 
     def _start(self) -> None:

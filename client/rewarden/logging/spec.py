@@ -45,7 +45,7 @@ def read_log(spec: str) -> RewardLog:
             raise InvalidRequest(f"log: {name} must be a whole number, not {value!r}")
         options[name] = value if name == "prefix" else int(value)
     log = RewardLog(*sinks, **options)
-    log.spec = spec  # copies in another process share one log there, too
+    log.rebuild = read_log, (spec,)  # copies in another process share one log there, too
     return log
 
 
