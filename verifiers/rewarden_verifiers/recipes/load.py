@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from annotated_types import Ge, Le
 
@@ -27,8 +27,14 @@ from rewarden_verifiers.recipes.source import RecipeError, Source, read_yaml
 from rewarden_verifiers.schema import parse_params
 from rewarden_verifiers.view import view_of
 
-if TYPE_CHECKING:
-    from rewarden_verifiers.registry import Registry
+
+class Resolver(Protocol):
+    """The part of a registry that a recipe needs."""
+
+    def resolve(self, use: Use) -> VerifierSpec:
+        """Returns the verifier of a use. Raises UnknownVerifier, or what loading the verifier raises."""
+        ...
+
 
 _loading: ContextVar[tuple[str, ...]] = ContextVar("_loading", default=())
 """The recipes that are being loaded, each because of the one before."""
@@ -55,7 +61,7 @@ def parse_recipe(recipe: Mapping[str, Any] | str) -> Recipe:
     return read_recipe(recipe, Source())
 
 
-def recipe_spec(recipe: Recipe, registry: Registry, name: str | None = None) -> VerifierSpec:
+def recipe_spec(recipe: Recipe, registry: Resolver, name: str | None = None) -> VerifierSpec:
     """The recipe as a verifier. `name` is the one it is registered by, which must be its own.
 
     Raises what the recipe's source raises (RecipeError with file and line, or InvalidParams) for verifiers that are
@@ -75,7 +81,7 @@ def recipe_spec(recipe: Recipe, registry: Registry, name: str | None = None) -> 
     return _spec(recipe, children, registry)
 
 
-def _children(recipe: Recipe, registry: Registry) -> dict[tuple[str | int, ...], VerifierSpec]:
+def _children(recipe: Recipe, registry: Resolver) -> dict[tuple[str | int, ...], VerifierSpec]:
     """The verifiers that the recipe uses by default, by the place of the use."""
     params = _params_type(recipe)
     known = _typical(recipe, params() if params is not None else None)
@@ -86,7 +92,7 @@ def _children(recipe: Recipe, registry: Registry) -> dict[tuple[str | int, ...],
     return found
 
 
-def _child(recipe: Recipe, candidate: Candidate, known: _Typical, registry: Registry) -> VerifierSpec:
+def _child(recipe: Recipe, candidate: Candidate, known: _Typical, registry: Resolver) -> VerifierSpec:
     path = candidate.path
     place = (*path, "name") if candidate.recipe is None else (*path, "recipe")
     try:
@@ -168,7 +174,7 @@ def _annotation(parameter: Parameter) -> Any:
     return annotation if parameter.default is not None else annotation | None
 
 
-def _spec(recipe: Recipe, children: Mapping[tuple[str | int, ...], VerifierSpec], registry: Registry) -> VerifierSpec:
+def _spec(recipe: Recipe, children: Mapping[tuple[str | int, ...], VerifierSpec], registry: Resolver) -> VerifierSpec:
     specs = list(children.values())
     group = any(spec.group for spec in specs)
     params_type = _params_type(recipe)
