@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarden_verifiers.sql.comparison.comparison import Comparison, Difference, difference
+from rewarden_verifiers.sql.comparison.comparison import Difference, difference
+from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.engines.engine import ResultSet
 
 Rows = list[tuple[Any, ...]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rewarden_verifiers.sql.comparison.comparison import Comparison
+from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.engines.engine import ResultSet
 from rewarden_verifiers.sql.feedback import MOST, difference
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarden.errors import InvalidParams, InvalidReference, SampleError
-from rewarden_verifiers.sql.comparison.comparison import Comparison, difference
+from rewarden_verifiers.sql.comparison.comparison import difference
+from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.engines.engine import ResultSet
 from rewarden_verifiers.sql.metrics.metrics import METRICS, CostUnknown, MetricName, Pair, work_out
 from rewarden_verifiers.sql.statement import Statement, read_statement

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarden_verifiers.sql.comparison.comparison import Comparison, difference
+from rewarden_verifiers.sql.comparison.comparison import difference
+from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.comparison.values import Reading, Tolerance
 from rewarden_verifiers.sql.engines.engine import ResultSet
 

@@ -8,8 +8,8 @@ from typing import Any
 from rewarden_verifiers.extraction import encodable
 from rewarden_verifiers.sql.comparison.arrangement import by_name, closest
 from rewarden_verifiers.sql.comparison.columns import columns_of, shaped_rows
-from rewarden_verifiers.sql.comparison.comparison import Comparison
 from rewarden_verifiers.sql.comparison.matching import alone
+from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.comparison.values import Tolerance
 from rewarden_verifiers.sql.engines.engine import Cell, ResultSet
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from rewarden_verifiers.execution.candidate import Rule
-from rewarden_verifiers.sql.comparison.comparison import Comparison
+from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.engines.engine import Caps
 from rewarden_verifiers.sql.extract import sql_rules
 from rewarden_verifiers.sql.metrics.metrics import MetricName

@@ -14,8 +14,9 @@ from rewarden_verifiers.execution.candidate import Candidate
 from rewarden_verifiers.extraction import encodable
 from rewarden_verifiers.outcome import no_answer, scored, wrong
 from rewarden_verifiers.sql import feedback, guard
-from rewarden_verifiers.sql.comparison.comparison import Comparison, Difference, difference
+from rewarden_verifiers.sql.comparison.comparison import Difference, difference
 from rewarden_verifiers.sql.comparison.ordering import sorted_by
+from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.databases import Database, Databases, EngineName
 from rewarden_verifiers.sql.engines import engine_named
 from rewarden_verifiers.sql.engines.engine import QueryFailed, ResultSet

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rewarden_verifiers.contract import Watch
-from rewarden_verifiers.sql.comparison.comparison import Comparison, Difference, difference
+from rewarden_verifiers.sql.comparison.comparison import Difference, difference
+from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.connections import open_session
 from rewarden_verifiers.sql.databases import Database
 from rewarden_verifiers.sql.engines.engine import Caps, ResultSet

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rewarden_verifiers.sql.comparison import matching
 from rewarden_verifiers.sql.comparison.columns import Column, Pairs, agree, shaped_rows
 from rewarden_verifiers.sql.comparison.matching import Work
+from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.comparison.values import Tolerance
-
-if TYPE_CHECKING:
-    from rewarden_verifiers.sql.comparison.comparison import Comparison
 
 _WORK = 4_000_000
 """Cells that `closest` looks at."""

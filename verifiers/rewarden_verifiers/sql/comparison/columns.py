@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rewarden_verifiers.sql.comparison import matching
 from rewarden_verifiers.sql.comparison.matching import Numbers, Row, Work
+from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.comparison.values import (
     NUMBER,
     Key,
@@ -20,9 +21,6 @@ from rewarden_verifiers.sql.comparison.values import (
     kinds_of,
 )
 from rewarden_verifiers.sql.engines.engine import ResultSet
-
-if TYPE_CHECKING:
-    from rewarden_verifiers.sql.comparison.comparison import Comparison
 
 
 class Column:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from rewarden_verifiers.sql.comparison.arrangement import arrangement, by_name
 from rewarden_verifiers.sql.comparison.columns import Column, Pairs, agree, columns_of
 from rewarden_verifiers.sql.comparison.matching import Exhausted, Work
+from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.engines.engine import ResultSet
 
 Difference = Literal["column_count", "column_names", "row_count", "values", "order", "duplicates"]
@@ -16,37 +17,7 @@ Difference = Literal["column_count", "column_names", "row_count", "values", "ord
 WORK = 20_000_000
 """Cells that one comparison looks at beyond the first time: about two seconds."""
 
-SURPLUS = 16
-"""Columns that an answer may have beside the reference's under `subset`: a row of two thousand guesses (`count(*) * 0 +
-1`, `count(*) * 0 + 2`, …) holds whatever number is asked for."""
-
 _ALIKE = 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """How results are compared; see `SqlParams`.
-
-    ordered: rows are compared place by place. keys: the columns that the reference puts its rows in order by, where
-    they are known: rows that are equal in these may stand in any order (under `position` and `name`, with duplicates).
-    duplicates: equal rows are counted; else each result is the set of its rows (ordered: by where each stands first).
-    abs, rel: two numbers agree that differ by at most `abs`, or `rel` times the greater of the two, unless both are
-    whole and of a type that holds whole numbers exactly. folded: texts without case and white space at the ends.
-    """
-
-    ordered: bool = False
-    keys: tuple[int, ...] = ()
-    duplicates: bool = True
-    columns: Literal["position", "any", "name", "subset"] = "position"
-    abs: float = 1e-9
-    rel: float = 1e-6
-    folded: bool = False
-
-    def fits(self, expected: int, got: int) -> bool:
-        """Whether an answer of so many columns can agree with so many expected ones."""
-        if self.columns == "subset":
-            return expected <= got <= expected + SURPLUS
-        return expected == got
 
 
 def difference(expected: ResultSet, got: ResultSet, how: Comparison) -> Difference | None:

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from rewarden.errors import InvalidParams, InvalidReference, SampleError
-from rewarden_verifiers.sql.comparison.comparison import Comparison, difference
+from rewarden_verifiers.sql.comparison.comparison import difference
+from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.engines.engine import ResultSet
 from rewarden_verifiers.sql.metrics import clauses
 from rewarden_verifiers.sql.metrics.clauses import Anatomy, anatomy

@@ -18,7 +18,7 @@ from rewarden_verifiers.sql.comparison.values import Key, Tolerance
 from rewarden_verifiers.sql.engines.engine import ResultSet
 
 if TYPE_CHECKING:
-    from rewarden_verifiers.sql.comparison.comparison import Comparison
+    from rewarden_verifiers.sql.comparison.settings import Comparison
 
 _LOOK = 4
 
