@@ -24,6 +24,7 @@ from rewarden_server.metrics import Metrics
 from rewarden_server.record import Recorder
 from rewarden_server.routing import load_routing, routed
 from rewarden_server.sites import sites_of
+from rewarden_server.telemetry.configured import configured_tracing
 from rewarden_server.telemetry.tracing import Tracing
 
 T = TypeVar("T")
@@ -86,7 +87,7 @@ class Service:
             bodies=Budget(limits.max_open_bytes),
             jobs=Jobs(engine, config.jobs.dir, config.jobs, keys.spend) if config.jobs.dir is not None else None,
             routing=load_routing(config),
-            tracing=Tracing.made(config.telemetry),
+            tracing=configured_tracing(config.telemetry),
             audit=Audit(config.audit) if config.audit.file is not None else None,
         )
 

@@ -18,9 +18,9 @@ from starlette.routing import Route
 
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden_server.config import ConfigError, TelemetrySettings, load_config
+from rewarden_server.telemetry.configured import configured_tracing
 from rewarden_server.telemetry.exported import MOST_SPANS, ExportedTracing
 from rewarden_server.telemetry.span import UNTRACED, current
-from rewarden_server.telemetry.tracing import Tracing
 from tests.judges.scripted import ScriptedJudge
 from tests.models.scripted import ScriptedModel
 from tests.server.conftest import Running, Start
@@ -264,7 +264,7 @@ def test_without_its_packages_an_endpoint_is_refused_with_what_to_install(monkey
     monkeypatch.delitem(sys.modules, "rewarden_server.telemetry.exported")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(ConfigError, match=r"rewarden-server\[otel\]"):
-        Tracing.made(TelemetrySettings(endpoint="http://localhost:4318"))
+        configured_tracing(TelemetrySettings(endpoint="http://localhost:4318"))
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_without_its_packages_an_endpoint_is_refused_with_what_to_install(monkey
 )
 def test_an_endpoint_that_is_none_is_refused_and_not_repeated(endpoint: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says) as error:
-        Tracing.made(TelemetrySettings(endpoint=endpoint))
+        configured_tracing(TelemetrySettings(endpoint=endpoint))
     assert "hunter2" not in error.value.message
 
 

@@ -1,31 +1,12 @@
-"""Where spans begin: a surface opens one for each request; `Tracing.made` says whether anybody is told."""
+"""The start of every trace: a surface opens a span for each request. This base class records nothing."""
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
-from rewarden_server.config import ConfigError, TelemetrySettings
 from rewarden_server.telemetry.span import UNTRACED, Span, Value
 
 
 class Tracing:
     """Tracing that is off."""
-
-    @staticmethod
-    def made(settings: TelemetrySettings) -> Tracing:
-        """As configured. Raises ConfigError for an endpoint that is none, or without the packages that it takes."""
-        if settings.endpoint is None:
-            return Tracing()
-        _check(settings.endpoint)
-        try:
-            from rewarden_server.telemetry.exported import ExportedTracing
-        except ModuleNotFoundError as error:
-            if not (error.name or "").startswith("opentelemetry"):
-                raise
-            raise ConfigError(
-                "telemetry.endpoint needs OpenTelemetry's packages: pip install 'rewarden-server[otel]'"
-            ) from None
-        return ExportedTracing(settings)
 
     def request(self, name: str, traceparent: str | None, tracestate: str | None, **said: Value) -> Span:
         """A request's span, under its caller's where that sent one (W3C trace context)."""
@@ -33,19 +14,3 @@ class Tracing:
 
     def close(self) -> None:
         """Send what is left, in bounded time. Blocks: not for the loop."""
-
-
-def _check(endpoint: str) -> None:
-    """Raises ConfigError. It does not repeat the address, which may hold what must not be seen."""
-    try:
-        parts = urlsplit(endpoint)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        sound = False
-    if not sound:
-        raise ConfigError("telemetry.endpoint must be an address such as http://localhost:4318 (OTLP over HTTP)")
-    if parts.username is not None or parts.password is not None:
-        raise ConfigError(
-            "telemetry.endpoint must hold no user or password: give the collector's key in the variable "
-            "OTEL_EXPORTER_OTLP_HEADERS, such as authorization=Bearer%20KEY"
-        )
