@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from rewarden_sandboxes.agent.faults import SHARED
-
-if TYPE_CHECKING:
-    from rewarden_sandboxes.agent.link import Link
 
 PRIVATE = ("__", "_mock_", "_pytest")
 """Attributes that a stand-in never asks for. numpy would follow `__array_interface__` to any address in this process;
 test runners look for marks of their own, which are no use of the candidate."""
+
+
+class Asking(Protocol):
+    """The questions about the candidate's objects; see `link.Link`, which asks them."""
+
+    def attribute(self, of: int, name: str) -> Any:
+        """Returns the value of an attribute."""
+
+    def assign(self, of: int, name: str, value: Any) -> None:
+        """Sets an attribute."""
+
+    def operate(self, op: str, of: int, *args: Any) -> Any:
+        """Returns the result of an operator."""
+
+    def call(self, of: int, name: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Returns the result of a call."""
+
+    def fail(self, kind: str, message: str, who: str = "candidate") -> NoReturn:
+        """Ends the test."""
 
 
 class Thing:
@@ -67,7 +83,7 @@ class Thing:
         return False if self is other else _refuse(self)
 
 
-def make_thing(link: Link, number: int, lineage: list[int]) -> Thing:
+def make_thing(link: Asking, number: int, lineage: list[int]) -> Thing:
     thing = Thing()
     for name, value in (("link", link), ("number", number), ("lineage", lineage)):
         object.__setattr__(thing, "_Thing__" + name, value)
@@ -79,7 +95,7 @@ def number_of(thing: Thing) -> int:
 
 
 def _refuse(thing: Thing, *others: Any) -> NoReturn:
-    link: Link = object.__getattribute__(thing, "_Thing__link")
+    link: Asking = object.__getattribute__(thing, "_Thing__link")
     link.fail("uncrossable_value", "the candidate returned an object where a plain value was expected")
 
 
@@ -96,12 +112,12 @@ for _name in _REFUSED.split():
 class StandInType(type):
     """The class of stand-ins for the candidate's classes. Calling one constructs in the other room."""
 
-    _rewarden_link: Link
+    _rewarden_link: Asking
     _rewarden_number: int
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> StandInType:
         if bases:
-            link: Link = bases[0]._rewarden_link  # type: ignore[attr-defined]
+            link: Asking = bases[0]._rewarden_link  # type: ignore[attr-defined]
             link.fail("unsupported", f"a class of the tests derives from one of the candidate's: {SHARED}", "tests")
         return super().__new__(mcs, name, bases, namespace)
 
