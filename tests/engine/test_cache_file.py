@@ -56,9 +56,9 @@ async def test_nobody_else_on_the_machine_reads_the_file(make: Make, tmp_path: P
 
 async def test_a_file_that_is_full_costs_no_verdict(make: Make, tmp_path: Path) -> None:
     engine = await make(cache_dir=tmp_path)
-    assert engine._cache is not None
-    assert engine._cache._disk is not None
-    engine._cache._disk._base.execute("PRAGMA max_page_count=1")
+    assert engine.dispatch.cache is not None
+    assert engine.dispatch.cache._disk is not None
+    engine.dispatch.cache._disk._base.execute("PRAGMA max_page_count=1")
     for number in range(3):
         (verdict,) = await verdicts_of(engine, [f"yes {number} " + "x" * 10_000])
         assert verdict.score == 1.0

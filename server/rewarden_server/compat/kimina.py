@@ -249,7 +249,7 @@ async def _all(service: Service, project: str, asked: _Asked) -> list[Reply]:
             return Overloaded(f"no Lean process was free for it within {waited_s:g} s", retry_after_s=1.0)
 
     count = len(asked.codes)
-    with charged(count), engine.running(f"compat-{PEER}", sum(map(len, asked.codes)), count):
+    with charged(count), engine.admission.running(f"compat-{PEER}", sum(map(len, asked.codes)), count):
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(code)) for code in asked.codes]
     found = [task.result() for task in tasks]

@@ -212,15 +212,15 @@ async def _run(service: Service, asked: _Asked) -> dict[str, Any]:
 
     Waits for room: who is told to come back has three tries in three seconds, and counts a failed test then.
     """
-    engine, program = service.engine, asked.job.program
+    engine, admission, program = service.engine, service.engine.admission, asked.job.program
     size = len(program.code) + len(asked.job.cases[0].stdin) + sum(map(len, program.files.values()))
-    while engine.ready and not engine.fits(1, size):
+    while admission.ready and not admission.fits(1, size):
         await asyncio.sleep(_PAUSE_S)
     compiled: dict[str, Any] | None = None
     ended: dict[str, Any] | None = None
     files: Mapping[str, bytes] = {}
     message = ""
-    with engine.running(f"compat-{PEER}", size):
+    with admission.running(f"compat-{PEER}", size):
         async with aclosing(engine.sandbox.run(asked.job)) as events:
             async for event in events:  # to its end: to leave earlier would be to cancel the job
                 if isinstance(event, CompileResult):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rewarden.errors import PluginError, SampleError, WorkerError
 from rewarden.types import Outcome, Sample, Use
 from rewarden_server.engine import failures
+from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.plan import Plan
 from rewarden_server.engine.work import BoundUse, Op, Result
 from rewarden_server.telemetry.span import current, within
@@ -17,7 +18,6 @@ from rewarden_server.telemetry.verdicts import note_outcome
 from rewarden_verifiers.contract import AsyncEquivalence, Member
 
 if TYPE_CHECKING:
-    from rewarden_server.engine.scope import Scope
     from rewarden_verifiers.chat import Judge
     from rewarden_verifiers.inference import Model
     from rewarden_verifiers.programs import Sandbox
@@ -26,10 +26,29 @@ if TYPE_CHECKING:
 _DEPTH = 16
 
 
+class Runner(Protocol):
+    """Runs verifiers on behalf of one request: a scope, as orchestrators know it."""
+
+    @property
+    def parts(self) -> Parts:
+        """The engine's parts."""
+
+    async def judge(self, use: BoundUse, sample: Sample, trail: tuple[BoundUse, ...]) -> Outcome:
+        """See `Scope.judge`."""
+
+    async def judge_group(
+        self, use: BoundUse, members: Sequence[Member], trail: tuple[BoundUse, ...]
+    ) -> Sequence[Outcome]:
+        """See `Scope.judge_group`."""
+
+    async def work(self, plan: Plan) -> Result:
+        """See `Scope.work`."""
+
+
 class EngineContext:
     """A `rewarden_verifiers.contract.Context`. `trail` is the chain of uses that led here."""
 
-    def __init__(self, scope: Scope, sample: Sample, trail: tuple[BoundUse, ...]) -> None:
+    def __init__(self, scope: Runner, sample: Sample, trail: tuple[BoundUse, ...]) -> None:
         self._scope = scope
         self._sample = sample
         self._trail = trail
@@ -37,22 +56,22 @@ class EngineContext:
     @property
     def sandbox(self) -> Sandbox:
         """See `Context.sandbox`. A job ends with the task that asked for it: at the deadline, or if the caller left."""
-        return self._scope.engine.sandbox
+        return self._scope.parts.sandbox
 
     @property
     def prover(self) -> Prover:
         """See `Context.prover`."""
-        return self._scope.engine.lean
+        return self._scope.parts.lean
 
     @property
     def judge(self) -> Judge:
         """See `Context.judge`."""
-        return self._scope.engine.judges
+        return self._scope.parts.judges
 
     @property
     def model(self) -> Model:
         """See `Context.model`."""
-        return self._scope.engine.models
+        return self._scope.parts.models
 
     async def verify(self, use: Use, *, sample: Sample | None = None, **fields: Any) -> Outcome:
         """See `Context.verify`."""
@@ -85,7 +104,7 @@ class EngineContext:
         return EngineEquivalence(self._scope, bound) if bound.spec.equivalence is not None else None
 
     def _bind(self, use: Use) -> BoundUse:
-        bound = self._scope.engine.planner.bind(use)
+        bound = self._scope.parts.planner.bind(use)
         if len(self._trail) >= _DEPTH:
             names = " → ".join(step.spec.name for step in self._trail[:4])
             raise PluginError(f"verifiers use each other without end: {names} → …")
@@ -95,7 +114,7 @@ class EngineContext:
 class EngineEquivalence:
     """An equivalence whose every item is a piece of work by itself: a tower in one answer harms no other."""
 
-    def __init__(self, scope: Scope, use: BoundUse) -> None:
+    def __init__(self, scope: Runner, use: BoundUse) -> None:
         self._scope = scope
         self._use = use
         made = use.spec.equivalence

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from rewarden.errors import FingerprintMoved
-from rewarden.types import VerifierRef
+from rewarden.errors import FingerprintMoved, SampleError
+from rewarden.types import Batch, Sample, VerifierRef
+from rewarden_server.engine.plan import Planner
 
 
 def difference(expect: Mapping[str, str], ref: VerifierRef) -> str | None:
@@ -18,15 +19,22 @@ def difference(expect: Mapping[str, str], ref: VerifierRef) -> str | None:
     return f"verifier {ref.name!r} has fingerprint {ref.fingerprint}, not the expected {wanted}"
 
 
-def check(expect: Mapping[str, str], refs: Sequence[VerifierRef]) -> None:
-    """Raises FingerprintMoved if a verifier is not the one expected."""
-    for ref in refs:
-        found = difference(expect, ref)
+def check(batch: Batch, planner: Planner) -> None:
+    """Raises FingerprintMoved if a verifier that the batch uses is not the one expected."""
+    if not batch.expect:
+        return
+    uses = [batch.use, *(sample.use for sample in batch.samples if isinstance(sample, Sample))]
+    for use in {id(use): use for use in uses if use is not None}.values():
+        try:
+            ref = planner.bind(use).ref
+        except SampleError:
+            continue  # a use that cannot be bound is its samples' error, not the batch's
+        found = difference(batch.expect, ref)
         if found is not None:
             raise FingerprintMoved(
                 found,
                 verifier=ref.name,
-                expected=expect[ref.name],
+                expected=batch.expect[ref.name],
                 fingerprint=ref.fingerprint,
                 version=ref.version,
             )

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from rewarden.errors import (
     Cancelled,
@@ -24,6 +24,7 @@ from rewarden.types import BadSample, Batch, Group, Outcome, Sample, Use, Verdic
 from rewarden_server.engine import expectation, failures
 from rewarden_server.engine.context import EngineContext
 from rewarden_server.engine.groups import OpenGroup
+from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.place import orchestrating
 from rewarden_server.engine.plan import Plan, default_use
 from rewarden_server.engine.verdicts import make_verdict
@@ -33,9 +34,6 @@ from rewarden_server.telemetry.verdicts import note_verdict, verdict_made
 from rewarden_verifiers.contract import Member, Unwatched, VerifierSpec, call_orchestrator, call_prepare, call_pure
 from rewarden_verifiers.group.statistics import describe
 from rewarden_verifiers.view import apply_view
-
-if TYPE_CHECKING:
-    from rewarden_server.engine.engine import Engine
 
 _REMEMBERED = 1024
 """Uses that a scope knows by identity."""
@@ -61,13 +59,13 @@ class Scope:
 
     def __init__(
         self,
-        engine: Engine,
+        parts: Parts,
         header: Batch,
         emit: Sink,
         on_stop: Callable[[RequestError], None] | None = None,
         span: Span | None = None,
     ) -> None:
-        self.engine = engine
+        self.parts = parts
         self.header = header
         self.open = True
         self._emit = emit
@@ -79,7 +77,7 @@ class Scope:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._groups: dict[str, OpenGroup] = {}
         self._bound: dict[int, tuple[Use, BoundUse]] = {}
-        self._bound_in = engine.planner.generation
+        self._bound_in = parts.planner.generation
         self._timers: list[asyncio.TimerHandle] = []
         self._finished = False
         self._abandoned: Outcome | None = None
@@ -143,7 +141,7 @@ class Scope:
             return make_verdict(index, sample, failures.bad_sample(sample))
         use: BoundUse | None = None
         try:
-            planner = self.engine.planner
+            planner = self.parts.planner
             use = self._bind(default_use(sample, self.header))
             resolved = planner.resolve(sample, self.header.shared)
             spec = use.spec
@@ -165,7 +163,7 @@ class Scope:
 
     def _bind(self, use: Use) -> BoundUse:
         """The use, bound. Samples mostly share one object: it is looked up by identity before it is by content."""
-        planner = self.engine.planner
+        planner = self.parts.planner
         if self._bound_in != planner.generation:
             self._bound_in = planner.generation
             self._bound = {}
@@ -211,7 +209,7 @@ class Scope:
             self._start(self._orchestrate(index, sample, use))
 
     def request(self, plan: Plan, tell: Callable[[Result], None]) -> None:
-        """Ask the engine for a piece of pure work on this scope's behalf."""
+        """Has a piece of pure work done on this scope's behalf."""
 
         def told(result: Result) -> None:
             self._waiters.discard(waiter)
@@ -219,7 +217,7 @@ class Scope:
 
         waiter = Waiter(told)
         self._waiters.add(waiter)
-        self.engine.request(plan, waiter)
+        self.parts.dispatch.request(plan, waiter)
 
     async def judge(self, use: BoundUse, sample: Sample, trail: tuple[BoundUse, ...]) -> Outcome:
         """The outcome of any but a group verifier on a resolved sample. Raises SampleError."""
@@ -232,7 +230,7 @@ class Scope:
                 return failures.viewless(viewless, spec)
             outcome: Outcome = await call_orchestrator(spec, arguments)
             return outcome
-        plan = self.engine.planner.plan(use, sample, self.header.progress)
+        plan = self.parts.planner.plan(use, sample, self.header.progress)
         if plan.viewless is not None:
             return failures.viewless(plan.viewless, spec)
         if spec.inline:
@@ -274,7 +272,7 @@ class Scope:
         reads = tuple(name for name in use.spec.reads if name not in own)
         arguments = {name: own[name] for name in use.spec.reads if name in own}
         if reads:
-            plan = self.engine.planner.collect(use, reads, sample, self.header.progress)
+            plan = self.parts.planner.collect(use, reads, sample, self.header.progress)
             arguments.update(plan.arguments)
             return arguments, plan.viewless
         return arguments, None
@@ -287,7 +285,7 @@ class Scope:
     async def _orchestrate(self, index: int, sample: Sample, use: BoundUse) -> None:
         queued = time.monotonic()
         with within(self._span.child(f"verify {use.spec.name}")) as span:
-            async with orchestrating(self.engine.orchestrations):
+            async with orchestrating(self.parts.orchestrations):
                 started = time.monotonic()
                 try:
                     outcome = await self.judge(use, sample, ())
@@ -302,7 +300,7 @@ class Scope:
     async def _orchestrate_group(self, use: BoundUse, members: Sequence[tuple[int, Sample]]) -> None:
         queued = time.monotonic()
         with within(self._span.child(f"verify {use.spec.name}", members=len(members))):
-            async with orchestrating(self.engine.orchestrations):
+            async with orchestrating(self.parts.orchestrations):
                 started = time.monotonic()
                 try:
                     whole = [Member(index=index, response=None, sample=sample) for index, sample in members]
@@ -317,7 +315,7 @@ class Scope:
     def _as_it_is_now(self, sample: Sample, use: BoundUse, outcome: Outcome) -> tuple[Outcome, VerifierRef]:
         """The outcome, and the reference that is true of it: since the use was bound, the weights of a model may have
         become known, or been swapped. Then it is flagged `swapped`; or an error, where the caller demands those."""
-        planner = self.engine.planner
+        planner = self.parts.planner
         if planner.generation == 0 or outcome.status == "error":
             return outcome, use.ref
         now = planner.bind(default_use(sample, self.header))
@@ -348,11 +346,11 @@ class Scope:
             return  # its deadline passed first
         use = None if isinstance(sample, BadSample) else sample.use or self.header.use
         inline = use is not None and use.recipe is not None
-        self.engine.observer.verdict(verdict, inline)
+        self.parts.observer.verdict(verdict, inline)
         if self._span.recording and not traced:
             verdict_made(self._span, verdict, worker)
-        if self.engine.recorder is not None:
-            self.engine.recorder.add(self.header, sample, verdict, always=self.engine.judges_groups(verdict))
+        if self.parts.recorder is not None:
+            self.parts.recorder.add(self.header, sample, verdict, always=self._judges_groups(verdict))
         self._emit(verdict)
         if verdict.group is not None:
             group = self._groups[verdict.group]
@@ -361,6 +359,12 @@ class Scope:
             if group.whole and not group.closed and not group.waiting:
                 group.closed = True  # the last member was no group verifier's
             self._report(group)
+
+    def _judges_groups(self, verdict: Verdict) -> bool:
+        """Returns True for a group verifier's verdict, which says nothing without its siblings."""
+        registry = self.parts.planner.registry
+        name = verdict.verifier.name if verdict.verifier is not None else ""
+        return name in registry and registry.get(name).group
 
     # --- groups -------------------------------------------------------------------------------------------------
 
@@ -387,7 +391,7 @@ class Scope:
         if group.judged and group.verdicts:
             verdicts, group.verdicts = group.verdicts, []
             made = describe(group.name, verdicts)
-            self.engine.observer.group(made, verdicts, group.inline)
+            self.parts.observer.group(made, verdicts, group.inline)
             self._emit(made)
             if not self._finished:
                 # Late siblings start the statistics anew; a stream of a million groups must not be remembered.

@@ -6,14 +6,14 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
 
 from rewarden.errors import RequestError, Unavailable
 from rewarden.types import BadSample, Batch, Group, Sample, Verdict
+from rewarden_server.engine.admission import Admission, weight
+from rewarden_server.engine.parts import Parts
+from rewarden_server.engine.scope import Scope
+from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.telemetry.span import current
-
-if TYPE_CHECKING:
-    from rewarden_server.engine.engine import Engine
 
 
 class Stream:
@@ -22,8 +22,12 @@ class Stream:
     Flow control: `put` waits while more than the settings' window is in flight or not yet read.
     """
 
-    def __init__(self, engine: Engine, header: Batch, source: str) -> None:
-        self._engine = engine
+    def __init__(
+        self, parts: Parts, admission: Admission, settings: EngineSettings, header: Batch, source: str
+    ) -> None:
+        self._admission = admission
+        self._observer = parts.observer
+        self._settings = settings
         self._source = source
         self._started = time.monotonic()
         self._ready: deque[Verdict | Group] = deque()
@@ -37,16 +41,15 @@ class Stream:
         self._over = False
         self._error: RequestError | None = None
         self._span = current().child("stream", source=source)
-        self._scope = engine.open_scope(header, self._emit, self._stop, self._span)
+        self._scope = Scope(parts, header, self._emit, self._stop, self._span)
+        admission.enter(self._scope)
 
     async def put(self, sample: Sample | BadSample) -> None:
         """Take one more sample; waits for room. Raises Unavailable after `cancel`."""
-        from rewarden_server.engine.engine import weight
-
         size = weight(sample)
         while not self._over and not self._fits(size):
             self._room.clear()
-            self._engine.wait_for_room(self)
+            self._admission.wait_for_room(self._room.set)
             await self._room.wait()
         if self._over:
             raise self._error or Unavailable("the stream is at its end")
@@ -54,25 +57,21 @@ class Stream:
         self._count += 1
         self._sizes[index] = size
         self._bytes += size
-        self._engine.count_in(self._source, 1, size)
+        self._admission.count_in(self._source, 1, size)
         self._scope.take(index, sample)
 
     def _fits(self, size: int) -> bool:
         """Whether a sample may come in. A window full of members that wait for their siblings must take more: only
         more samples can free it.
         """
-        settings = self._engine.settings
+        settings = self._settings
         own = (
             len(self._sizes) + len(self._ready) < settings.window_samples
             and self._bytes + size <= settings.window_bytes
-            and self._engine.fits(1, size)
+            and self._admission.fits(1, size)
         )
-        idle = not self._sizes and self._engine.fits(1, 0)
+        idle = not self._sizes and self._admission.fits(1, 0)
         return own or idle or (not self._ready and bool(self._sizes) and self._scope.only_groups_wait())
-
-    def wake(self) -> None:
-        """There may be room now."""
-        self._room.set()
 
     def finish(self) -> None:
         """No more samples come."""
@@ -90,7 +89,7 @@ class Stream:
         if isinstance(item, Verdict):
             size = self._sizes.pop(item.index)
             self._bytes -= size
-            self._engine.release(1, size)
+            self._admission.release(1, size)
         self._wake.set()
 
     def _stop(self, error: RequestError) -> None:
@@ -119,11 +118,12 @@ class Stream:
     def _end(self) -> None:
         if not self._over:
             self._over = True
-            self._engine.close_scope(self._scope)
-            self._engine.release(len(self._sizes), self._bytes)
+            self._scope.close()
+            self._admission.leave(self._scope)
+            self._admission.release(len(self._sizes), self._bytes)
             self._sizes.clear()
             self._bytes = 0
-            self._engine.observer.batch(self._source, time.monotonic() - self._started, self._count)
+            self._observer.batch(self._source, time.monotonic() - self._started, self._count)
             self._span.note(samples=self._count)
             self._span.end()
             self._room.set()

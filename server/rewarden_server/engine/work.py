@@ -63,6 +63,11 @@ class Work:
         """Whether anybody still waits."""
         return any(waiter.open for waiter in self.waiters)
 
+    def tell(self, result: Result) -> None:
+        """Hands the result to everybody who still waits."""
+        for waiter in self.waiters:
+            waiter.tell(result)
+
 
 class Waiter:
     """Somebody who waits for a piece of work. Told once; then closed."""

@@ -1,0 +1,104 @@
+"""Batches: all samples in at once, all verdicts out together, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from rewarden.errors import RequestError
+from rewarden.types import BadSample, Batch, BatchResult, Group, Sample, Verdict
+from rewarden_server.engine import expectation
+from rewarden_server.engine.admission import Admission, weight
+from rewarden_server.engine.parts import Parts
+from rewarden_server.engine.scope import Scope
+from rewarden_server.telemetry.span import current, within
+
+_CHUNK = 256
+"""Samples that are planned at a stretch on the thread, before the loop has a turn."""
+
+_DIRECT = 32
+"""Batches up to this size are planned on the loop: a hop to the thread would cost more."""
+
+_DIRECT_BYTES = 256 * 1024
+
+
+class Batches:
+    """Judges batches. Large ones are planned on a thread, so that the loop keeps answering."""
+
+    def __init__(self, parts: Parts, admission: Admission) -> None:
+        self._parts = parts
+        self._admission = admission
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rewarden-inline")
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._thread.shutdown(wait=True)
+
+    async def judge(self, batch: Batch, source: str) -> BatchResult:
+        """Returns the verdicts of a batch; see `Engine.verify`."""
+        with within(current().child("batch", source=source, samples=len(batch.samples))):
+            return await self._judge(batch, source)
+
+    async def _judge(self, batch: Batch, source: str) -> BatchResult:
+        start = time.monotonic()
+        samples = batch.samples
+        size = sum(map(weight, samples))
+        self._admission.admit(source, len(samples), size)
+        verdicts: list[Verdict | None] = [None] * len(samples)
+        groups: list[Group] = []
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        left = len(samples)
+
+        def emit(item: Verdict | Group) -> None:
+            nonlocal left
+            if isinstance(item, Group):
+                groups.append(item)
+                return
+            verdicts[item.index] = item
+            left -= 1
+            if left == 0 and not ended.done():
+                ended.set_result(None)
+
+        def stopped(error: RequestError) -> None:
+            if not ended.done():
+                ended.set_exception(error)
+
+        scope = Scope(self._parts, batch, emit, stopped)
+        self._admission.enter(scope)
+        try:
+            expectation.check(batch, self._parts.planner)
+            scope.note_many(samples)
+            if len(samples) <= _DIRECT and size <= _DIRECT_BYTES:
+                scope.dispatch_many(scope.plan_many(0, samples))
+            else:
+                await self._plan_in_pieces(scope, samples)
+            scope.finish()
+            if left:
+                await ended
+        except RequestError as error:
+            self._parts.observer.refused(source, error.code)
+            raise
+        finally:
+            if left:
+                scope.cancel()
+            scope.close()
+            self._admission.leave(scope)
+            self._admission.release(len(samples), size)
+        self._parts.observer.batch(source, time.monotonic() - start, len(samples))
+        order = {name: place for place, name in enumerate(_group_names(samples))}
+        groups.sort(key=lambda group: order[group.group])
+        return BatchResult(verdicts=[verdict for verdict in verdicts if verdict is not None], groups=groups)
+
+    async def _plan_in_pieces(self, scope: Scope, samples: Sequence[Sample | BadSample]) -> None:
+        loop = asyncio.get_running_loop()
+        for first in range(0, len(samples), _CHUNK):
+            if not scope.unfinished:
+                return  # the deadline has passed
+            piece = samples[first : first + _CHUNK]
+            scope.dispatch_many(await loop.run_in_executor(self._thread, scope.plan_many, first, piece))
+
+
+def _group_names(samples: Sequence[Sample | BadSample]) -> list[str]:
+    return list(dict.fromkeys(s.group for s in samples if isinstance(s, Sample) and s.group is not None))

@@ -1,0 +1,133 @@
+"""Dispatch: pure work goes to a lane of workers, unless its outcome is known or the same work is under way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from rewarden.types import Outcome
+from rewarden_server.engine.cache import Cache, cacheable, content_key
+from rewarden_server.engine.cache_redis import RedisCache
+from rewarden_server.engine.lanes.cpu import CpuLane
+from rewarden_server.engine.observer import Observer
+from rewarden_server.engine.plan import Plan
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.engine.work import Result, Waiter, Work
+
+WARM_QUERIES = ("sql",)
+"""Verifiers that the template of the query workers loads before it forks, once the first such verifier is asked."""
+
+_LOOKED_UP_BYTES = 1024
+"""The size that an outcome of the shared cache counts in this process's own: it is not measured again."""
+
+
+class Dispatch:
+    """The caches, the work in flight, and the lanes `cpu` and `queries`. All methods run on the engine's loop."""
+
+    def __init__(self, settings: EngineSettings, observer: Observer, warm: Sequence[str]) -> None:
+        self._settings = settings
+        self._observer = observer
+        self.cache = (
+            Cache(settings.cache_entries, settings.cache_bytes, settings.cache_dir, observer)
+            if settings.cache
+            else None
+        )
+        self._shared = (
+            RedisCache.of(settings, observer) if settings.cache and settings.cache_redis is not None else None
+        )
+        self._in_flight: dict[bytes, Work] = {}
+        self._cpu = CpuLane(settings, observer, self._done, warm)
+        self._queries = CpuLane(settings.for_queries(), observer, self._done, WARM_QUERIES, "queries")
+
+    async def start(self) -> None:
+        """Forks the cpu workers now; else they are forked at the first need."""
+        await self._cpu.start()
+
+    async def close(self) -> None:
+        """Ends the workers and writes what the cache still holds back."""
+        if self._shared is not None:
+            await self._shared.close()  # what waits for a look-up goes to the lanes
+        await asyncio.gather(self._cpu.close(), self._queries.close())
+        if self.cache is not None:
+            self.cache.close()
+
+    def info(self) -> dict[str, Any]:
+        """Returns the state of caches and lanes, ready for JSON."""
+        settings = self._settings
+        return {
+            "cache_entries": len(self.cache) if self.cache is not None else 0,
+            "cache_shared": None if self._shared is None else "away" if self._shared.away else "ready",
+            "lanes": {
+                "cpu": {
+                    "workers": settings.workers,
+                    "slow_workers": settings.slow_workers,
+                    "depth": self._cpu.depth(),
+                    "pids": self._cpu.pids(),
+                },
+                "queries": {
+                    "workers": settings.query_workers,
+                    "slow_workers": settings.slow_query_workers,
+                    "depth": self._queries.depth(),
+                    "pids": self._queries.pids(),
+                },
+            },
+        }
+
+    def request(self, plan: Plan, waiter: Waiter) -> None:
+        """Has the work of a plan done; `waiter` is told its result."""
+        use = plan.use
+        key: bytes | None = None
+        if use.spec.determinism != "stateful":
+            with contextlib.suppress(RecursionError):  # too deep to be written: the lane refuses it
+                key = content_key(use.ref.fingerprint, plan.op, plan.arguments, plan.reference_key)
+        if key is not None:
+            if self.cache is not None and plan.op == "verify":
+                known = self.cache.get(key)
+                if known is not None:
+                    waiter.tell(Result(outcome=known, cached=True))
+                    return
+            under_way = self._in_flight.get(key)
+            if under_way is not None:
+                under_way.waiters.append(waiter)
+                return
+        work = Work(use, plan.op, plan.arguments, key, plan.reference_key, [waiter])
+        if key is not None:
+            self._in_flight[key] = work
+            if self.cache is not None and plan.op == "verify":
+                if self._shared is not None and self._shared.ask(key, lambda known: self._looked_up(work, known)):
+                    return
+                self._observer.cache_missed()
+        self._submit(work)
+
+    def _submit(self, work: Work) -> None:
+        (self._queries if work.use.spec.waits else self._cpu).submit(work)
+
+    def _looked_up(self, work: Work, known: Outcome | None) -> None:
+        """Ends or submits work that waited for the shared cache's answer."""
+        if known is None:
+            self._observer.cache_missed()
+            self._submit(work)
+            return
+        self._observer.cache_hit("redis")
+        assert work.key is not None
+        self._land(work)
+        if self.cache is not None:
+            self.cache.put(work.key, known, _LOOKED_UP_BYTES)
+        work.tell(Result(outcome=known, cached=True))
+
+    def _done(self, work: Work, result: Result, size: int) -> None:
+        if work.key is not None:
+            self._land(work)
+            outcome = result.outcome
+            if outcome is not None and self.cache is not None and cacheable(work.use.spec, outcome):
+                self.cache.put(work.key, outcome, size)
+                if self._shared is not None and work.op == "verify":
+                    self._shared.put(work.key, outcome)
+        work.tell(result)
+
+    def _land(self, work: Work) -> None:
+        assert work.key is not None
+        if self._in_flight.get(work.key) is work:
+            del self._in_flight[work.key]

@@ -1,0 +1,30 @@
+"""The parts of the engine that every request works with."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from rewarden_server.engine.dispatch import Dispatch
+from rewarden_server.engine.lanes.judges import JudgeLane
+from rewarden_server.engine.lanes.lean import LeanLane
+from rewarden_server.engine.lanes.models import ModelLane
+from rewarden_server.engine.lanes.sandbox import SandboxLane
+from rewarden_server.engine.observer import Observer
+from rewarden_server.engine.plan import Planner
+from rewarden_server.record import Recorder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """orchestrations: as many orchestrators are at work at once as it has permits."""
+
+    planner: Planner
+    dispatch: Dispatch
+    sandbox: SandboxLane
+    lean: LeanLane
+    judges: JudgeLane
+    models: ModelLane
+    observer: Observer
+    recorder: Recorder | None
+    orchestrations: asyncio.Semaphore
