@@ -29,8 +29,8 @@ LOCKED := bash scripts/install-locked.sh $(PYTHON)
 PYTEST := $(PYTHON) -m pytest
 # Pure tests compute all the time: a process for each core.
 CORES := $(shell nproc 2>/dev/null || echo 2)
-# The processes that run tests side by side; much of a test is waiting, so one more than two cores is quickest.
-export JOBS ?= 3
+# The processes that run tests side by side.
+export JOBS ?= 2
 # Servers and tests start hundreds of interpreters: without their byte code each compiles what it imports once more.
 unexport PYTHONDONTWRITEBYTECODE
 # Trainers' own packages, and models, weigh gigabytes: only where they are asked for.
