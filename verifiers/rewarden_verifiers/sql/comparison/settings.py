@@ -12,7 +12,7 @@ SURPLUS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """How results are compared; see `SqlParams`.
+    """The rules by which results are compared; see `SqlParams`.
 
     ordered: rows are compared place by place. keys: the columns that the reference puts its rows in order by, where
     they are known: rows that are equal in these may stand in any order (under `position` and `name`, with duplicates).
@@ -30,7 +30,7 @@ class Comparison:
     folded: bool = False
 
     def fits(self, expected: int, got: int) -> bool:
-        """Whether an answer of so many columns can agree with so many expected ones."""
+        """Returns True if an answer of so many columns can agree with so many expected ones."""
         if self.columns == "subset":
             return expected <= got <= expected + SURPLUS
         return expected == got
