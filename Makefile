@@ -29,7 +29,7 @@ LOCKED := bash scripts/install-locked.sh $(PYTHON)
 PYTEST := $(PYTHON) -m pytest
 # Pure tests compute all the time: a process for each core.
 CORES := $(shell nproc 2>/dev/null || echo 2)
-# The processes that run tests side by side.
+# Processes for tests that may share the machine; tests/suite says which, and what runs after them.
 export JOBS ?= 2
 # Servers and tests start hundreds of interpreters: without their byte code each compiles what it imports once more.
 unexport PYTHONDONTWRITEBYTECODE

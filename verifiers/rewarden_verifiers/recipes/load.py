@@ -33,7 +33,6 @@ class Resolver(Protocol):
 
     def resolve(self, use: Use) -> VerifierSpec:
         """Returns the verifier of a use. Raises UnknownVerifier, or what loading the verifier raises."""
-        ...
 
 
 _loading: ContextVar[tuple[str, ...]] = ContextVar("_loading", default=())
