@@ -50,6 +50,9 @@ _PART = 1 << 16
 _NO_SERVICE = "none"
 """What no host has, to ask for its health: it says so without looking at anything."""
 
+_CAUSE_S = 5.0
+"""Patience with a host that is asked why it broke a call."""
+
 _ENVELOPE = 1024**2
 """Bytes that a message may need beyond the texts in it."""
 
@@ -349,6 +352,7 @@ class Talk:
         self.why = "the connection to the sandbox host was closed"
         self.over = False
         self._call = stub.Work(metadata=metadata)
+        self._stub, self._metadata = stub, metadata
         self._expected: dict[int, asyncio.Queue[pb.Answer | None]] = {}
         self._orders: asyncio.Queue[pb.Order] = asyncio.Queue()
         loop = asyncio.get_running_loop()
@@ -385,6 +389,20 @@ class Talk:
             while True:
                 await self._call.write(await self._orders.get())
 
+    async def _cause(self, error: grpc.aio.AioRpcError) -> grpc.aio.AioRpcError:
+        """Why the call broke. When the host refuses it while we write, gRPC reports the write that failed and not the
+        refusal; a call of one message has no such race, and is refused for the same reason.
+        """
+        if error.code() is grpc.StatusCode.INTERNAL:
+            try:
+                await self._stub.Status(pb.StatusRequest(), timeout=_CAUSE_S, metadata=self._metadata)
+            except grpc.aio.AioRpcError as again:
+                if again.code() is grpc.StatusCode.UNAUTHENTICATED:
+                    return again
+            except asyncio.CancelledError:
+                pass  # the channel was closed
+        return error
+
     async def _listen(self) -> None:
         try:
             while (answer := await self._call.read()) is not grpc.aio.EOF:
@@ -395,7 +413,7 @@ class Talk:
                 f"the sandbox host cannot be reached, or went away: {await self._call.details() or 'it hung up'}"
             )
         except grpc.aio.AioRpcError as error:
-            self._note(_why(error))
+            self._note(_why(await self._cause(error)))
         except asyncio.CancelledError:
             pass  # the channel was closed
         finally:

@@ -524,6 +524,32 @@ async def test_with_a_token_the_host_alone_shows_a_certificate(authority: Author
             assert len(await asked_once(address, ca, token)) == 1
 
 
+class BrokenCall:
+    """A call whose write failed, as gRPC then tells of it: the host's own words are lost."""
+
+    async def write(self, order: pb.Order) -> None:
+        raise asyncio.InvalidStateError
+
+    async def read(self) -> pb.Answer:
+        nothing = grpc.aio.Metadata()
+        raise grpc.aio.AioRpcError(grpc.StatusCode.INTERNAL, nothing, nothing, "Internal error from Core")
+
+
+@pytest.mark.parametrize(
+    ("token", "why"),
+    [(TOKENS[0] + "x", r"refuses this caller's token: sandbox\.token_file"), (TOKENS[0], "Internal error from Core")],
+)
+async def test_a_refusal_that_comes_while_a_job_is_written_is_named_all_the_same(
+    authority: Authority, token: str, why: str
+) -> None:
+    async with over_tcp(ScriptedHost(), authority.made("host").alone, TOKENS) as address:
+        client = HostClient(address, Tls(ca=authority.ca), token)
+        client._stub.Work = lambda metadata: BrokenCall()
+        with pytest.raises(HostLost, match=why):
+            await ask(client, Job(program=PROGRAM))
+        await client.close()
+
+
 @pytest.mark.parametrize("wrong", ["theirs", "expired", "elsewhere"])
 async def test_no_token_goes_to_a_host_whose_certificate_is_not_right(
     authority: Authority, stranger: Authority, wrong: str
