@@ -23,8 +23,7 @@ RUN groupadd --gid 10001 rewarden && \
 ENV PATH=/opt/rewarden/bin:/usr/local/bin:/usr/bin:/bin \
     LANG=C.UTF-8 \
     PYTHONUNBUFFERED=1 \
-    PYTHONDONTWRITEBYTECODE=1 \
-    GRPC_ENABLE_FORK_SUPPORT=0
+    PYTHONDONTWRITEBYTECODE=1
 
 # --- pip and a compiler, which no image keeps -----------------------------------------------------------------------------
 FROM python AS builder

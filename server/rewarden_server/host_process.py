@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -52,17 +51,6 @@ class HostProcess(KeptProcess[HostClient]):
                     return await client.answer()
                 except HostLost:
                     await asyncio.sleep(self.again_s)
-
-    def environment(self) -> dict[str, str]:
-        """See `KeptProcess.environment`."""
-        return environment(super().environment())
-
-
-def environment(given: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a host's process, made from our own."""
-    # It starts programs by fork and exec. What gRPC does in the child before the exec, for those who fork and stay,
-    # writes to connections that are the parent's: over TLS that breaks them.
-    return {**given, "GRPC_ENABLE_FORK_SUPPORT": "0"}
 
 
 def command(settings: SandboxSettings, lean: LeanSettings, address: str) -> list[str]:

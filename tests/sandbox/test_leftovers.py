@@ -90,8 +90,13 @@ class Hosted:
         settings = {"launcher": launcher, "slots": 3, "warm": 2, "folder": str(self.folder)}
         command = [sys.executable, "-m", "rewarden_sandboxes", "--address", self.address, "--tied"]
         command += ["--settings", json.dumps(settings)]
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(self.folder)}
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={**os.environ, "TMPDIR": str(self.folder), "GRPC_VERBOSITY": "info"},
         )
         assert self.process.stdout is not None
         assert self.process.stdout.readline(), "the host did not start"
@@ -107,11 +112,16 @@ class Hosted:
         self._running = [asyncio.create_task(_first(client, _job(code))) for code in (ENDLESS, ENDLESS)]
         compiled = asyncio.Event()
         self._running.append(asyncio.create_task(_first(client, _job(COMPILED, "c"), compiled)))
-        async with asyncio.timeout(PATIENCE_S):
-            await compiled.wait()
-            # Four processes of each endless one, and two of the compiled.
-            while sum(_runs(pid) for pid in self.inside()) < 10:
-                await asyncio.sleep(0.02)
+        running = 0
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                # Four processes of each endless one, and two of the compiled.
+                while not compiled.is_set() or running < 10:
+                    assert not [task for task in self._running if task.done()]
+                    await asyncio.sleep(0.02)
+                    running = sum(_runs(pid) for pid in self.inside())
+        except TimeoutError:
+            pytest.fail(f"{running} processes run, compiled: {compiled.is_set()}; {await client.status()}")
         found = [alive for pid in self.inside() if (alive := _alive(pid)) is not None]
         assert len(found) > 15
         return found
@@ -121,6 +131,10 @@ class Hosted:
         ends: list[object] = list(await asyncio.gather(*self._running, return_exceptions=True))
         await self._client.close()
         return ends
+
+    def errors(self) -> str:
+        """What it has written to stderr so far."""
+        return os.pread(self._errors.fileno(), 1 << 20, 0).decode()
 
     def inside(self) -> list[int]:
         """All processes of its slots, as the machine numbers them."""
@@ -169,7 +183,8 @@ class Hosted:
         """For the test's end, whatever happened."""
         self.process.kill()
         self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
+        sys.stderr.write(self.errors())
+        for stream in (self.process.stdin, self.process.stdout, self._errors):
             if stream is not None:
                 stream.close()
         probing.clean(self.folder)
@@ -217,6 +232,14 @@ def hosted(request: pytest.FixtureRequest) -> Iterator[Hosted]:
         yield made
     finally:
         made.end()
+
+
+async def test_starting_a_slot_runs_none_of_grpcs_handlers_in_the_forked_child(hosted: Hosted) -> None:
+    """They have crashed it before the exec, so that a slot did not start, once in some hundred runs."""
+    await hosted.busy()
+    assert "fork_posix" not in hosted.errors()
+    hosted.process.terminate()
+    await hosted.leave()
 
 
 # --- a host that is told to stop -----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from rewarden_sandboxes.__main__ import settings_of
+from rewarden_sandboxes.command import settings_of
 from rewarden_sandboxes.errors import HostError, NoRoom
 from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import Case, CaseResult, Job, Limits, Program, Report
@@ -581,7 +581,7 @@ async def test_an_engine_that_crashes_under_load_gives_errors_and_then_service(
         engine.start()
         await traffic.more("ok", 40)
     assert traffic.false == []
-    assert (await until_status(engine_host, lambda told: told["ready"]))["problem"] is None
+    await until_ready(engine_host)
 
 
 async def test_slots_that_outlive_their_engine_serve_on(engine: PrivateEngine, engine_host: Host) -> None:

@@ -19,8 +19,8 @@ import pytest
 import pytest_asyncio
 
 from rewarden.errors import SandboxError
-from rewarden_sandboxes.__main__ import settings_of
 from rewarden_sandboxes.client import HostClient
+from rewarden_sandboxes.command import settings_of
 from rewarden_sandboxes.errors import HostLost
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer

@@ -17,7 +17,7 @@ from rewarden_sandboxes.tls import Tls
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import ConfigError
 from rewarden_server.engine.settings import SandboxSettings
-from rewarden_server.host_process import command, environment, listening
+from rewarden_server.host_process import command, listening
 
 HELP = "run the sandbox host by itself, for servers that name it in sandbox.address; or build what it needs"
 
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         return asyncio.run(check(address, sandbox))
     host = [*command(sandbox, config.lean, address), *listening(sandbox)]
     sys.stdout.flush()
-    os.execve(host[0], host, environment(os.environ))
+    os.execv(host[0], host)
 
 
 async def check(address: str, settings: SandboxSettings) -> int:
