@@ -161,6 +161,8 @@ class Pool:
         if slot is None:
             if self._waiting or self._warm > len(self._all):
                 self._grow()
+            else:
+                self.problem = None  # others started while this one failed, or nobody needs it any more
             return
         self.problem = None
         self._failures = 0

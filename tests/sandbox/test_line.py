@@ -83,24 +83,68 @@ class NoLauncher:
         """Nothing is held."""
 
 
+def pool_of(slots: int, folder: Path) -> Pool:
+    """A pool of so many slots, of which none is held ready."""
+    return Pool(
+        NoLauncher(),
+        HostSettings(slots=slots),
+        "python",
+        folder,
+        memory_mb=64,
+        processes=8,
+        mounts={},
+        most=slots,
+        warm=0,
+        tiers=(),
+        rooms=True,
+        starts=asyncio.Semaphore(slots),
+    )
+
+
 async def test_who_waits_without_an_end_is_told_where_no_slot_can_be_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pools, "_BACK_OFF_S", (0.0,))
-    pool = Pool(
-        NoLauncher(),
-        HostSettings(slots=1),
-        "python",
-        tmp_path,
-        memory_mb=64,
-        processes=8,
-        mounts={},
-        most=1,
-        warm=0,
-        tiers=(),
-        rooms=True,
-        starts=asyncio.Semaphore(1),
-    )
+    pool = pool_of(1, tmp_path)
     with pytest.raises(NoRoom, match="the engine is gone"):
         await asyncio.wait_for(pool.acquire(frozenset(), math.inf), 60)
+    await pool.close()
+
+
+class IdleSlot:
+    """One that is there and does nothing."""
+
+    tiers: frozenset[str] = frozenset()
+    gone = lost = False
+    runs = 0
+    used = 0.0
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+async def test_a_start_that_fails_after_another_succeeded_is_no_problem_once_nobody_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "_BACK_OFF_S", (0.0,))
+    pool = pool_of(2, tmp_path)
+    begun = iter(range(2))
+    cut_off = asyncio.Event()
+
+    async def start(*_: object) -> IdleSlot:
+        if next(begun) == 0:
+            await cut_off.wait()
+            raise NoRoom("the engine has crashed")
+        return IdleSlot()
+
+    monkeypatch.setattr(pools.Slot, "start", start)
+    late = asyncio.create_task(pool.acquire(frozenset(), math.inf))
+    slot = await pool.acquire(frozenset(), math.inf)
+    pool.release(slot)
+    await late
+    cut_off.set()
+    while pool.status()["starting"]:
+        await asyncio.sleep(0)
+    assert pool.status()["slots"] == 1
+    assert pool.problem is None
     await pool.close()
