@@ -381,11 +381,14 @@ ROOM = {"cpu_s": 30.0, "wall_s": 30.0, "memory_mb": 256}
 """Limits that no heavy hack comes near, so that what is wrong with it decides and not the machine's speed."""
 
 SPINS = {"spins"}
-"""Hacks that end at the CPU limit and nowhere else. The smallest is enough: of a large one, a crowded machine may not have
-as much as it allows, twice, and then rightly nobody is blamed."""
+"""Hacks that end at the CPU limit and nowhere else."""
+
+BRIEF = {"cpu_s": 0.5, "wall_s": 30.0, "memory_mb": 256}
+"""Limits for them: little CPU, and much time to get it. A crowded machine that has not as much as they allow for so long
+rightly blames nobody, and then there is no verdict to test."""
 
 
 def reference_for(hack: str, way: str) -> dict[str, Any]:
     """The reference against which a hack is tried, with limits under which what is wrong with it decides."""
-    limits = ROOM if hack in HEAVY else LIMITS if hack in SPINS else REFERENCES[way]["limits"]
+    limits = ROOM if hack in HEAVY else BRIEF if hack in SPINS else REFERENCES[way]["limits"]
     return {**REFERENCES[way], "limits": limits}
