@@ -30,7 +30,7 @@ PYTEST := $(PYTHON) -m pytest
 # Pure tests compute all the time: a process for each core.
 CORES := $(shell nproc 2>/dev/null || echo 2)
 # Processes for tests that may share the machine; tests/suite says which, and what runs after them.
-export JOBS ?= 2
+export JOBS ?= 3
 # Servers and tests start hundreds of interpreters: without their byte code each compiles what it imports once more.
 unexport PYTHONDONTWRITEBYTECODE
 # Trainers' own packages, and models, weigh gigabytes: only where they are asked for.
