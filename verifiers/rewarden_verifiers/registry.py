@@ -24,6 +24,7 @@ from rewarden_verifiers.contract import VerifierSpec, spec_of
 BUILT_IN: Mapping[str, str] = {
     "answer": "rewarden_verifiers.answer.answer:answer",
     "math": "rewarden_verifiers.answer.math.verifier:math",
+    "math_verify": "rewarden_verifiers.answer.math_verify:math_verify",
     "choice": "rewarden_verifiers.answer.choice:choice",
     "number": "rewarden_verifiers.answer.number.verifier:number",
     "label": "rewarden_verifiers.answer.label.verifier:label",

@@ -1,0 +1,131 @@
+"""`math_verify`: the verdict of the Math-Verify library, for those whose earlier numbers came from it.
+
+The library reads both sides with SymPy and compares them symbolically. Nothing of its judgement is changed here, its
+mistakes included; `math` is the verifier to train with. What differs is where it runs: in a worker that is killed at
+the limit of CPU time, so that the library's own alarm, which works in a main thread alone, is switched off.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rewarden.types import Outcome
+from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.outcome import no_answer, right, undecided, wrong
+
+Target = Literal["latex", "expr", "string"]
+
+_DELIMITED = re.compile(r"\$|\\boxed|\\fbox|\\\[|\\\(")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MathVerifyParams:
+    """Options of `math_verify`, with the library's names and defaults wherever it has them.
+
+    reference_as: how the library is given the reference: `text`, as it stands; `boxed`, in `\\boxed{}`, as verl and
+        others do; `auto`, boxed unless it has a formula's delimiters already. Outside of them the library reads no
+        LaTeX.
+    reference_targets: what is looked for in the reference, most wanted first: `latex`, `expr` (plain numbers and
+        expressions), `string` (one of the letters A to D).
+    response_targets: what is looked for in the response.
+    boxed_match_priority: the rank of a box among LaTeX answers; the least is tried first.
+    try_extract_without_anchor: also answers without words such as "the final answer is" before them.
+    extraction_mode: `any_match`: the first match that can be parsed; `first_match`: the first match alone.
+    fallback_mode: `first_match`: what cannot be parsed is compared as text; `no_fallback`: it is no answer.
+    strict: variables keep their names, and a set is no tuple.
+    float_rounding: decimal places to which numbers are rounded.
+    numeric_precision: digits to which expressions are evaluated.
+    allow_set_relation_comp: a relation may equal a set (`1 < x < 2` and `(1, 2)`), also where the reference is the set.
+    """
+
+    reference_as: Literal["auto", "text", "boxed"] = "auto"
+    reference_targets: tuple[Target, ...] = ("latex", "expr")
+    response_targets: tuple[Target, ...] = ("latex", "expr")
+    boxed_match_priority: int = 50
+    try_extract_without_anchor: bool = True
+    extraction_mode: Literal["any_match", "first_match"] = "any_match"
+    fallback_mode: Literal["first_match", "no_fallback"] = "first_match"
+    strict: bool = True
+    float_rounding: int = 6
+    numeric_precision: int = 15
+    allow_set_relation_comp: bool = False
+
+
+def _parsed(text: str, targets: tuple[Target, ...], params: MathVerifyParams) -> list[Any]:
+    """What the library finds: an expression and its text, a text alone, or nothing."""
+    from math_verify import ExprExtractionConfig, LatexExtractionConfig, StringExtractionConfig, parse
+
+    anchor = params.try_extract_without_anchor
+    configs = {
+        "latex": LatexExtractionConfig(
+            try_extract_without_anchor=anchor, boxed_match_priority=params.boxed_match_priority
+        ),
+        "expr": ExprExtractionConfig(try_extract_without_anchor=anchor),
+        "string": StringExtractionConfig(try_extract_without_anchor=anchor),
+    }
+    found: list[Any] = parse(
+        text,
+        extraction_config=[configs[target] for target in targets],
+        fallback_mode=params.fallback_mode,
+        extraction_mode=params.extraction_mode,
+        parsing_timeout=None,
+    )
+    return found
+
+
+def prepare(reference: str | int | float, params: MathVerifyParams) -> list[Any]:
+    """The reference as the library reads it, once for all its candidates; empty where it finds nothing."""
+    text = str(reference)
+    boxed = params.reference_as == "boxed" or (params.reference_as == "auto" and not _DELIMITED.search(text))
+    found = _parsed(f"\\boxed{{{text}}}" if boxed else text, params.reference_targets, params)
+    # A reference that cannot even be compared with a plain number in time ends here, where no response is blamed.
+    _same(found, _parsed("1", ("expr",), params), params)
+    return found
+
+
+def _same(reference: list[Any], found: list[Any], params: MathVerifyParams) -> bool:
+    from math_verify import verify
+    from sympy.core.random import seed
+
+    seed(0)  # SymPy tests some identities at random points: one pair, one verdict
+    same: bool = verify(
+        reference,
+        found,
+        float_rounding=params.float_rounding,
+        numeric_precision=params.numeric_precision,
+        strict=params.strict,
+        allow_set_relation_comp=params.allow_set_relation_comp,
+        timeout_seconds=None,
+    )
+    return same
+
+
+def warm() -> None:
+    """Import SymPy and the library's grammar, and compare once: in a fresh worker that takes two seconds."""
+    # It warns, once in each process, that nobody limits its time. The worker's CPU limit does.
+    logging.getLogger("math_verify").setLevel(logging.ERROR)
+    params = MathVerifyParams()
+    math_verify(r"\boxed{\frac{1}{2}}", prepare(r"\frac{2}{4}", params), params)
+
+
+@verifier(version="1", view="full", prepare=prepare, warm=warm, libraries=("latex2sympy2_extended", "sympy"))
+def math_verify(response: str, prepared: list[Any], params: MathVerifyParams) -> Outcome:
+    """The response equals the reference in the judgement of the Math-Verify library, whose verdict is given unchanged.
+
+    For those who must keep the numbers that they have, and to be compared with `math` before they change:
+    `rewarden compare math math_verify --on FILE`. As the trainers do, it reads the whole response, thought included
+    (`view` changes that). Two things are ours. Time: the library gives up after 5 s, a worker after its limit of CPU
+    time (`engine.item_cpu_s`, 2 s by default); both score it at the bottom. And a reference in which the library finds
+    nothing leaves the outcome undecided, where the library would call every answer wrong.
+    """
+    if not prepared:
+        return undecided("unreadable_reference", fault="reference")
+    found = _parsed(response, params.response_targets, params)
+    if not found:
+        return no_answer()
+    # Its texts alone: to write an expression down may take for ever.
+    extracted = next((each for each in reversed(found) if isinstance(each, str)), None)
+    return right(extracted=extracted) if _same(prepared, found, params) else wrong(extracted=extracted)
