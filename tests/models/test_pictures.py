@@ -111,11 +111,9 @@ class TestAsTransformers:
         expected = [logprobs[at - 1, ids[at]].item() for at in range(len(ids) - length, len(ids))]
         assert found.logprobs == pytest.approx(expected, abs=1e-3)
 
-    @pytest.mark.parametrize("batch", ["padded", "paged"])
-    def test_texts(self, seeing: Loaded, batch: Any) -> None:
+    def test_texts(self, seeing: Loaded) -> None:
         """Beside one that has no image, and one that has another."""
-        paging = {"page": 16, "pages": 64} if batch == "paged" else {}
-        made = Writer(seeing, ModelEndpoint(model="seeing"), batch=batch, **paging)
+        made = Writer(seeing, ModelEndpoint(model="seeing"))
         futures = []
         for parts in (TWO, (text("No image."),), TWO[:2]):
             task = Write(input=chat(*parts), max_tokens=12)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +23,6 @@ from tests.models import tiny
 pytestmark = pytest.mark.needs_server
 
 PROMPTS = ("Tell me more.", "Why?", "A rather longer question about the weather of tomorrow, and what to wear.", "x")
-BATCHES = ("padded", "paged")
 
 
 @cache
@@ -55,33 +53,22 @@ def says(tokens: list[int]) -> str:
     return str(loaded().tokenizer.decode(tokens, skip_special_tokens=True))
 
 
-Make = Callable[..., Writer]
-
-
-@pytest.fixture(params=BATCHES)
-def writer(request: pytest.FixtureRequest) -> Make:
-    """Makes a writer, once with each way of batching."""
-    paging = {"page": 16, "pages": 64} if request.param == "paged" else {}
-
-    def make(over: Any = None, **more: Any) -> Writer:
-        batch = more.pop("batch", request.param)
-        return Writer(over or loaded(), ModelEndpoint(model="tiny"), batch=batch, **{**paging, **more})
-
-    return make
+def writer_of(over: Any = None, **more: Any) -> Writer:
+    return Writer(over or loaded(), ModelEndpoint(model="tiny"), **more)
 
 
 class TestGreedy:
     """At temperature 0 every token is the one that `model.generate` takes."""
 
-    def test_alone(self, writer: Make) -> None:
-        made = writer()
+    def test_alone(self) -> None:
+        made = writer_of()
         future = made.add(task(), ids_of(PROMPTS[0]))
         made.run()
         assert future.result()[0].text == says(plainly(PROMPTS[0]))
 
-    def test_among_others_that_come_and_go(self, writer: Make) -> None:
+    def test_among_others_that_come_and_go(self) -> None:
         """Prompts of all lengths, each joining three steps after the one before, with limits of their own."""
-        made, futures = writer(), []
+        made, futures = writer_of(), []
         for at, prompt in enumerate(PROMPTS):
             futures.append(made.add(task(max_tokens=24 - 5 * at), ids_of(prompt)))
             for _ in range(3):
@@ -91,22 +78,22 @@ class TestGreedy:
             assert future.result()[0].text == says(plainly(prompt)[: 24 - 5 * at])
             assert future.result()[0].tokens == len(plainly(prompt)[: 24 - 5 * at])
 
-    def test_layers_that_see_only_the_latest_tokens(self, writer: Make) -> None:
-        made = writer(loaded("sliding"))
+    def test_layers_that_see_only_the_latest_tokens(self) -> None:
+        made = writer_of(loaded("sliding"))
         futures = [made.add(task(), ids_of(prompt)) for prompt in PROMPTS]
         made.run()
         assert [future.result()[0].text for future in futures] == [
             says(plainly(prompt, kind="sliding")) for prompt in PROMPTS
         ]
 
-    def test_a_prompt_read_in_pieces(self, writer: Make) -> None:
-        made = writer(chunk=8)
+    def test_a_prompt_read_in_pieces(self) -> None:
+        made = writer_of(chunk=8)
         futures = [made.add(task(), ids_of(prompt)) for prompt in PROMPTS]
         made.run()
         assert [future.result()[0].text for future in futures] == [says(plainly(prompt)) for prompt in PROMPTS]
 
-    def test_samples_of_one_task_are_alike(self, writer: Make) -> None:
-        made = writer()
+    def test_samples_of_one_task_are_alike(self) -> None:
+        made = writer_of()
         future = made.add(task(samples=3), ids_of(PROMPTS[2]))
         made.run()
         assert [text.text for text in future.result()] == [says(plainly(PROMPTS[2]))] * 3
@@ -115,9 +102,9 @@ class TestGreedy:
 class TestSeeds:
     """The same seed gives the same texts, and samples of one task differ."""
 
-    def test_whatever_shares_the_batch(self, writer: Make) -> None:
+    def test_whatever_shares_the_batch(self) -> None:
         asked = task(samples=4, temperature=1.0, top_p=0.9, seed=7)
-        alone, among = writer(), writer()
+        alone, among = writer_of(), writer_of()
         first = alone.add(asked, ids_of(PROMPTS[0]))
         alone.run()
         for prompt in PROMPTS[1:]:
@@ -128,17 +115,8 @@ class TestSeeds:
         assert first.result() == second.result()
         assert len({text.text for text in first.result()}) == 4
 
-    def test_both_ways_of_batching_draw_alike(self) -> None:
-        texts = []
-        for batch in BATCHES:
-            made = Writer(loaded(), ModelEndpoint(model="tiny"), batch=batch, **_PAGING[batch])  # type: ignore[arg-type]
-            future = made.add(task(samples=3, temperature=1.0, seed=5), ids_of(PROMPTS[1]))
-            made.run()
-            texts.append(future.result())
-        assert texts[0] == texts[1]
-
-    def test_another_seed_is_another_text(self, writer: Make) -> None:
-        made = writer()
+    def test_another_seed_is_another_text(self) -> None:
+        made = writer_of()
         futures = [made.add(task(temperature=1.0, seed=seed), ids_of(PROMPTS[0])) for seed in (1, 2)]
         made.run()
         assert futures[0].result() != futures[1].result()
@@ -157,46 +135,39 @@ class TestSeeds:
         assert found.tolist() == [3, 3, 1, 1]
 
 
-def writer_in(room: int) -> Writer:
-    return Writer(loaded(), ModelEndpoint(model="tiny"), batch="padded", room=room)
-
-
-_PAGING: dict[str, dict[str, int]] = {"padded": {}, "paged": {"page": 16, "pages": 64}}
-
-
 class TestEnds:
     """What ends a text: the model, a stop text, a limit."""
 
-    def test_a_stop_text_over_several_tokens(self, writer: Make) -> None:
+    def test_a_stop_text_over_several_tokens(self) -> None:
         """Every byte is a token here, so that five letters are five."""
         whole = says(plainly(PROMPTS[2]))
         stop = whole[7:12]
-        made = writer()
+        made = writer_of()
         future = made.add(task(stop=["never this", stop]), ids_of(PROMPTS[2]))
         made.run()
         (text,) = future.result()
         assert (text.text, text.finish) == (whole[: whole.index(stop)], "stop")
         assert text.tokens < 24
 
-    def test_a_limit(self, writer: Make) -> None:
-        made = writer()
+    def test_a_limit(self) -> None:
+        made = writer_of()
         future = made.add(task(max_tokens=5), ids_of(PROMPTS[0]))
         made.run()
         assert (future.result()[0].finish, future.result()[0].tokens) == ("length", 5)
 
-    def test_the_model_ends_it(self, writer: Make) -> None:
+    def test_the_model_ends_it(self) -> None:
         end = plainly(PROMPTS[0])[6]
         model = tiny.causal(eos_token_id=[257, end])
-        made = writer(SimpleNamespace(model=model, tokenizer=tiny.tokenizer(), context=512))
+        made = writer_of(SimpleNamespace(model=model, tokenizer=tiny.tokenizer(), context=512))
         future = made.add(task(), ids_of(PROMPTS[0]))
         made.run()
         first = plainly(PROMPTS[0]).index(end)
         (text,) = future.result()
         assert (text.finish, text.tokens) == ("stop", first + 1)
 
-    def test_the_context_is_never_outgrown(self, writer: Make) -> None:
+    def test_the_context_is_never_outgrown(self) -> None:
         short = SimpleNamespace(model=loaded().model, tokenizer=loaded().tokenizer, context=len(PROMPTS[0]) + 4)
-        made = writer(short)
+        made = writer_of(short)
         future = made.add(task(), ids_of(PROMPTS[0]))
         full = made.add(task(), ids_of(PROMPTS[0] * 3))
         made.run()
@@ -209,8 +180,8 @@ class TestEnds:
 class TestThinking:
     """A thought that is over its budget is closed, and what follows is written behind its end."""
 
-    def test_closed_at_its_budget(self, writer: Make) -> None:
-        made = writer()
+    def test_closed_at_its_budget(self) -> None:
+        made = writer_of()
         future = made.add(task(thinking_tokens=6, close="<end>"), ids_of(PROMPTS[0]))
         made.run()
         (text,) = future.result()
@@ -221,23 +192,23 @@ class TestThinking:
         )
         assert text.text == says(behind[0][len(ids_of(PROMPTS[0])) :].tolist())
 
-    def test_one_that_closes_by_itself_is_left_alone(self, writer: Make) -> None:
+    def test_one_that_closes_by_itself_is_left_alone(self) -> None:
         whole = says(plainly(PROMPTS[0]))
-        made = writer()
+        made = writer_of()
         future = made.add(task(thinking_tokens=12, close=whole[2:5]), ids_of(PROMPTS[0]))
         made.run()
         assert future.result()[0].text == whole
 
-    def test_counted_for_each_sample(self, writer: Make) -> None:
-        made = writer()
+    def test_counted_for_each_sample(self) -> None:
+        made = writer_of()
         future = made.add(
             task(samples=3, temperature=1.0, thinking_tokens=4, close="<end>", max_tokens=12), ids_of("hm")
         )
         made.run()
         assert all(text.text.count("<end>") == 1 and text.tokens <= 12 for text in future.result())
 
-    def test_no_budget_no_close(self, writer: Make) -> None:
-        made = writer()
+    def test_no_budget_no_close(self) -> None:
+        made = writer_of()
         future = made.add(task(close="<end>"), ids_of(PROMPTS[0]))
         made.run()
         assert future.result()[0].text == says(plainly(PROMPTS[0]))
@@ -261,24 +232,24 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 class TestWork:
     """What is computed, and how much of it in one step."""
 
-    def test_siblings_read_their_prompt_once(self, writer: Make, passes: list[int]) -> None:
-        made = writer()
+    def test_siblings_read_their_prompt_once(self, passes: list[int]) -> None:
+        made = writer_of()
         ids = ids_of(PROMPTS[2])
         made.add(task(samples=4, max_tokens=2, temperature=1.0), ids)
         made.add(task(samples=4, max_tokens=2, temperature=1.0, seed=9), ids)
         made.run()
         assert sum(passes) <= len(ids) + 3 * 8  # a last token and two more of each at most
 
-    def test_a_step_is_bounded(self, writer: Make, passes: list[int]) -> None:
-        made = writer(chunk=8)
+    def test_a_step_is_bounded(self, passes: list[int]) -> None:
+        made = writer_of(chunk=8)
         for prompt in PROMPTS:
             made.add(task(max_tokens=2), ids_of(prompt))
         while made.step():
             assert max(passes) <= 8 + len(PROMPTS)
         assert len(passes) >= len(ids_of(PROMPTS[2])) // 8
 
-    def test_a_step_says_whether_there_is_more(self, writer: Make) -> None:
-        made = writer()
+    def test_a_step_says_whether_there_is_more(self) -> None:
+        made = writer_of()
         assert not made.step()
         made.add(task(max_tokens=2), ids_of("a"))
         assert made.busy
@@ -288,8 +259,8 @@ class TestWork:
 class TestTrouble:
     """What fails, fails alone."""
 
-    def test_cancelled_ones_leave_at_the_next_step(self, writer: Make) -> None:
-        made = writer()
+    def test_cancelled_ones_leave_at_the_next_step(self) -> None:
+        made = writer_of()
         gone = made.add(task(samples=3, max_tokens=200), ids_of(PROMPTS[0]))
         kept = made.add(task(), ids_of(PROMPTS[0]))
         for _ in range(4):
@@ -300,8 +271,8 @@ class TestTrouble:
         made.run()
         assert kept.result()[0].text == says(plainly(PROMPTS[0]))
 
-    def test_cancelled_while_its_prompt_is_read(self, writer: Make) -> None:
-        made = writer(chunk=8)
+    def test_cancelled_while_its_prompt_is_read(self) -> None:
+        made = writer_of(chunk=8)
         gone = made.add(task(), ids_of(PROMPTS[2]))
         kept = made.add(task(), ids_of(PROMPTS[2]))
         made.step()
@@ -309,13 +280,13 @@ class TestTrouble:
         made.run()
         assert kept.result()[0].text == says(plainly(PROMPTS[2]))
 
-    def test_out_of_memory_writes_fewer_at_once(self, writer: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_out_of_memory_writes_fewer_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """More than two rows do not fit; all are written nevertheless, and as they would have been."""
         asked = task(samples=5, temperature=1.0, seed=4)
-        calm = writer()
+        calm = writer_of()
         expected = calm.add(asked, ids_of(PROMPTS[1]))
         calm.run()
-        made, forward = writer(), loaded().model.forward
+        made, forward = writer_of(), loaded().model.forward
 
         def small(*args: Any, **more: Any) -> Any:
             rows = more["input_ids"].shape[0] if more["input_ids"].shape[1] == 1 else len(made._orders)
@@ -331,7 +302,7 @@ class TestTrouble:
 
     def test_only_so_many_at_once_as_there_is_room_for(self) -> None:
         """Two rows fit, each token with keys and values of 2 layers, 2 heads, 12 numbers of 4 bytes."""
-        made = writer_in(2 * (len(PROMPTS[0]) + 24) * 2 * 2 * 2 * 12 * 4)
+        made = writer_of(room=2 * (len(PROMPTS[0]) + 24) * 2 * 2 * 2 * 12 * 4)
         future = made.add(task(samples=5), ids_of(PROMPTS[0]))
         most = 0
         while made.step():
@@ -339,8 +310,8 @@ class TestTrouble:
         assert most == 2
         assert [text.text for text in future.result()] == [says(plainly(PROMPTS[0]))] * 5
 
-    def test_out_of_memory_alone_is_its_failure(self, writer: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-        made = writer()
+    def test_out_of_memory_alone_is_its_failure(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = writer_of()
 
         def none(*args: Any, **more: Any) -> Any:
             raise torch.OutOfMemoryError("out of memory")
@@ -356,8 +327,8 @@ class TestTrouble:
         made.run()
         assert later.result()[0].text == says(plainly(PROMPTS[0]))
 
-    def test_what_is_no_number_is_no_text(self, writer: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-        made, forward = writer(), loaded().model.forward
+    def test_what_is_no_number_is_no_text(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made, forward = writer_of(), loaded().model.forward
 
         def broken(*args: Any, **more: Any) -> Any:
             found = forward(*args, **more)
@@ -374,14 +345,12 @@ class TestTrouble:
                 each.result()
             assert found.value.kind == "not_finite"
 
-    def test_a_row_without_numbers_costs_its_own_text_alone(
-        self, writer: Make, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_row_without_numbers_costs_its_own_text_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Whatever stands beside it: prompts that are read in pieces, and texts that are written already. Here the
         model has no number for what follows one letter, which nobody else reads or writes."""
         (letter,) = ids_of("~")
         assert not any(letter in ids_of(prompt) + plainly(prompt) for prompt in PROMPTS)
-        made, forward = writer(chunk=8), loaded().model.forward
+        made, forward = writer_of(chunk=8), loaded().model.forward
 
         def broken(*args: Any, **more: Any) -> Any:
             found, keep = forward(*args, **more), more["logits_to_keep"]
@@ -404,25 +373,11 @@ class TestTrouble:
                 assert future.result()[0].text == says(plainly(prompt))
         assert ended == ["not_finite"] * 2
 
-    def test_all_fail_when_the_process_stops(self, writer: Make) -> None:
-        made = writer()
+    def test_all_fail_when_the_process_stops(self) -> None:
+        made = writer_of()
         futures = [made.add(task(max_tokens=200), ids_of(prompt)) for prompt in PROMPTS[:2]]
         made.step()
         futures.append(made.add(task(), ids_of(PROMPTS[2])))
         made.fail(Failure("stopped", "the process stops"))
         assert all(future.exception() is not None for future in futures)
         assert not made.step()
-
-
-def test_a_model_that_the_pages_do_not_serve_is_written_with_without() -> None:
-    """Its attention would have to be changed, which scoring would feel."""
-    model = tiny.causal(attn_implementation="eager")
-    made = Writer(
-        SimpleNamespace(model=model, tokenizer=tiny.tokenizer(), context=512), ModelEndpoint(model="t"), batch="auto"
-    )
-    made._wish = "paged"
-    future = made.add(task(), ids_of(PROMPTS[0]))
-    made.run()
-    assert future.result()[0].text == says(plainly(PROMPTS[0]))
-    assert made.status()["batch"] == "padded"
-    assert "eager" in made.status()["why_padded"]

@@ -1,7 +1,4 @@
-"""Continuous batching over transformers' ordinary cache: one batch, padded on the left, which samples join and leave.
-
-For the CPU, for models that see, and wherever the paged cache (`paged.py`) does not serve.
-"""
+"""Continuous batching over transformers' ordinary cache: a batch, padded on the left, which samples join and leave."""
 
 from __future__ import annotations
 

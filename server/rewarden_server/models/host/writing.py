@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future, InvalidStateError
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import torch
 
@@ -18,35 +17,15 @@ from rewarden_server.models.host.padded import Padded
 from rewarden_server.models.host.sample import Sample, Tongue
 from rewarden_verifiers.inference import Write, Written
 
-_log = logging.getLogger(__name__)
-
 _CHUNK = {"cuda": 2048, "cpu": 256}
 """Tokens of prompts that are read in one step at most, by device: what scoring waits for."""
 
 _PLACES = 256
 """Samples that are written at once at most."""
 
-_SHARE = 0.5
-"""Of the memory that is free when writing begins, what the library's pages may take."""
-
-_SHARE_PADDED = 0.25
-"""The same for `Padded`, which for a moment has them twice when a sample joins. A machine that is out of memory says so
-to nobody: the kernel ends the process."""
-
-
-class Batch(Protocol):
-    """What writes samples together, a token a step: `Padded` or `Paged`."""
-
-    @property
-    def samples(self) -> list[Sample]: ...
-
-    def take(self, samples: Sequence[Sample]) -> None: ...
-
-    def drop(self, gone: Sequence[Sample]) -> None: ...
-
-    def forget(self) -> list[Sample]: ...
-
-    def step(self) -> list[Sample]: ...
+_SHARE = 0.25
+"""Of the memory that is free when writing begins, what keys and values may take. They are there twice for a moment when
+a sample joins, and a machine that is out of memory says so to nobody: the kernel ends the process."""
 
 
 class Writer:
@@ -55,8 +34,7 @@ class Writer:
     `add` may be called from any thread; all else on the one that computes. Each `step` is bounded: one token for each
     sample under way and a piece of a prompt, so that others have their turn between steps.
 
-    batch: which way of batching; by default the library's pages on a GPU and `Padded` elsewhere. chunk: tokens of a
-    prompt that are read in one step. places: samples at once. room: bytes of keys and values, of `Padded`.
+    chunk: tokens of a prompt that are read in one step. places: samples at once. room: bytes of keys and values.
     """
 
     def __init__(
@@ -64,32 +42,23 @@ class Writer:
         loaded: Any,
         settings: ModelEndpoint,
         *,
-        batch: Literal["auto", "padded", "paged"] = "auto",
         chunk: int | None = None,
         places: int = _PLACES,
         room: int | None = None,
-        **paging: Any,
     ) -> None:
         self._model = loaded.model
         self._context: int = loaded.context
         self._tongue = Tongue(loaded.model, loaded.tokenizer)
         device = torch.device(loaded.model.device)
         self._chunk = min(chunk or _CHUNK.get(device.type, 256), settings.batch_tokens)
-        self._paging = paging
-        on_gpu = device.type == "cuda"
-        self._wish = ("paged" if on_gpu else "padded") if batch == "auto" else batch
-        self._strict = batch == "paged"
-        self._batch: Batch | None = None
-        self._seeing: Batch | None = None  # for prompts with images, which do not go over pages
+        self._batch: Padded | None = None
         self._places = self._limit = places
         self._room = room
         self._kept = _kept(loaded.model)
-        self._share = _SHARE
         self._lock = threading.Lock()
         self._new: deque[_Order] = deque()
         self._orders: dict[int, _Order] = {}  # by id of each sample
         self._waiting: deque[Sample] = deque()
-        self.why_padded = "" if on_gpu or batch == "paged" else "there is no GPU"
 
     def add(self, task: Write, ids: list[int], pixels: Mapping[str, Any] | None = None) -> Future[list[Written]]:
         """Have this task done, whose input is these tokens. The future gets a text for each sample, or a Failure.
@@ -109,9 +78,8 @@ class Writer:
         self._enter()
         self._forget_cancelled()
         self._admit()
-        for batch in (self._batch, self._seeing):
-            if batch is not None and batch.samples:
-                self._advance(batch)
+        if self._batch is not None and self._batch.samples:
+            self._advance(self._batch)
         if not self._orders:
             self._limit = self._places
         return self.busy
@@ -126,20 +94,16 @@ class Writer:
         self._enter()
         for order in {id(order): order for order in self._orders.values()}.values():
             self._end(order, problem)
-        for batch in (self._batch, self._seeing):
-            if batch is not None:
-                batch.forget()
+        if self._batch is not None:
+            self._batch.forget()
         self._waiting.clear()
-        self._batch = self._seeing = None
+        self._batch = None
 
     def status(self) -> dict[str, Any]:
         """JSON-ready: how it writes, and what there is to do. May be called from any thread."""
         batch = self._batch
-        running = len(batch.samples) if batch is not None else 0
         return {
-            "batch": type(batch).__name__.lower() if batch is not None else self._wish,
-            "why_padded": self.why_padded,
-            "writing": running,
+            "writing": len(batch.samples) if batch is not None else 0,
             "waiting": len(self._waiting) + len(self._new),
             "places": self._limit,
         }
@@ -174,20 +138,21 @@ class Writer:
             self._leave(gone)
 
     def _live(self) -> list[Sample]:
-        batches = [batch.samples for batch in (self._batch, self._seeing) if batch is not None]
-        return [sample for samples in batches for sample in samples] + list(self._waiting)
+        return [*self._under_way(), *self._waiting]
+
+    def _under_way(self) -> list[Sample]:
+        return self._batch.samples if self._batch is not None else []
 
     def _leave(self, gone: set[int]) -> None:
-        for batch in (self._batch, self._seeing):
-            if batch is not None and (out := [sample for sample in batch.samples if id(sample) in gone]):
-                batch.drop(out)
+        if self._batch is not None and (out := [sample for sample in self._batch.samples if id(sample) in gone]):
+            self._batch.drop(out)
         self._waiting = deque(sample for sample in self._waiting if id(sample) not in gone)
         for name in gone:
             self._orders.pop(name, None)
 
     def _admit(self) -> None:
         """Give free places to those who wait, in their order; those with the same to read together."""
-        under_way = [sample for batch in (self._batch, self._seeing) if batch is not None for sample in batch.samples]
+        under_way = self._under_way()
         running, width = len(under_way), max((sample.reach for sample in under_way), default=0)
         groups: dict[tuple[Any, ...], list[Sample]] = {}
         while self._waiting and running < self._limit:
@@ -199,44 +164,23 @@ class Writer:
             running += 1
         for group in groups.values():
             try:
-                self._batch_for(group[0]).take(group)
+                self._opened().take(group)
             except Failure as problem:
                 for sample in group:
                     self._fail(sample, problem)
 
     def _fits(self, rows: int, width: int) -> bool:
         """Whether there is memory for so many samples as wide as the widest may become."""
-        if self._wish == "paged":
-            return True  # pages are taken and given back one by one
         if self._room is None:
-            self._room = int(_free_bytes(torch.device(self._model.device)) * _SHARE_PADDED)
+            self._room = int(_free_bytes(torch.device(self._model.device)) * _SHARE)
         return rows * width * self._kept <= self._room
 
-    def _batch_for(self, sample: Sample) -> Batch:
+    def _opened(self) -> Padded:
         if self._batch is None:
-            self._batch = self._open()
-        if not sample.pixels or isinstance(self._batch, Padded):
-            return self._batch
-        if self._seeing is None:
-            self._seeing = Padded(self._model, self._chunk)
-        return self._seeing
+            self._batch = Padded(self._model, self._chunk)
+        return self._batch
 
-    def _open(self) -> Batch:
-        if self._wish == "paged":
-            try:
-                from rewarden_server.models.host.paged import Paged
-
-                return Paged(self._model, self._chunk, **{"share": self._share, **self._paging})
-            # What the library lacks for this model, or has changed, costs speed and no task.
-            except (ImportError, AttributeError, TypeError, ValueError, RuntimeError) as error:
-                if self._strict:
-                    raise
-                self.why_padded = f"{type(error).__name__}: {error}"[:300]
-                _log.warning("writing without pages: %s", self.why_padded)
-                self._wish = "padded"
-        return Padded(self._model, self._chunk)
-
-    def _advance(self, batch: Batch) -> None:
+    def _advance(self, batch: Padded) -> None:
         try:
             ended = batch.step()
         except Failure as problem:
@@ -245,7 +189,7 @@ class Writer:
             return
         except Exception as error:  # noqa: BLE001  # whatever a model raises, others have their turn
             left = batch.forget()
-            if not (is_memory(error) or "No requests can be scheduled" in str(error)):
+            if not is_memory(error):
                 lost = is_lost(error)
                 if lost:
                     leave()
@@ -255,19 +199,15 @@ class Writer:
                     self._fail(sample, broken)
                 return
             del error  # it holds what the pass had made
-            self._shrink(batch, left)
+            self._shrink(left)
             return
         for sample in ended:
             self._finish(sample)
 
-    def _shrink(self, batch: Batch, left: list[Sample]) -> None:
+    def _shrink(self, left: list[Sample]) -> None:
         """Memory ran out: half as many at once, until nothing is left to write. They go on later where they were; one
         that is alone fails."""
-        if batch is self._seeing:
-            self._seeing = None
-        else:
-            self._batch = None
-            self._share /= 2
+        self._batch = None
         release()
         if len(left) == 1:
             self._fail(left[0], Failure("memory", "there is not enough memory to write even this text alone"))
