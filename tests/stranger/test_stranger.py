@@ -1,7 +1,7 @@
-"""A stranger's verifier: fifteen lines in a package of its own, one entry-point line, a cases file, and nothing else.
+"""A stranger's verifier: the package of docs/writing-a-verifier.md as it stands there, and those of `rewarden new`.
 
-It is installed in a fresh virtual environment, and must then work through the command line, HTTP, gRPC, the generated
-pages, and inside a group under `consensus`.
+They are installed in a fresh virtual environment. The page's must then work through the command line, HTTP, gRPC, the
+generated pages, and inside a group under `consensus`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,11 +20,13 @@ import pytest
 
 from rewarden import Client
 from rewarden.types import Sample
+from rewarden_server import scaffold
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
 ROOT = Path(__file__).parent.parent.parent
-PACKAGE = Path(__file__).parent / "rewarden_atoms"
+PAGE = ROOT / "docs/writing-a-verifier.md"
+NEW = ("verifier", "recipe")
 GROUP = [Sample(response=text, reference=5, group="g") for text in ("it is 5", "5", "so 5 atoms", "6", "none")]
 
 
@@ -35,9 +36,26 @@ def bin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fresh")
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     python = folder / "venv/bin/python"
-    shutil.copytree(PACKAGE, folder / "package")
+    files = re.findall(r"^`([\w./]+)`\n\n```\w*\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    for name, text in files:
+        (folder / "atoms" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "atoms" / name).write_text(text)
+    for kind in NEW:
+        scaffold.write(kind, f"my_{kind}", folder / kind)
+    for path in scaffold.write("verifier", "my_bare", folder / "bare"):
+        if path.suffix == ".jsonl":
+            path.unlink()
     install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python]
-    packages = ["-c", ROOT / "locks/setup.lock", ROOT / "client", ROOT, folder / "package"]
+    packages: list[str | Path] = [
+        "-c",
+        ROOT / "locks/setup.lock",
+        ROOT / "client",
+        ROOT,
+        "pytest",
+        folder / "atoms",
+        folder / "bare",
+    ]
+    packages += [folder / kind for kind in NEW]
     done = subprocess.run([*install, *packages], capture_output=True, text=True)
     if done.returncode and re.search("No module named uv|error sending request|no versions of", done.stderr):
         pytest.skip("the package index cannot be reached")
@@ -92,6 +110,43 @@ def test_the_command_line_lists_and_describes(bin_folder: Path) -> None:
 
 def test_its_cases_run(bin_folder: Path) -> None:
     assert "6 of 6 cases" in _rewarden(bin_folder, "scorecard", "--cases", "atom_count")
+
+
+def _pytest(bin_folder: Path, path: Path) -> subprocess.CompletedProcess[str]:
+    command = [bin_folder / "python", "-m", "pytest", "-v", "-p", "no:cacheprovider", path]
+    return subprocess.run(command, capture_output=True, text=True, env=_environment(), cwd=path)
+
+
+@pytest.mark.parametrize(("package", "tests"), [("atoms", 7), ("verifier", 9), ("recipe", 8)])
+def test_every_case_is_a_test(bin_folder: Path, package: str, tests: int) -> None:
+    done = _pytest(bin_folder, bin_folder.parent.parent / package)
+    assert done.returncode == 0, done.stdout
+    assert f"{tests} passed" in done.stdout
+    assert "cases of every kind PASSED" in done.stdout
+
+
+def test_a_case_that_fails_says_how(bin_folder: Path, tmp_path: Path) -> None:
+    wrong = {"kind": "full", "title": "one of two", "sample": {"response": "7", "reference": 8}, "why": "It is near."}
+    (tmp_path / "atom_count.cases.jsonl").write_text(json.dumps({**wrong, "expect": {"score": 1.0}}) + "\n")
+    done = _pytest(bin_folder, tmp_path)
+    assert done.returncode == 1
+    assert "2 failed" in done.stdout
+    assert "score: 0.0 is not 1.0\nwhy it should: It is near." in done.stdout
+    assert "there is no case of the kind zero, malformed, hack, partial" in done.stdout
+
+
+def test_cases_of_what_is_not_installed_are_an_error(bin_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "atom_cuont.cases.jsonl").write_text("")
+    done = _pytest(bin_folder, tmp_path)
+    assert done.returncode == 2
+    assert "did you mean 'atom_count'?; is its package installed (pip install -e .)?" in done.stdout
+
+
+def test_a_verifier_without_cases_is_no_success(bin_folder: Path) -> None:
+    command = [bin_folder / "rewarden", "scorecard", "--cases", "choice", "my_bare"]
+    done = subprocess.run(command, capture_output=True, text=True, env=_environment())
+    assert done.returncode == 2
+    assert "there are no cases for my_bare (my_bare.cases.jsonl, beside it)" in done.stderr
 
 
 @pytest.mark.parametrize("surface", ["http", "grpc"])

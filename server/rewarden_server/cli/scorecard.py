@@ -7,6 +7,7 @@ import asyncio
 import json
 from pathlib import Path
 
+from rewarden.errors import InvalidRequest
 from rewarden_server.casebatch import case_batch, judge_cases
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
@@ -29,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0; 1 when a case went otherwise than expected; 2 when there is no labelled file."""
+    """Exit status 0; 1 when a case went otherwise than expected; 2 when there is no labelled file, or no case."""
     if args.cases:
         return asyncio.run(_cases(args.names))
     names = args.names or sorted(path.stem for path in args.folder.glob("*.jsonl"))
@@ -53,7 +54,11 @@ async def _cases(names: list[str]) -> int:
     engine = Engine(settings=EngineSettings())
     await engine.start()
     try:
-        cases = [case for name in names or engine.registry.names() for case in load_cases(engine.registry.get(name))]
+        specs = [engine.registry.get(name) for name in names or engine.registry.names()]
+        found = {spec.name: load_cases(spec) for spec in specs}
+        if lacking := [f"{name} ({name}.cases.jsonl, beside it)" for name in names if not found[name]]:
+            raise InvalidRequest(f"there are no cases for {', '.join(lacking)}")
+        cases = [case for name in found for case in found[name]]
         results = judge_cases(cases, await engine.verify(case_batch(cases), source="scorecard"))
     finally:
         await engine.close()

@@ -1,0 +1,26 @@
+"""`rewarden new`: a package with a verifier or a recipe that works, to be changed."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rewarden_server.scaffold import KINDS, write
+
+HELP = "begin a verifier or a recipe of your own: a package with cases that pass"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("kind", choices=KINDS, help="what to begin")
+    parser.add_argument("name", help="its name, as in a use: small letters, digits and _")
+    parser.add_argument("--folder", type=Path, help="where to write it (default: the name, in this folder)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit status 0."""
+    folder = args.folder or Path(args.name)
+    for path in write(args.kind, args.name, folder):
+        print(f"wrote {path}")
+    print(f"next: pip install -e {folder} && pytest {folder}")
+    return 0

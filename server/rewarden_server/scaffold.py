@@ -1,0 +1,47 @@
+"""A package of one's own to begin with: a verifier or a recipe with cases that pass, written by `rewarden new`."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from pathlib import Path
+from string import Template
+
+from rewarden.errors import InvalidRequest
+from rewarden_verifiers.registry import Registry
+
+KINDS = ("verifier", "recipe")
+
+_TEMPLATES = Path(__file__).parent / "scaffolds"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
+
+
+def write(kind: str, name: str, folder: Path) -> list[Path]:
+    """Write a package of this kind into a folder, which must be missing or empty; returns its files.
+
+    Raises InvalidRequest for a name that is none or is taken, and for a folder that holds something.
+    """
+    if not _NAME.fullmatch(name) or keyword.iskeyword(name):
+        raise InvalidRequest(f"{name!r} is no name: use small letters, digits and _, with a letter first")
+    if name in Registry():
+        raise InvalidRequest(f"the name {name!r} is taken: `rewarden verifiers {name}` describes it")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidRequest(f"{folder} is there already, and not empty: name another folder with --folder")
+    found = []
+    for template in sorted((_TEMPLATES / kind).rglob("*.txt")):
+        place = folder / _placed(template.relative_to(_TEMPLATES / kind), name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        text = template.read_text(encoding="utf-8")
+        # Cases are JSON, whose texts may hold dollar signs.
+        if place.suffix != ".jsonl":
+            text = Template(text).substitute(name=name, dashed=name.replace("_", "-"))
+        place.write_text(text, encoding="utf-8")
+        found.append(place)
+    return found
+
+
+def _placed(path: Path, name: str) -> Path:
+    """Where a template's file goes: its folder `package` and the files that are named after what they hold."""
+    own = {"package": f"rewarden_{name}", "cases.jsonl": f"{name}.cases.jsonl", "recipe.yaml": f"{name}.yaml"}
+    parts = path.with_suffix("").parts
+    return Path(*(own.get(part, part) for part in parts))

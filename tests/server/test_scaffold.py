@@ -1,0 +1,55 @@
+"""`rewarden new`: what it writes, and what it refuses. That the packages work is tested with the stranger's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rewarden.__main__ import main
+from rewarden.errors import InvalidRequest
+from rewarden_server.scaffold import KINDS, write
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_package_is_written_under_its_name(kind: str, tmp_path: Path) -> None:
+    written = write(kind, "two_words", tmp_path / "new")
+    assert sorted(path for path in (tmp_path / "new").rglob("*") if path.is_file()) == sorted(written)
+    assert {path.name for path in written} >= {"pyproject.toml", "README.md", "two_words.cases.jsonl"}
+    texts = {path.name: path.read_text() for path in written}
+    assert 'name = "rewarden-two-words"' in texts["pyproject.toml"]
+    assert "two_words" in texts["README.md"]
+    assert not [name for name, text in texts.items() if "$name" in text or "$dashed" in text]
+
+
+@pytest.mark.parametrize("name", ["", "Two", "two-words", "2two", "two words", "../two", "class", "x" * 80])
+def test_what_is_no_name_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="is no name"):
+        write("verifier", name, tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["math", "logic_rl"])
+def test_a_name_that_is_taken_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="is taken"):
+        write("recipe", name, tmp_path / "new")
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("mine")
+    with pytest.raises(InvalidRequest, match=r"not empty: name another folder with --folder"):
+        write("verifier", "two_words", tmp_path)
+    with pytest.raises(InvalidRequest, match="not empty"):
+        write("verifier", "two_words", tmp_path / "README.md")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_the_command_says_what_comes_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "verifier", "two_words"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "next: pip install -e two_words && pytest two_words"
+    assert [Path(line.removeprefix("wrote ")).is_file() for line in said[:-1]] == [True] * 4
+    assert main(["new", "verifier", "two_words"]) == 2
