@@ -24,10 +24,10 @@ from rewarden.client import AsyncClient
 from rewarden.routing import Routing
 from rewarden.types import Use
 from rewarden_server.config import load_config
-from rewarden_server.rescore.options import RescoreOptions
-from rewarden_server.rescore.ray import RayEngines
-from rewarden_server.rescore.run import rescore
-from rewarden_server.rescore.target import Target
+from rewarden_server.studies.rescore.options import RescoreOptions
+from rewarden_server.studies.rescore.ray import RayEngines
+from rewarden_server.studies.rescore.run import rescore
+from rewarden_server.studies.rescore.target import Target
 
 
 def loads() -> dict[str, list[dict[str, Any]]]:

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 from benchmarks.report import Report
-from rewarden_server.report.page import make_report
-from rewarden_server.report.rows import ReportOptions
+from rewarden_server.studies.report.page import make_report
+from rewarden_server.studies.report.rows import ReportOptions
 
 _ROWS = 20_000
 _SIBLINGS = 8

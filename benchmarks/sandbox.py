@@ -34,7 +34,7 @@ from rewarden_sandboxes.launchers.docker import DockerLauncher
 from rewarden_sandboxes.launchers.launcher import Launcher
 from rewarden_sandboxes.settings import HostSettings
 from rewarden_server.engine.settings import SandboxSettings
-from rewarden_server.host_process import HostProcess
+from rewarden_server.processes.host import HostProcess
 
 _SECONDS = float(os.environ.get("REWARDEN_BENCH_SECONDS", "4"))
 _CLIENTS = 16

@@ -24,7 +24,7 @@ from typing import Any
 from rewarden.types import Batch, Sample, Use
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_server.scorecard.cards import Row, load_rows
+from rewarden_server.studies.scorecard.cards import Row, load_rows
 
 PAIRS = Path(__file__).parents[1] / "tests/scorecard/sql.jsonl"
 _CHILD = Path(__file__).with_name("sql_peer.py")

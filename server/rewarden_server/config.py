@@ -23,6 +23,7 @@ import tomllib
 
 from rewarden.errors import RewardenError
 from rewarden.types import Limits
+from rewarden_server.access.rules import SCOPES, KeyRule
 from rewarden_server.engine.settings import (
     EngineSettings,
     JudgeEndpoint,
@@ -32,7 +33,6 @@ from rewarden_server.engine.settings import (
     ModelSettings,
     SandboxSettings,
 )
-from rewarden_server.rules import SCOPES, KeyRule
 
 DEFAULT_FILE = Path("rewarden.toml")
 FILE_VARIABLE = "REWARDEN_CONFIG"

@@ -6,7 +6,7 @@ import dataclasses
 from importlib.metadata import version
 from typing import Any
 
-from rewarden_server.health import problems
+from rewarden_server.observe.health import problems
 from rewarden_server.service import Service
 
 

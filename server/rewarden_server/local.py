@@ -15,7 +15,7 @@ from rewarden_server import catalogue
 from rewarden_server.config import Config, load_config
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings, SandboxSettings
-from rewarden_server.routing import load_routing, routed
+from rewarden_server.intake.routing import load_routing, routed
 from rewarden_server.sites import sites_of
 from rewarden_verifiers.registry import Registry
 

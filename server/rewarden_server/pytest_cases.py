@@ -103,9 +103,9 @@ class CaseItem(_Item):
 
 
 async def _judged(cases: list[Case]) -> list[Any]:
-    from rewarden_server.casebatch import case_batch, judge_cases
     from rewarden_server.engine.engine import Engine
     from rewarden_server.engine.settings import EngineSettings
+    from rewarden_server.studies.case_batch import case_batch, judge_cases
 
     engine = Engine(settings=EngineSettings())
     await engine.start()

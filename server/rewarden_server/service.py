@@ -10,22 +10,22 @@ from typing import TypeVar
 from rewarden.errors import TooLarge, Unavailable
 from rewarden.routing import Routing
 from rewarden.types import BadSample, Batch, BatchResult, Run, RunResult, Sample
-from rewarden_server.audit import Audit
-from rewarden_server.blobs import Blobs, fill_media, fill_shared
-from rewarden_server.budget import Budget
-from rewarden_server.caller import charged, note
+from rewarden_server.access.audit import Audit
+from rewarden_server.access.caller import charged, note
+from rewarden_server.access.keys import Keys
 from rewarden_server.config import Config, LimitSettings
-from rewarden_server.depth import deeper_than, too_deep_field
 from rewarden_server.engine.engine import Engine
-from rewarden_server.jobs import Jobs
-from rewarden_server.keys import Keys
-from rewarden_server.logs import VerdictLog, get_logger
-from rewarden_server.metrics import Metrics
-from rewarden_server.record import Recorder
-from rewarden_server.routing import load_routing, routed
+from rewarden_server.intake.blobs import Blobs, fill_media, fill_shared
+from rewarden_server.intake.budget import Budget
+from rewarden_server.intake.depth import deeper_than, too_deep_field
+from rewarden_server.intake.routing import load_routing, routed
+from rewarden_server.observe.logs import VerdictLog, get_logger
+from rewarden_server.observe.metrics import Metrics
+from rewarden_server.observe.record import Recorder
+from rewarden_server.observe.telemetry.configured import configured_tracing
+from rewarden_server.observe.telemetry.tracing import Tracing
 from rewarden_server.sites import sites_of
-from rewarden_server.telemetry.configured import configured_tracing
-from rewarden_server.telemetry.tracing import Tracing
+from rewarden_server.studies.jobs import Jobs
 
 T = TypeVar("T")
 

@@ -7,13 +7,13 @@ import socket
 
 import uvicorn
 
+from rewarden_server.access.tls import Certificate, HttpTls
 from rewarden_server.config import Config, ConfigError
 from rewarden_server.http.app import make_app
 from rewarden_server.http.protocol import bounded_protocol
 from rewarden_server.listening import HttpServer
 from rewarden_server.rpc.server import RpcServer
 from rewarden_server.service import Service
-from rewarden_server.tls import Certificate, HttpTls
 
 LAST_WORDS_S = 5
 """Seconds that answers have to leave once the engine has stopped."""

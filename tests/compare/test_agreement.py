@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from rewarden_server.comparison.agreement import kappa, mcnemar, pearson, ranks, spearman
+from rewarden_server.studies.comparison.agreement import kappa, mcnemar, pearson, ranks, spearman
 
 COUNT = st.integers(0, 60)
 

@@ -22,8 +22,8 @@ import typing_extensions
 from rewarden.errors import InvalidSample, ProviderError, SandboxError
 from rewarden.retry import Retry
 from rewarden.types import Limits
+from rewarden_server.access.keys import new_key
 from rewarden_server.compat import kimina
-from rewarden_server.keys import new_key
 from rewarden_server.lean import remote
 from rewarden_server.lean.remote import Kimina
 from rewarden_verifiers.provers import Checked, Goal, Message, Position, Snippet

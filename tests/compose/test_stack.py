@@ -15,7 +15,7 @@ from rewarden.errors import RequestError
 from rewarden.retry import Retry
 from rewarden.types import Sample, Use, Verdict
 from rewarden_server.engine.settings import SandboxSettings
-from rewarden_server.host_process import HostProcess
+from rewarden_server.processes.host import HostProcess
 from tests.compose.stack import SLOTS, Stack, stack
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.group("stack")]

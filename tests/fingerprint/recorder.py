@@ -27,13 +27,13 @@ from typing import Any
 from rewarden.client import Client
 from rewarden.types import BadSample, Outcome, Sample, Use
 from rewarden.wire.json import outcome_to_json, sample_from_json
-from rewarden_server.casebatch import case_batch, judge_cases
 from rewarden_server.config import load_config
 from rewarden_server.engine import failures
 from rewarden_server.engine.lanes.judges import JudgeLane
 from rewarden_server.engine.lanes.models import ModelLane
 from rewarden_server.engine.plan import Planner
 from rewarden_server.sites import sites_of
+from rewarden_server.studies.case_batch import case_batch, judge_cases
 from rewarden_verifiers.cases import Case, load_cases, mismatches
 from rewarden_verifiers.fingerprint.closure import closure
 from rewarden_verifiers.models.site import ModelSite

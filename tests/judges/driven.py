@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rewarden_server.casebatch import case_batch, judge_cases
 from rewarden_server.engine.engine import Engine
+from rewarden_server.studies.case_batch import case_batch, judge_cases
 from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.registry import Registry
 from tests.judges.scripted import ScriptedJudge

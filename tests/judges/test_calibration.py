@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rewarden.__main__ import main
-from rewarden_server.calibration.attacks import ATTACKS
+from rewarden_server.studies.calibration.attacks import ATTACKS
 from tests.judges.scripted import ScriptedJudge
 
 EXAMPLES = Path(__file__).parents[2] / "examples/judges"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rewarden.types import Sample
-from rewarden_server.calibration.attacks import ATTACKS, Attack, hidden, padded
+from rewarden_server.studies.calibration.attacks import ATTACKS, Attack, hidden, padded
 from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.hollow import hollow
 from rewarden_verifiers.judges.params import Prompt

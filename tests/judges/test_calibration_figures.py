@@ -7,12 +7,12 @@ import math
 import pytest
 
 from rewarden.types import Verdict
-from rewarden_server.calibration import agreement
-from rewarden_server.calibration.agreement import Judged, bins, bootstrap, share
-from rewarden_server.calibration.flips import flips_of
-from rewarden_server.calibration.labels import Label, LabelError, Scale, read_label, read_preference
-from rewarden_server.calibration.length import length_bias, signed_error
-from rewarden_server.calibration.threshold import curve, threshold
+from rewarden_server.studies.calibration import agreement
+from rewarden_server.studies.calibration.agreement import Judged, bins, bootstrap, share
+from rewarden_server.studies.calibration.flips import flips_of
+from rewarden_server.studies.calibration.labels import Label, LabelError, Scale, read_label, read_preference
+from rewarden_server.studies.calibration.length import length_bias, signed_error
+from rewarden_server.studies.calibration.threshold import curve, threshold
 
 
 def rows(*given: tuple[int, float], size: int = 10) -> list[Judged]:

@@ -12,7 +12,7 @@ import pytest
 from rewarden.types import Batch, BatchResult, Sample, Use
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings, JudgeEndpoint, JudgeSettings
-from rewarden_server.metrics import Metrics
+from rewarden_server.observe.metrics import Metrics
 from tests.engine.conftest import toy_registry
 from tests.judges import proxy as harm
 from tests.judges.proxy import Fault, FaultyProxy, reply, status

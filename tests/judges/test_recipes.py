@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from rewarden.wire.json import verdict_to_json
-from rewarden_server.casebatch import case_batch, judge_cases
 from rewarden_server.engine.engine import Engine
+from rewarden_server.studies.case_batch import case_batch, judge_cases
 from rewarden_verifiers.cases import Case, load_cases
 from rewarden_verifiers.registry import GALLERY, Registry
 from tests.judges.scripted import ScriptedJudge

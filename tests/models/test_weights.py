@@ -14,7 +14,7 @@ from rewarden.types import Batch, BatchResult, Sample, Use
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.lanes import models as lane
 from rewarden_server.engine.settings import EngineSettings, ModelEndpoint, ModelSettings
-from rewarden_server.metrics import Metrics
+from rewarden_server.observe.metrics import Metrics
 from rewarden_verifiers.contract import Context, Member, spec_of, verifier
 from rewarden_verifiers.inference import Classify, Input
 from rewarden_verifiers.models.asking import ask

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rewarden_server.config import load_config
-from rewarden_server.health import problems
+from rewarden_server.observe.health import problems
 from tests.server.conftest import Running
 
 WELL: dict[str, Any] = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rewarden_server.report.page import make_report
-from rewarden_server.report.rows import ReportOptions
+from rewarden_server.studies.report.page import make_report
+from rewarden_server.studies.report.rows import ReportOptions
 
 JUDGE = {"name": "math", "version": "1", "fingerprint": "f" * 8}
 

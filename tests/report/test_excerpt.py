@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarden_server.report.excerpt import Excerpt, excerpt, find_answer, messages
+from rewarden_server.studies.report.excerpt import Excerpt, excerpt, find_answer, messages
 
 
 @pytest.mark.parametrize(

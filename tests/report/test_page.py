@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from rewarden_server.report.page import check_output, make_report
-from rewarden_server.rescore.options import RescoreError
+from rewarden_server.studies.report.page import check_output, make_report
+from rewarden_server.studies.rescore.options import RescoreError
 from tests.report.conftest import Desk, row, scored
 
 HOSTILE = "</script><script>alert(1)</script>{{script}}{{data}}<!--\u2028\u2029\ud800<img src=x onerror=alert(2)>"
@@ -64,7 +64,7 @@ def test_what_a_model_wrote_is_in_no_markup(desk: Desk) -> None:
 
 
 def test_no_script_of_the_page_can_turn_text_into_markup() -> None:
-    folder = resources.files("rewarden_server.report") / "js"
+    folder = resources.files("rewarden_server.studies.report") / "js"
     for script in folder.iterdir():
         text = script.read_text(encoding="utf-8")
         assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(|DOMParser", text)
@@ -169,7 +169,7 @@ def test_only_a_report_is_replaced_unasked(tmp_path: Path) -> None:
 
 
 def themes() -> dict[str, dict[str, str]]:
-    css = (resources.files("rewarden_server.report") / "page.css").read_text(encoding="utf-8")
+    css = (resources.files("rewarden_server.studies.report") / "page.css").read_text(encoding="utf-8")
     light, system_dark, dark = (
         dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block))
         for block in re.findall(r":root[^{]*\{([^}]*--ground[^}]*)\}", css)

@@ -6,8 +6,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from rewarden_server.rescore.options import RescoreOptions
-from rewarden_server.rescore.run import rescore
+from rewarden_server.studies.rescore.options import RescoreOptions
+from rewarden_server.studies.rescore.run import rescore
 from tests.rescore.conftest import SIBLINGS, YES
 from tests.rescore.toy import ToyClient
 

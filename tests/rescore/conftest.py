@@ -9,9 +9,9 @@ import pytest
 
 from rewarden.routing import Routing
 from rewarden.types import Use
-from rewarden_server.rescore.options import RescoreOptions
-from rewarden_server.rescore.run import rescore
-from rewarden_server.rescore.summary import Summary
+from rewarden_server.studies.rescore.options import RescoreOptions
+from rewarden_server.studies.rescore.run import rescore
+from rewarden_server.studies.rescore.summary import Summary
 from tests.rescore.toy import ToyClient
 
 YES = Routing.by_source([("*", Use(name="yes"))])

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rewarden_server.rescore.arrow import JSON_MARK, load_pyarrow, rows_of, values_of
-from rewarden_server.rescore.options import RescoreError
+from rewarden_server.studies.rescore.arrow import JSON_MARK, load_pyarrow, rows_of, values_of
+from rewarden_server.studies.rescore.options import RescoreError
 
 pa = pytest.importorskip("pyarrow")
 

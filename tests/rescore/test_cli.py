@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rewarden_server.cli import rescore as command
-from rewarden_server.rescore.options import VERDICT_FIELDS_KEPT, RescoreError
+from rewarden_server.studies.rescore.options import VERDICT_FIELDS_KEPT, RescoreError
 from tests.rescore.conftest import Desk, write_rows
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rewarden_server.rescore.columns import RowFault, choose, read_columns_file
-from rewarden_server.rescore.options import RescoreError
+from rewarden_server.studies.rescore.columns import RowFault, choose, read_columns_file
+from rewarden_server.studies.rescore.options import RescoreError
 
 CHAT = [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2"}]
 

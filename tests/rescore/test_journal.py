@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rewarden_server.rescore import journal as module
-from rewarden_server.rescore.journal import Journal, hold
-from rewarden_server.rescore.options import RescoreError
+from rewarden_server.studies.rescore import journal as module
+from rewarden_server.studies.rescore.journal import Journal, hold
+from rewarden_server.studies.rescore.options import RescoreError
 
 HEADER = {"input": "x"}
 

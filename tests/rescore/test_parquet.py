@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from rewarden.errors import Unavailable
-from rewarden_server.rescore.options import RescoreError
-from rewarden_server.rescore.parquet import partition_of
-from rewarden_server.rescore.read import Inputs, find_inputs, read_lines
-from rewarden_server.rescore.run import rescore
+from rewarden_server.studies.rescore.options import RescoreError
+from rewarden_server.studies.rescore.parquet import partition_of
+from rewarden_server.studies.rescore.read import Inputs, find_inputs, read_lines
+from rewarden_server.studies.rescore.run import rescore
 from tests.rescore.conftest import SIBLINGS, Desk, read_rows, write_rows
 from tests.rescore.toy import ToyClient
 

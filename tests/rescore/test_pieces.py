@@ -6,7 +6,7 @@ import asyncio
 import json
 
 from rewarden.types import Sample
-from rewarden_server.rescore.pieces import Piece, Pieces
+from rewarden_server.studies.rescore.pieces import Piece, Pieces
 
 
 def texts(piece: Piece) -> list[str]:

@@ -20,12 +20,12 @@ from rewarden.routing import Routing
 from rewarden.types import Use
 from rewarden_server.cli.rescore import REFUSED
 from rewarden_server.config import load_config
-from rewarden_server.rescore.options import RescoreError
-from rewarden_server.rescore.progress import Watcher
-from rewarden_server.rescore.ray import RayEngines
-from rewarden_server.rescore.ray_engine import pack, unpack
-from rewarden_server.rescore.run import rescore
-from rewarden_server.rescore.summary import Summary
+from rewarden_server.studies.rescore.options import RescoreError
+from rewarden_server.studies.rescore.progress import Watcher
+from rewarden_server.studies.rescore.ray import RayEngines
+from rewarden_server.studies.rescore.ray_engine import pack, unpack
+from rewarden_server.studies.rescore.run import rescore
+from rewarden_server.studies.rescore.summary import Summary
 from tests.rescore.conftest import Desk
 
 psutil = pytest.importorskip("psutil", reason="psutil, which comes with the test tools, is not installed")

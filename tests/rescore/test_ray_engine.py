@@ -13,7 +13,7 @@ import pytest
 from rewarden.types import Batch, Sample, Use
 from rewarden.wire.json import dumps, header_to_json, sample_to_json
 from rewarden_server.config import load_config
-from rewarden_server.rescore.ray_engine import RayEngine, pack
+from rewarden_server.studies.rescore.ray_engine import RayEngine, pack
 
 pytestmark = pytest.mark.needs_server
 

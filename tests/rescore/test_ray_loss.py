@@ -15,9 +15,9 @@ import pytest
 from rewarden.errors import InvalidRequest, Unavailable
 from rewarden.types import Sample, Use, Verdict
 from rewarden.wire.json import dumps, error_to_json
-from rewarden_server.rescore import ray as engines
-from rewarden_server.rescore.options import RescoreError
-from rewarden_server.rescore.ray_engine import fingerprints
+from rewarden_server.studies.rescore import ray as engines
+from rewarden_server.studies.rescore.options import RescoreError
+from rewarden_server.studies.rescore.ray_engine import fingerprints
 
 USES = [Use(name="math")]
 

@@ -10,8 +10,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarden_server.rescore.options import RescoreError
-from rewarden_server.rescore.read import Inputs, find_inputs, read_lines
+from rewarden_server.studies.rescore.options import RescoreError
+from rewarden_server.studies.rescore.read import Inputs, find_inputs, read_lines
 
 
 def one(path: Path) -> Inputs:

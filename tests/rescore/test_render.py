@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rewarden.types import Verdict, VerifierRef
-from rewarden_server.rescore.options import RescoreOptions
-from rewarden_server.rescore.render import Judged, Renderer
+from rewarden_server.studies.rescore.options import RescoreOptions
+from rewarden_server.studies.rescore.render import Judged, Renderer
 
 RIGHT = Judged.of({"status": "scored", "score": 1.0})
 UNCLEAR = Judged.of({"status": "undecided", "score": None})

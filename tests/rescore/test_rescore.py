@@ -15,10 +15,10 @@ import zstandard
 from rewarden.errors import Unavailable
 from rewarden.routing import Routing
 from rewarden.types import Use
-from rewarden_server.rescore.options import RescoreError, RescoreOptions
-from rewarden_server.rescore.progress import Watcher
-from rewarden_server.rescore.read import find_inputs
-from rewarden_server.rescore.run import peek, rescore
+from rewarden_server.studies.rescore.options import RescoreError, RescoreOptions
+from rewarden_server.studies.rescore.progress import Watcher
+from rewarden_server.studies.rescore.read import find_inputs
+from rewarden_server.studies.rescore.run import peek, rescore
 from tests.rescore.conftest import SIBLINGS, Desk, read_rows, write_rows
 from tests.rescore.toy import ToyClient
 
@@ -372,7 +372,7 @@ async def test_a_journal_torn_anywhere_ends_the_same(desk: Desk, rollouts: Rollo
 async def test_a_kill_during_the_very_finish_is_finished_by_resume(
     desk: Desk, rollouts: Rollouts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rewarden_server.rescore.stage import Outputs
+    from rewarden_server.studies.rescore.stage import Outputs
 
     desk.write(rollouts(10))
 

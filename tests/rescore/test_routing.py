@@ -10,8 +10,8 @@ import pytest
 from rewarden.errors import Unavailable
 from rewarden.routing import Routing, routing_from_json
 from rewarden.types import Use
-from rewarden_server.rescore.options import RescoreError
-from rewarden_server.rescore.progress import Watcher
+from rewarden_server.studies.rescore.options import RescoreError
+from rewarden_server.studies.rescore.progress import Watcher
 from tests.rescore.conftest import Desk
 from tests.rescore.toy import ToyClient
 

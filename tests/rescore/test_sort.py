@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarden_server.rescore import sort
-from rewarden_server.rescore.sort import ExternalSort
+from rewarden_server.studies.rescore import sort
+from rewarden_server.studies.rescore.sort import ExternalSort
 
 
 def filled(folder: Path, records: list[tuple[bytes, bytes]], memory_mb: int = 1) -> ExternalSort:

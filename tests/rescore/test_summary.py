@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from rewarden_server.rescore import tally as module
-from rewarden_server.rescore.attempts import Attempts, PassAt
-from rewarden_server.rescore.progress import Console, duration, progress_line
-from rewarden_server.rescore.summary import Summary
-from rewarden_server.rescore.tally import Tally
+from rewarden_server.studies.rescore import tally as module
+from rewarden_server.studies.rescore.attempts import Attempts, PassAt
+from rewarden_server.studies.rescore.progress import Console, duration, progress_line
+from rewarden_server.studies.rescore.summary import Summary
+from rewarden_server.studies.rescore.tally import Tally
 from tests.rescore.conftest import Desk
 
 REF = {"name": "yes", "version": "1", "fingerprint": "f00"}

@@ -9,9 +9,9 @@ import pytest
 
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings, LeanSettings
-from rewarden_server.scorecard.cards import load_rows, score
-from rewarden_server.scorecard.kinds import kind_of
-from rewarden_server.scorecard.render import misses, page, plain
+from rewarden_server.studies.scorecard.cards import load_rows, score
+from rewarden_server.studies.scorecard.kinds import kind_of
+from rewarden_server.studies.scorecard.render import misses, page, plain
 from rewarden_verifiers.group.statistics import wilson
 from rewarden_verifiers.judges.site import JUDGING
 from rewarden_verifiers.models.site import MODELLED

@@ -14,9 +14,9 @@ import pytest
 from rewarden.types import Batch, Sample, Use
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden.wire.protobuf import batch_to_message, header_to_message, sample_to_message
-from rewarden_server.audit import Audit
+from rewarden_server.access.audit import Audit
+from rewarden_server.access.keys import new_key
 from rewarden_server.config import AuditSettings, ConfigError
-from rewarden_server.keys import new_key
 from tests.server.conftest import Running, Start
 from tests.server.process import ServerProcess
 

@@ -11,7 +11,7 @@ import pytest
 
 from rewarden.errors import InvalidRequest, TooLarge
 from rewarden.types import BadSample, Media, Sample
-from rewarden_server.blobs import Blobs, fill_media
+from rewarden_server.intake.blobs import Blobs, fill_media
 from tests.server.conftest import Running, Start
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from rewarden_server.access.keys import hash_key
 from rewarden_server.config import ConfigError, load_config, variable_of
-from rewarden_server.keys import hash_key
 from rewarden_server.sites import sites_of
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from rewarden_server.access.keys import Keys, hash_key
 from rewarden_server.cli import doctor, serve
-from rewarden_server.keys import Keys, hash_key
 from tests.judges.scripted import ScriptedJudge
 
 pytestmark = pytest.mark.needs_server

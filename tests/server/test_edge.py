@@ -18,15 +18,15 @@ from grpc_health.v1 import health_pb2
 from starlette.requests import Request
 
 from rewarden.errors import InvalidRequest, Overloaded, TooLarge
-from rewarden_server.budget import Budget
+from rewarden_server.access.keys import new_key
 from rewarden_server.config import ConfigError, LimitSettings, ServerSettings
 from rewarden_server.http import body as bodies
 from rewarden_server.http.body import Gunzip, unpack
 from rewarden_server.http.origin import Origins
 from rewarden_server.http.stream import unpacked
-from rewarden_server.keys import new_key
+from rewarden_server.intake.budget import Budget
+from rewarden_server.intake.json_expansion import read_json
 from rewarden_server.rpc import door
-from rewarden_server.swelling import read_json
 from tests.server.conftest import Gates, Running, Start
 
 BATCH = {"samples": [{"response": "B", "reference": "B"}], "use": "choice"}
@@ -443,7 +443,7 @@ LIMITS = LimitSettings(max_body_bytes=2**24)
     ids=["objects", "arrays", "texts", "objects behind a text"],
 )
 def test_more_objects_and_texts_than_anybody_means_are_never_made(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rewarden_server.swelling.loads", lambda data: pytest.fail("they were made"))
+    monkeypatch.setattr("rewarden_server.intake.json_expansion.loads", lambda data: pytest.fail("they were made"))
     with pytest.raises(TooLarge, match=r"limits\.max_body_bytes"):
         read_json(text, LIMITS)
 

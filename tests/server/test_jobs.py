@@ -17,9 +17,9 @@ import httpx
 import pytest
 
 from rewarden.errors import TooLarge
-from rewarden_server import jobs
-from rewarden_server.keys import new_key
-from rewarden_server.rescore import run
+from rewarden_server.access.keys import new_key
+from rewarden_server.studies import jobs
+from rewarden_server.studies.rescore import run
 from tests.server.conftest import Running, Start
 
 ROWS = [{"response": f"Answer: {'AB'[i % 2]}", "reference": "A", "id": str(i), "extra": i} for i in range(50)]

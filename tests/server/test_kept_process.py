@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from rewarden_server.kept_process import KeptProcess
+from rewarden_server.processes.kept import KeptProcess
 
 pytestmark = pytest.mark.needs_server
 

@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from rewarden_server.config import LogSettings
-from rewarden_server.logs import MOST_LINES, set_up_logs
+from rewarden_server.observe.logs import MOST_LINES, set_up_logs
 from tests.server.conftest import Running
 
 SECRET = "the model wrote this"

@@ -7,9 +7,9 @@ import re
 from dataclasses import replace
 
 from rewarden.types import Verdict, VerifierRef
-from rewarden_server.metrics import CUSTOM, INLINE, Metrics
-from rewarden_server.rewards import Rewards
-from rewarden_server.series import OTHER, Distinct, Tuples
+from rewarden_server.observe.metrics import CUSTOM, INLINE, Metrics
+from rewarden_server.observe.rewards import Rewards
+from rewarden_server.observe.series import OTHER, Distinct, Tuples
 from tests.server.conftest import Running, Start
 
 RIGHT = {"response": "A", "reference": "A"}

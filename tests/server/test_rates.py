@@ -14,9 +14,9 @@ from rewarden.errors import Overloaded, TooLarge
 from rewarden.types import Batch, Sample, Use
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden.wire.protobuf import batch_to_message, header_to_message, sample_to_message
-from rewarden_server.keys import new_key
-from rewarden_server.rates import AGAIN_S, Meter
-from rewarden_server.rules import KeyRule
+from rewarden_server.access.keys import new_key
+from rewarden_server.access.rates import AGAIN_S, Meter
+from rewarden_server.access.rules import KeyRule
 from tests.server.conftest import Gates, Running, Start
 
 SAMPLE = {"response": "The answer is (B).", "reference": "B", "use": {"name": "choice"}}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rewarden.types import Batch, Sample, Use, Verdict
-from rewarden_server import record as record_module
 from rewarden_server.cli import explain
-from rewarden_server.record import Recorder, read_records
+from rewarden_server.observe import record as record_module
+from rewarden_server.observe.record import Recorder, read_records
 from tests.server.conftest import Start
 
 SAMPLES = [

@@ -14,7 +14,7 @@ from rewarden import AsyncClient, Client, Sample
 from rewarden.types import BadSample, Batch
 from rewarden.wire.json import good_sample, sample_from_json, verdict_to_json
 from rewarden_server.config import ConfigError, load_config
-from rewarden_server.routing import load_routing
+from rewarden_server.intake.routing import load_routing
 from rewarden_server.service import Service
 from tests.server.conftest import Start
 

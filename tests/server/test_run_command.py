@@ -87,7 +87,7 @@ def test_the_whole_result_is_printed_as_json(address: str, capfd: pytest.Capture
 
 
 def test_what_is_logged_without_any_set_up_is_no_output() -> None:
-    words = "from rewarden_server.logs import get_logger; get_logger('part').warning('a word')"
+    words = "from rewarden_server.observe.logs import get_logger; get_logger('part').warning('a word')"
     done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
     assert done.stdout == ""
     assert "a word" in done.stderr

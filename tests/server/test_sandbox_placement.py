@@ -26,7 +26,7 @@ from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.lanes.turns import Turns
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import SandboxSettings
-from rewarden_server.metrics import Metrics
+from rewarden_server.observe.metrics import Metrics
 from rewarden_verifiers.programs import Case, CaseResult, CompileResult, Job, Program
 from tests.server.hosts import Answer, ScriptedHost, serving
 

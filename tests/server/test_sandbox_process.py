@@ -25,7 +25,7 @@ from rewarden_sandboxes.errors import HostLost
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import LeanSettings, SandboxSettings
-from rewarden_server.host_process import HostProcess, host_settings
+from rewarden_server.processes.host import HostProcess, host_settings
 from rewarden_verifiers.programs import Case, Job, Program
 
 pytestmark = pytest.mark.needs_server
@@ -209,7 +209,7 @@ async def test_after_the_servers_end_no_job_waits_for_a_host() -> None:
 OWNER = """
 import asyncio, sys
 from rewarden_server.engine.settings import SandboxSettings
-from rewarden_server.host_process import HostProcess
+from rewarden_server.processes.host import HostProcess
 
 async def main():
     host = HostProcess(SandboxSettings(launcher="none"))

@@ -10,11 +10,11 @@ import pytest
 from starlette.routing import Route
 
 from rewarden.v1 import rewarden_pb2 as pb
+from rewarden_server.access.keys import Keys, new_key
+from rewarden_server.access.rules import OF_A_KEY, SCOPES
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.http.guard import guard, scope_of
-from rewarden_server.keys import Keys, new_key
 from rewarden_server.rpc.call import NEEDS
-from rewarden_server.rules import OF_A_KEY, SCOPES
 from tests.server.conftest import Running, Start
 
 ASKED = {

@@ -18,9 +18,9 @@ from starlette.routing import Route
 
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden_server.config import ConfigError, TelemetrySettings, load_config
-from rewarden_server.telemetry.configured import configured_tracing
-from rewarden_server.telemetry.exported import MOST_SPANS, ExportedTracing
-from rewarden_server.telemetry.span import UNTRACED, current
+from rewarden_server.observe.telemetry.configured import configured_tracing
+from rewarden_server.observe.telemetry.exported import MOST_SPANS, ExportedTracing
+from rewarden_server.observe.telemetry.span import UNTRACED, current
 from tests.judges.scripted import ScriptedJudge
 from tests.models.scripted import ScriptedModel
 from tests.server.conftest import Running, Start
@@ -261,7 +261,7 @@ def test_without_an_endpoint_nothing_is_imported() -> None:
 
 
 def test_without_its_packages_an_endpoint_is_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "rewarden_server.telemetry.exported")
+    monkeypatch.delitem(sys.modules, "rewarden_server.observe.telemetry.exported")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(ConfigError, match=r"rewarden-server\[otel\]"):
         configured_tracing(TelemetrySettings(endpoint="http://localhost:4318"))

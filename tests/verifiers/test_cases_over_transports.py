@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rewarden import Client
-from rewarden_server.casebatch import case_batch, judge_cases
+from rewarden_server.studies.case_batch import case_batch, judge_cases
 from rewarden_verifiers.cases import Case, load_cases
 from rewarden_verifiers.registry import Registry
 from tests.judges.scripted import ScriptedJudge

@@ -16,12 +16,12 @@ from typing import IO
 from rewarden.client import AsyncClient
 from rewarden.errors import RewardenError
 from rewarden_server.cli.rescore import read_uses
-from rewarden_server.comparison.comparison import Comparison
-from rewarden_server.comparison.pairing import Pair, pairs
-from rewarden_server.comparison.render import difference, table
-from rewarden_server.rescore.columns import read_columns_file
-from rewarden_server.rescore.options import RescoreOptions
-from rewarden_server.rescore.run import rescore
+from rewarden_server.studies.comparison.comparison import Comparison
+from rewarden_server.studies.comparison.pairing import Pair, pairs
+from rewarden_server.studies.comparison.render import difference, table
+from rewarden_server.studies.rescore.columns import read_columns_file
+from rewarden_server.studies.rescore.options import RescoreOptions
+from rewarden_server.studies.rescore.run import rescore
 
 HELP = "hold two scored files, or two verifiers, against each other"
 

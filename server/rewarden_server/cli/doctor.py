@@ -14,6 +14,8 @@ from typing import Any, get_args
 from rewarden.errors import RewardenError, SampleError
 from rewarden.types import Limits
 from rewarden_sandboxes.probing import clean as clean_sandboxes
+from rewarden_server.access.keys import Keys, check_name, new_key
+from rewarden_server.access.tls import Certificate
 from rewarden_server.cli.cache_state import cache_state
 from rewarden_server.cli.judge_state import judge_state
 from rewarden_server.cli.lean_state import lean_state
@@ -21,12 +23,10 @@ from rewarden_server.cli.model_state import model_state
 from rewarden_server.cli.sandbox_state import sandbox_state
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import Config, known_keys, variable_of
-from rewarden_server.health import open_to_all, unwritable
-from rewarden_server.kept_process import clean as clean_sockets
-from rewarden_server.keys import Keys, check_name, new_key
 from rewarden_server.lean.projects import shown_place
+from rewarden_server.observe.health import open_to_all, unwritable
+from rewarden_server.processes.kept import clean as clean_sockets
 from rewarden_server.sites import sites_of, without_password
-from rewarden_server.tls import Certificate
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.sql.connections import open_session
 from rewarden_verifiers.sql.databases import Database, Databases, EngineName

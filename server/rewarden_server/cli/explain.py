@@ -19,7 +19,7 @@ from rewarden.wire.json import verdict_to_json
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_server.record import Record, read_records
+from rewarden_server.observe.record import Record, read_records
 from rewarden_server.sites import sites_of
 
 HELP = "judge recorded samples again, and say what differs"

@@ -16,19 +16,19 @@ from rewarden.commands.use import HELP as USE_HELP
 from rewarden.commands.use import read_use
 from rewarden.errors import RequestError, RewardenError
 from rewarden.types import Use
-from rewarden_server.calibration.asking import Asker, CalibrationError, with_params
-from rewarden_server.calibration.attacks import ATTACKS
-from rewarden_server.calibration.calibration import Calibration, Wanted, calibrate
-from rewarden_server.calibration.labels import Scale
-from rewarden_server.calibration.page import write_page
-from rewarden_server.calibration.render import table
-from rewarden_server.calibration.rows import Labels, Read, read_rows
 from rewarden_server.cli.numbers import positive
 from rewarden_server.config import ConfigError, load_config
-from rewarden_server.report.page import check_output
-from rewarden_server.rescore.columns import read_columns_file
-from rewarden_server.rescore.options import RescoreError
-from rewarden_server.rescore.target import LOCAL
+from rewarden_server.studies.calibration.asking import Asker, CalibrationError, with_params
+from rewarden_server.studies.calibration.attacks import ATTACKS
+from rewarden_server.studies.calibration.calibration import Calibration, Wanted, calibrate
+from rewarden_server.studies.calibration.labels import Scale
+from rewarden_server.studies.calibration.page import write_page
+from rewarden_server.studies.calibration.render import table
+from rewarden_server.studies.calibration.rows import Labels, Read, read_rows
+from rewarden_server.studies.report.page import check_output
+from rewarden_server.studies.rescore.columns import read_columns_file
+from rewarden_server.studies.rescore.options import RescoreError
+from rewarden_server.studies.rescore.target import LOCAL
 
 HELP = "how far a judge can be trusted: agreement with labels, biases, attacks"
 

@@ -24,14 +24,14 @@ from rewarden.types import Use
 from rewarden.wire.json import STATUSES, VERDICT_FIELDS
 from rewarden_server.cli.numbers import positive
 from rewarden_server.config import ConfigError, load_config
-from rewarden_server.report.page import check_output, make_report
-from rewarden_server.report.rows import ReportOptions
-from rewarden_server.rescore.columns import read_columns_file
-from rewarden_server.rescore.options import VERDICT_FIELDS_KEPT, RescoreError, RescoreOptions
-from rewarden_server.rescore.progress import Console, Watcher
-from rewarden_server.rescore.run import rescore
-from rewarden_server.rescore.summary import Summary
-from rewarden_server.rescore.target import LOCAL
+from rewarden_server.studies.report.page import check_output, make_report
+from rewarden_server.studies.report.rows import ReportOptions
+from rewarden_server.studies.rescore.columns import read_columns_file
+from rewarden_server.studies.rescore.options import VERDICT_FIELDS_KEPT, RescoreError, RescoreOptions
+from rewarden_server.studies.rescore.progress import Console, Watcher
+from rewarden_server.studies.rescore.run import rescore
+from rewarden_server.studies.rescore.summary import Summary
+from rewarden_server.studies.rescore.target import LOCAL
 
 HELP = "score files of rollouts again: JSON lines or Parquet in, the same rows with verdicts out"
 
@@ -329,7 +329,7 @@ def _end_on_signals() -> None:
 
 
 async def _run_on_ray(args: argparse.Namespace, options: RescoreOptions, watcher: Watcher) -> Summary | None:
-    from rewarden_server.rescore.ray import RayEngines
+    from rewarden_server.studies.rescore.ray import RayEngines
 
     engines = await RayEngines.open(
         load_config(args.config, environ=os.environ),

@@ -17,7 +17,7 @@ from rewarden_sandboxes.tls import Tls
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import ConfigError
 from rewarden_server.engine.settings import SandboxSettings
-from rewarden_server.host_process import command, listening
+from rewarden_server.processes.host import command, listening
 
 HELP = "run the sandbox host by itself, for servers that name it in sandbox.address; or build what it needs"
 

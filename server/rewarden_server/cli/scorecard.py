@@ -8,11 +8,11 @@ import json
 from pathlib import Path
 
 from rewarden.errors import InvalidRequest
-from rewarden_server.casebatch import case_batch, judge_cases
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_server.scorecard.cards import Card, load_rows, score
-from rewarden_server.scorecard.render import misses, page, plain, table
+from rewarden_server.studies.case_batch import case_batch, judge_cases
+from rewarden_server.studies.scorecard.cards import Card, load_rows, score
+from rewarden_server.studies.scorecard.render import misses, page, plain, table
 from rewarden_verifiers.cases import load_cases
 
 HELP = "how often each verifier is right on labelled rollouts"

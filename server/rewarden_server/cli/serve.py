@@ -16,7 +16,7 @@ import uvloop
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import Config, ConfigError
 from rewarden_server.listening import use_all_descriptors
-from rewarden_server.logs import get_logger, set_up_logs
+from rewarden_server.observe.logs import get_logger, set_up_logs
 from rewarden_server.serving import Serving
 
 HELP = "answer over HTTP and gRPC"

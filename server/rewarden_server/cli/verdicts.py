@@ -10,10 +10,10 @@ from itertools import chain
 from pathlib import Path
 
 from rewarden.errors import InvalidRequest, RewardenError
-from rewarden_server.verdicts import corpus
-from rewarden_server.verdicts.change import Difference, difference
-from rewarden_server.verdicts.corpus import Row
-from rewarden_server.verdicts.installation import HERE, Installation
+from rewarden_server.studies.verdicts import corpus
+from rewarden_server.studies.verdicts.change import Difference, difference
+from rewarden_server.studies.verdicts.corpus import Row
+from rewarden_server.studies.verdicts.installation import HERE, Installation
 from rewarden_verifiers.registry import Registry
 
 HELP = "record verdicts, and show which of them another version changes"

@@ -30,9 +30,9 @@ from rewarden.types import BadSample, Batch, Sample, Use, Verdict
 from rewarden.wire.json import loads, sample_from_json, use_from_json
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
 from rewarden_server.http.replies import JSON, json_reply
-from rewarden_server.logs import get_logger
+from rewarden_server.intake.json_expansion import read_json
+from rewarden_server.observe.logs import get_logger
 from rewarden_server.service import Service, run_beside
-from rewarden_server.swelling import read_json
 
 _log = get_logger("compat")
 

@@ -38,12 +38,12 @@ from rewarden.errors import (
     Unavailable,
 )
 from rewarden.types import Limits
-from rewarden_server.caller import charged
+from rewarden_server.access.caller import charged
 from rewarden_server.compat.asking import REQUIRED, Answer, body_of, paths, unprocessable
 from rewarden_server.compat.kimina_replies import Reply, reply_of
 from rewarden_server.http.body import unless_gone
 from rewarden_server.http.replies import json_reply
-from rewarden_server.logs import get_logger
+from rewarden_server.observe.logs import get_logger
 from rewarden_server.service import Service, check_count, run_beside
 from rewarden_verifiers.provers import Prover, Snippet
 

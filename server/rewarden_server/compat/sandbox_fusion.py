@@ -28,13 +28,13 @@ from starlette.routing import Route
 
 from rewarden.errors import DeadlineExceeded, InvalidRequest, InvalidSample, Overloaded, SandboxError, Unavailable
 from rewarden.types import Limits
-from rewarden_server.caller import charged
+from rewarden_server.access.caller import charged
 from rewarden_server.compat.asking import REQUIRED, unprocessable
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
 from rewarden_server.http.replies import JSON, json_reply
-from rewarden_server.logs import get_logger
+from rewarden_server.intake.json_expansion import read_json
+from rewarden_server.observe.logs import get_logger
 from rewarden_server.service import Service, run_beside
-from rewarden_server.swelling import read_json
 from rewarden_verifiers.programs import Case, CompileResult, Job, Program, Report
 
 PEER = "sandbox_fusion"

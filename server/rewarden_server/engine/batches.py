@@ -13,7 +13,7 @@ from rewarden_server.engine import expectation
 from rewarden_server.engine.admission import Admission, weight
 from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.scope import Scope
-from rewarden_server.telemetry.span import current, within
+from rewarden_server.observe.telemetry.span import current, within
 
 _CHUNK = 256
 """Samples that are planned at a stretch on the thread, before the loop has a turn."""

@@ -24,7 +24,7 @@ from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.plan import Planner
 from rewarden_server.engine.settings import EngineSettings, JudgeSettings, LeanSettings, ModelSettings, SandboxSettings
 from rewarden_server.engine.stream import Stream
-from rewarden_server.record import Recorder
+from rewarden_server.observe.record import Recorder
 from rewarden_verifiers.contract import Site
 from rewarden_verifiers.models.site import ModelSite
 from rewarden_verifiers.registry import Registry

@@ -12,7 +12,7 @@ from rewarden_server.engine.lanes.models import ModelLane
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.plan import Planner
-from rewarden_server.record import Recorder
+from rewarden_server.observe.record import Recorder
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,8 +29,8 @@ from rewarden_server.engine.place import orchestrating
 from rewarden_server.engine.plan import Plan, default_use
 from rewarden_server.engine.verdicts import make_verdict
 from rewarden_server.engine.work import BoundUse, Result, Waiter
-from rewarden_server.telemetry.span import Span, current, within, worked
-from rewarden_server.telemetry.verdicts import note_verdict, verdict_made
+from rewarden_server.observe.telemetry.span import Span, current, within, worked
+from rewarden_server.observe.telemetry.verdicts import note_verdict, verdict_made
 from rewarden_verifiers.contract import Member, Unwatched, VerifierSpec, call_orchestrator, call_prepare, call_pure
 from rewarden_verifiers.group.statistics import describe
 from rewarden_verifiers.view import apply_view

@@ -13,7 +13,7 @@ from rewarden_server.engine.admission import Admission, weight
 from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.scope import Scope
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_server.telemetry.span import current
+from rewarden_server.observe.telemetry.span import current
 
 
 class Stream:

@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rewarden_server.blobs import check_name
 from rewarden_server.http.body import read_body
 from rewarden_server.http.replies import json_reply
+from rewarden_server.intake.blobs import check_name
 from rewarden_server.service import Service, run_beside
 
 

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.types import Receive
 
 from rewarden.errors import InvalidRequest, TooLarge
-from rewarden_server.budget import Budget
 from rewarden_server.http.replies import ClientGone, TooSlow, UnsupportedMedia
+from rewarden_server.intake.budget import Budget
 from rewarden_server.service import LARGE, run_beside
 
 T = TypeVar("T")

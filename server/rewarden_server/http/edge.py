@@ -14,16 +14,16 @@ from starlette.routing import Router
 from starlette.types import Message, Receive, Scope, Send
 
 from rewarden.errors import InternalError, InvalidRequest, NotFound, RequestError
-from rewarden_server.audit import Entry
-from rewarden_server.caller import CURRENT, Caller
+from rewarden_server.access.audit import Entry
+from rewarden_server.access.caller import CURRENT, Caller
+from rewarden_server.access.rates import Meter
 from rewarden_server.http.origin import Origins
 from rewarden_server.http.protocol import MAX_HEAD_BYTES
 from rewarden_server.http.replies import ClientGone, HeadTooLarge, MethodNotAllowed, error_reply
-from rewarden_server.logs import get_logger, log_defect
-from rewarden_server.rates import Meter
+from rewarden_server.observe.logs import get_logger, log_defect
+from rewarden_server.observe.telemetry.span import UNTRACED, Span, within
 from rewarden_server.refusals import as_request_error
 from rewarden_server.service import Service
-from rewarden_server.telemetry.span import UNTRACED, Span, within
 
 SURFACE = "http"
 OPEN = frozenset({"/", "/healthz", "/readyz", "/docs", "/playground", "/health", "/openapi.json"})

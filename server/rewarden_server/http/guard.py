@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rewarden_server.caller import CURRENT
+from rewarden_server.access.caller import CURRENT
 from rewarden_server.http.edge import is_open
 
 _NEEDS: Mapping[str, str] = {

@@ -10,12 +10,12 @@ from starlette.routing import Route
 
 from rewarden.errors import InvalidRequest, NotFound
 from rewarden.wire.json import loads
-from rewarden_server.caller import CURRENT, Caller, detail
+from rewarden_server.access.caller import CURRENT, Caller, detail
 from rewarden_server.http.body import SILENCE_S, check_content_type, encoding_of, pieces_of
 from rewarden_server.http.replies import json_reply
 from rewarden_server.http.stream import NDJSON
-from rewarden_server.jobs import Job, Jobs
 from rewarden_server.service import Service
+from rewarden_server.studies.jobs import Job, Jobs
 
 _SUFFIX = {None: "", "gzip": ".gz", "zstd": ".zst"}
 

@@ -14,8 +14,8 @@ from rewarden.wire.json import dumps, run_from_json, run_result_to_json
 from rewarden_server.config import LimitSettings
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
 from rewarden_server.http.replies import JSON
+from rewarden_server.intake.json_expansion import read_json
 from rewarden_server.service import Service, run_beside
-from rewarden_server.swelling import read_json
 
 SURFACE = "http"
 

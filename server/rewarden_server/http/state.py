@@ -9,7 +9,7 @@ from starlette.routing import Route
 from rewarden.errors import Unauthorized, Unavailable
 from rewarden_server.http.replies import json_reply
 from rewarden_server.info import info
-from rewarden_server.metrics import CONTENT_TYPE
+from rewarden_server.observe.metrics import CONTENT_TYPE
 from rewarden_server.service import Service
 
 

@@ -31,14 +31,14 @@ from rewarden.wire.json import (
     sample_from_json,
     verdict_to_json,
 )
-from rewarden_server.caller import charge_one, note
+from rewarden_server.access.caller import charge_one, note
 from rewarden_server.config import LimitSettings
 from rewarden_server.http.body import ZSTD_WINDOW, Gunzip, check_content_type, encoding_of, pieces_of, until_gone
 from rewarden_server.http.replies import ClientGone
-from rewarden_server.logs import VerdictLog, get_logger, log_defect
+from rewarden_server.intake.json_expansion import read_json
+from rewarden_server.observe.logs import VerdictLog, get_logger, log_defect
 from rewarden_server.refusals import as_request_error
 from rewarden_server.service import Service, too_long
-from rewarden_server.swelling import read_json
 
 NDJSON = "application/x-ndjson"
 ACCEPTED = (NDJSON, "application/ndjson", "application/jsonl", "application/json")

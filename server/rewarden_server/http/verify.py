@@ -16,8 +16,8 @@ from rewarden.wire.json import batch_from_json, dumps, group_to_json, result_to_
 from rewarden_server.config import LimitSettings
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
 from rewarden_server.http.replies import JSON, json_reply
+from rewarden_server.intake.json_expansion import read_json
 from rewarden_server.service import Service, check_count, run_beside
-from rewarden_server.swelling import read_json
 
 SURFACE = "http"
 

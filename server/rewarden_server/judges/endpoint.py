@@ -24,7 +24,7 @@ from rewarden_server.judges.pace import Pace
 from rewarden_server.judges.price import bound
 from rewarden_server.judges.provider import OpenAIProvider, Provider
 from rewarden_server.judges.vendors import LiteLLMProvider
-from rewarden_server.telemetry.span import current, within
+from rewarden_server.observe.telemetry.span import current, within
 from rewarden_verifiers.chat import Question, Reply, Usage
 
 _FIRST_PAUSE_S = 0.5

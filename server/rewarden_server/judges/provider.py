@@ -18,7 +18,7 @@ from rewarden_server.judges.completion import read_completion
 from rewarden_server.judges.failure import Failure, malformed, of_status, timed_out, unreachable
 from rewarden_server.judges.price import bound
 from rewarden_server.judges.wire import Wire
-from rewarden_server.telemetry.span import current
+from rewarden_server.observe.telemetry.span import current
 from rewarden_verifiers.chat import Question, Reply
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from rewarden.errors import ModelError, SampleError
 from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
-from rewarden_server.kept_process import KeptProcess
 from rewarden_server.models.connection import Connection, Lost
 from rewarden_server.models.host.settings import Place, ProcessSettings, settings_to_json
+from rewarden_server.processes.kept import KeptProcess
 
 
 class ModelProcess(KeptProcess[Connection]):

@@ -12,13 +12,13 @@ import grpc
 import structlog
 
 from rewarden.errors import InternalError, RewardenError
-from rewarden_server.caller import CURRENT
-from rewarden_server.logs import get_logger, log_defect
-from rewarden_server.rates import Meter
+from rewarden_server.access.caller import CURRENT
+from rewarden_server.access.rates import Meter
+from rewarden_server.observe.logs import get_logger, log_defect
+from rewarden_server.observe.telemetry.span import within
 from rewarden_server.refusals import as_request_error
 from rewarden_server.rpc.errors import abort
 from rewarden_server.service import Service
-from rewarden_server.telemetry.span import within
 
 SURFACE = "grpc"
 

@@ -24,11 +24,11 @@ from rewarden.wire.protobuf import (
     sample_from_message,
     verdict_to_message,
 )
-from rewarden_server.caller import charge_one, note
+from rewarden_server.access.caller import charge_one, note
 from rewarden_server.catalogue import describe, kind_of
 from rewarden_server.engine.stream import Stream
 from rewarden_server.info import info
-from rewarden_server.logs import VerdictLog, get_logger
+from rewarden_server.observe.logs import VerdictLog, get_logger
 from rewarden_server.rpc.call import SURFACE, call
 from rewarden_server.rpc.message import parsed, received, rows
 from rewarden_server.service import LARGE, Service, check_count, run_beside, too_long

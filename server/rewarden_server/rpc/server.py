@@ -6,12 +6,12 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from rewarden_server.access.tls import Certificate
 from rewarden_server.config import ConfigError
 from rewarden_server.http.protocol import MAX_HEAD_BYTES
 from rewarden_server.rpc.door import Door
 from rewarden_server.rpc.reward_service import NAME, handlers
 from rewarden_server.service import LARGE, Service
-from rewarden_server.tls import Certificate
 
 MAX_CALLS = 1000
 """Calls that one connection may have under way."""

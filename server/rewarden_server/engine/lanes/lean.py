@@ -32,7 +32,7 @@ from rewarden_server.lean.projects import Projects
 from rewarden_server.lean.protocol import Diagnostic
 from rewarden_server.lean.remote import Kimina
 from rewarden_server.lean.sheet import INFOTREE, Sheet
-from rewarden_server.logs import get_logger
+from rewarden_server.observe.logs import get_logger
 from rewarden_verifiers import programs
 from rewarden_verifiers.lean.source import Header, runs_code, split_header
 from rewarden_verifiers.provers import Checked, CheckStatus, Compiled, Message, Project, Snippet

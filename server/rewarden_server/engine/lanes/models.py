@@ -19,13 +19,13 @@ from rewarden_server.engine.lanes.flights import Flights
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.place import leave_place
 from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
-from rewarden_server.logs import get_logger
 from rewarden_server.models.backend import Backend
 from rewarden_server.models.backends import backends_of
 from rewarden_server.models.identity import default_model, identity, source
 from rewarden_server.models.process import is_ours
 from rewarden_server.models.wire import kind_of, to_wire
-from rewarden_server.telemetry.span import current, within
+from rewarden_server.observe.logs import get_logger
+from rewarden_server.observe.telemetry.span import current, within
 from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.inference import About, Task
 from rewarden_verifiers.models.site import ModelSite

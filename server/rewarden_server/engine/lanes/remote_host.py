@@ -14,8 +14,8 @@ from rewarden_sandboxes.errors import HostError
 from rewarden_sandboxes.settings import default_slots
 from rewarden_server.engine.lanes.hosts import Lent, Wants
 from rewarden_server.engine.settings import SandboxSettings
-from rewarden_server.host_process import client_of
-from rewarden_server.logs import get_logger
+from rewarden_server.observe.logs import get_logger
+from rewarden_server.processes.host import client_of
 
 LOOK_PATIENCE_S = 5.0
 """How long a host may take to say how it is. Its answer is one of its loop alone, so a busy one is far quicker."""

@@ -22,8 +22,8 @@ from rewarden_server.engine.lanes.tries import Tries
 from rewarden_server.engine.lanes.turns import Turns
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import LeanSettings, SandboxSettings
-from rewarden_server.telemetry.runs import ran
-from rewarden_server.telemetry.span import current
+from rewarden_server.observe.telemetry.runs import ran
+from rewarden_server.observe.telemetry.span import current
 from rewarden_verifiers import programs
 
 _FOR_EACH_SLOT = 4

@@ -1,0 +1,228 @@
+"""The audit log: who had what scored, in JSON lines. Names of keys, ids and fingerprints; never a text, never a key.
+
+A line a request, written by a thread of its own, so that no disk holds up the loop. The file is opened again when it
+was moved away (SIGHUP), and put aside by ourselves when it has grown (`max_bytes`): FILE.1 is the newest of `keep`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from rewarden.errors import Unavailable
+from rewarden.types import Verdict
+from rewarden.wire.json import dumps
+from rewarden_server.config import AuditSettings, ConfigError
+from rewarden_server.observe.logs import get_logger
+
+_WAITING = 100_000
+"""Lines that may wait for the disk; what comes then is lost, and said to be."""
+
+_ID_CHARS = 128
+"""Of a sample's id, which a caller chooses: a text in its place must not get in whole."""
+
+_REFUSED_BURST = 60
+_REFUSED_PER_S = 1.0
+"""Lines of callers that were refused before their key was known: none, a wrong one, a foreign origin, too large a head.
+Attack: a flood of them, at which the rotation would drop the lines that count."""
+
+_log = get_logger("audit")
+
+
+@dataclass(slots=True)
+class Entry:
+    """What is said of one request. `most_ids`: ids that are named, the others are counted."""
+
+    request_id: str
+    surface: str
+    peer: str
+    most_ids: int
+    samples: int = 0
+    detail: dict[str, Any] = field(default_factory=dict)
+    _counts: dict[tuple[Any, str], int] = field(default_factory=dict)
+    _ids: list[str] = field(default_factory=list)
+    _more_ids: int = 0
+
+    def note(self, verdicts: Iterable[Verdict]) -> None:
+        """Count verdicts, and name their samples."""
+        counts = self._counts
+        for verdict in verdicts:
+            key = (verdict.verifier, verdict.status)
+            counts[key] = counts.get(key, 0) + 1
+            if verdict.id is None:
+                continue
+            if len(self._ids) < self.most_ids:
+                self._ids.append(verdict.id[:_ID_CHARS])
+            else:
+                self._more_ids += 1
+
+    def line(self, *, route: str, method: str, key: str, status: str, seconds: float) -> dict[str, Any]:
+        """The line, JSON-ready. Parts that say nothing are left out."""
+        made: dict[str, Any] = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "request_id": self.request_id,
+            "surface": self.surface,
+            "peer": self.peer,
+            "method": method,
+            "route": route,
+            "key": key,
+            "status": status,
+            "seconds": seconds,
+        }
+        if self.samples:
+            made["samples"] = self.samples
+        if self._counts:
+            made["verdicts"] = [
+                {
+                    "verifier": verifier.name if verifier is not None else None,
+                    "fingerprint": verifier.fingerprint if verifier is not None else None,
+                    "status": status,
+                    "count": count,
+                }
+                for (verifier, status), count in self._counts.items()
+            ]
+        if self._ids:
+            made["ids"] = self._ids
+        if self._more_ids:
+            made["ids_left_out"] = self._more_ids
+        return made | self.detail
+
+
+class Audit:
+    """An open audit log. Used on the loop, except for its thread."""
+
+    def __init__(self, settings: AuditSettings) -> None:
+        """Opens the file. Raises ConfigError where it cannot be: a log that is asked for must not be missing."""
+        assert settings.file is not None
+        self._settings = settings
+        self._path = settings.file
+        try:
+            self._file = self._open()
+        except OSError as error:
+            raise ConfigError(f"audit.file: {self._path} cannot be written: {error.strerror}") from None
+        self._lines: queue.Queue[dict[str, Any] | None] = queue.Queue(_WAITING)
+        self._again = False
+        self._half = False  # whether the file ends in the middle of a line
+        self.broken: str | None = None
+        self.lost = 0
+        self._refusals = float(_REFUSED_BURST)
+        self._refused_at = time.monotonic()
+        self._omitted = 0
+        self._thread = threading.Thread(target=self._write_all, name="audit", daemon=True)
+        self._thread.start()
+
+    def entry(self, request_id: str, surface: str, peer: str) -> Entry:
+        """The entry of a request that begins."""
+        return Entry(request_id, surface, peer, self._settings.ids)
+
+    @property
+    def refuses(self) -> bool:
+        """Whether nothing may be done now: it could not be written down."""
+        return self.broken is not None and self._settings.required
+
+    def check(self) -> None:
+        """Raises Unavailable where nothing may be done that is not written down, and nothing can be."""
+        if self.refuses:
+            raise Unavailable("the audit log cannot be written, and is required (audit.required)", retry_after_s=5.0)
+
+    def write(self, line: dict[str, Any]) -> None:
+        """Have a line written. Never waits."""
+        if not line["key"]:
+            if not self._refusal_fits():
+                self._omitted += 1
+                return
+            if self._omitted:
+                line["omitted"] = self._omitted
+                self._omitted = 0
+        try:
+            self._lines.put_nowait(line)
+        except queue.Full:
+            self._lose(1, "more lines wait than the disk takes")
+
+    def reopen(self) -> None:
+        """Open the file anew before the next line: it was moved away."""
+        self._again = True
+
+    def wait_written(self) -> None:
+        """Return when all that was handed over was written, or was lost. Blocks: not for the loop."""
+        self._lines.join()
+
+    def close(self) -> None:
+        """Write what waits, and close. Blocks: not for the loop."""
+        self._lines.put(None)
+        self._thread.join(10.0)
+
+    def _refusal_fits(self) -> bool:
+        now = time.monotonic()
+        self._refusals = min(_REFUSED_BURST, self._refusals + (now - self._refused_at) * _REFUSED_PER_S)
+        self._refused_at = now
+        if self._refusals < 1.0:
+            return False
+        self._refusals -= 1.0
+        return True
+
+    # --- on the thread ---
+
+    def _write_all(self) -> None:
+        ended = False
+        while not ended:
+            lines = [self._lines.get()]
+            with contextlib.suppress(queue.Empty):
+                while len(lines) < 1000:
+                    lines.append(self._lines.get_nowait())
+            ended = None in lines
+            self._write([line for line in lines if line is not None])
+            for _ in lines:
+                self._lines.task_done()
+        self._file.close()
+
+    def _write(self, lines: list[dict[str, Any]]) -> None:
+        data = b"".join(dumps(line) + b"\n" for line in lines)
+        if not data:
+            return
+        try:
+            if self._again:
+                self._again = False
+                self._file.close()
+                self._file = self._open()
+            if self._file.tell() + len(data) > self._settings.max_bytes and self._file.tell():
+                self._put_aside()
+            if self._half:
+                data = b"\n" + data
+            written = self._file.write(data)
+            self._half = written != len(data) and (written > 0 or self._half)
+            if written != len(data):
+                raise OSError(None, "the disk took a part only")
+        except (OSError, ValueError) as error:  # ValueError: the file is closed, since it could not be opened again
+            self._again = True
+            self._lose(len(lines), getattr(error, "strerror", None) or str(error))
+        else:
+            if self.broken is not None:
+                _log.warning("audit log is written again", file=str(self._path), lost=self.lost)
+                self.broken = None
+
+    def _open(self) -> Any:
+        # Only its owner reads who had what scored. Unbuffered: what could not be written is not tried again behind us.
+        return os.fdopen(os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab", buffering=0)
+
+    def _put_aside(self) -> None:
+        self._file.close()
+        for number in range(self._settings.keep, 0, -1):
+            older = self._path.with_name(f"{self._path.name}.{number}")
+            newer = self._path.with_name(f"{self._path.name}.{number - 1}") if number > 1 else self._path
+            with contextlib.suppress(FileNotFoundError):
+                newer.replace(older)
+        self._file = self._open()
+
+    def _lose(self, lines: int, why: str) -> None:
+        self.lost += lines
+        if self.broken is None:
+            _log.error("audit log cannot be written", file=str(self._path), why=why, mend="free the disk")
+        self.broken = why

@@ -1,0 +1,122 @@
+"""TLS of both ports: one certificate, read again when its files change, so that renewal needs no restart.
+
+TLS 1.2 is the least that is spoken (RFC 8996 ended 1.0 and 1.1). Connections that are open keep what they began with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grpc
+
+from rewarden_server.config import ConfigError, ServerSettings
+from rewarden_server.observe.logs import get_logger
+
+LOOK_S = 5.0
+"""Seconds between two looks at the files, for HTTP. gRPC looks at each handshake."""
+
+_log = get_logger("tls")
+
+_Stamp = tuple[tuple[int, int], ...]
+
+
+@dataclass(slots=True)
+class Certificate:
+    """A chain and its key, as PEM files. Each port has its own object: `changed` answers once."""
+
+    cert: Path
+    key: Path
+    _stamp: _Stamp = field(default=(), init=False)
+
+    @classmethod
+    def of(cls, settings: ServerSettings) -> Certificate | None:
+        """As configured; None where the ports speak plainly. Raises ConfigError for files that do not do."""
+        if settings.tls_cert is None and settings.tls_key is None:
+            return None
+        if settings.tls_cert is None or settings.tls_key is None:
+            raise ConfigError("server.tls_cert and server.tls_key go together: one is set, the other is missing")
+        made = cls(settings.tls_cert, settings.tls_key)
+        try:
+            made.context()
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(
+                f"server.tls_cert {made.cert}, server.tls_key {made.key}: no certificate with its key (PEM): {error}"
+            ) from None
+        return made
+
+    def context(self) -> ssl.SSLContext:
+        """A fresh context. Raises OSError (of which SSLError is one)."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_alpn_protocols(["http/1.1"])
+        self.load_into(context)
+        return context
+
+    def load_into(self, context: ssl.SSLContext) -> None:
+        """Have new connections of a context use what the files hold now. Raises OSError."""
+        # The empty password: a key that asks for one would ask at the terminal.
+        context.load_cert_chain(self.cert, self.key, password="")
+
+    def changed(self) -> bool:
+        """Whether the files are others than at the last look; the first look says yes."""
+        try:
+            stats = [path.stat() for path in (self.cert, self.key)]
+        except OSError:
+            return False  # being replaced
+        stamp = tuple((stat.st_mtime_ns, stat.st_ino) for stat in stats)
+        if stamp == self._stamp:
+            return False
+        self._stamp = stamp
+        return True
+
+    def forget(self) -> None:
+        """Have the next look say that they changed: what was read of them was no use."""
+        self._stamp = ()
+
+    def fresh(self) -> grpc.ServerCertificateConfiguration | None:
+        """What gRPC is to use from here on; None: what it has. Never raises: a half-written file is waited out."""
+        if not self.changed():
+            return None
+        try:
+            self.context()
+            return grpc.ssl_server_certificate_configuration([(self.key.read_bytes(), self.cert.read_bytes())])
+        except OSError as error:
+            self.forget()
+            _log.error("certificate cannot be read; the old one stays", file=str(self.cert), error=str(error))
+            return None
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """gRPC's, which ask `fresh` at each handshake. Raises OSError."""
+        self.changed()
+        first = grpc.ssl_server_certificate_configuration([(self.key.read_bytes(), self.cert.read_bytes())])
+        return grpc.dynamic_ssl_server_credentials(first, self.fresh, require_client_authentication=False)
+
+
+class HttpTls:
+    """The context of the HTTP port."""
+
+    def __init__(self, certificate: Certificate) -> None:
+        self._certificate = Certificate(certificate.cert, certificate.key)
+        self._certificate.changed()
+        self.context = self._certificate.context()
+
+    async def keep_fresh(self) -> None:
+        """Look at the files for ever."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self.look()
+
+    def look(self) -> None:
+        """Use what the files hold, where they changed and hold a certificate with its key."""
+        if not self._certificate.changed():
+            return
+        try:
+            self._certificate.context()  # tried apart: a chain whose key does not fit must not end in the live context
+            self._certificate.load_into(self.context)
+            _log.info("certificate renewed", file=str(self._certificate.cert))
+        except OSError as error:
+            self._certificate.forget()
+            _log.error("certificate cannot be read; the old one stays", error=str(error))

@@ -1,0 +1,134 @@
+"""Blobs: content that several requests name by its SHA-256 instead of sending it (tests, long references, images).
+
+A value of `Batch.shared` may be `{"$blob": "<sha256>"}`: the blob's content, read as JSON. An item of `Sample.media`
+may name a blob: its bytes. The least recently used blob goes first when the store is full, so a caller must be ready
+to be told that a blob is not there (404 for the request that needs it) and to send it again.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+import tempfile
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rewarden.errors import InvalidRequest, NotFound, TooLarge
+from rewarden.types import BadSample, Media, Sample
+from rewarden_server.config import LimitSettings
+from rewarden_server.intake.json_expansion import read_json
+
+MARK = "$blob"
+_NAME = re.compile(r"[0-9a-f]{64}")
+
+
+def check_name(name: Any, path: str) -> str:
+    """The name of a blob, if it is one. Raises InvalidRequest."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidRequest(f"{path}: a blob is named by its SHA-256: 64 hex digits, lower case", path=path)
+    return name
+
+
+class Blobs:
+    """The store: in memory, or as files of a folder, which outlive the process. Bounded in bytes. Thread-safe enough:
+    one writer a name at a time is harmless, because equal names hold equal bytes."""
+
+    def __init__(self, *, max_blob_bytes: int, max_bytes: int, folder: Path | None = None) -> None:
+        self.max_blob_bytes = max_blob_bytes
+        self._max_bytes = max_bytes
+        self._folder = folder
+        self._sizes: OrderedDict[str, int] = OrderedDict()
+        self._memory: dict[str, bytes] = {}
+        self._total = 0
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            found = [(path.stat().st_mtime, path) for path in folder.iterdir() if _NAME.fullmatch(path.name)]
+            for _, path in sorted(found):
+                self._note(path.name, path.stat().st_size)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._sizes
+
+    def put(self, name: str, data: bytes | bytearray) -> bool:
+        """Keep a blob; True when it is new. Raises InvalidRequest when its SHA-256 is another, TooLarge."""
+        if len(data) > min(self.max_blob_bytes, self._max_bytes):
+            raise TooLarge(
+                f"the blob has more than {self.max_blob_bytes} bytes", limit="max_blob_bytes", most=self.max_blob_bytes
+            )
+        digest = hashlib.sha256(data).hexdigest()
+        if digest != name:
+            raise InvalidRequest(f"the content's SHA-256 is {digest}, not the {name} of the address", sha256=digest)
+        if name in self._sizes:
+            self._sizes.move_to_end(name)
+            return False
+        if self._folder is None:
+            self._memory[name] = bytes(data)
+        else:
+            # Whole or not at all: a reader never sees half a blob, not even after a crash.
+            handle, temporary = tempfile.mkstemp(dir=self._folder)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.replace(temporary, self._folder / name)
+        self._note(name, len(data))
+        return True
+
+    def get(self, name: str) -> bytes | None:
+        """A blob's bytes, or None where it is not (or no longer) here."""
+        if name not in self._sizes:
+            return None
+        self._sizes.move_to_end(name)
+        if self._folder is None:
+            return self._memory[name]
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:  # somebody tidied the folder
+            self._total -= self._sizes.pop(name)
+            return None
+
+    def _note(self, name: str, size: int) -> None:
+        self._sizes[name] = size
+        self._total += size
+        while self._total > self._max_bytes:
+            old, freed = self._sizes.popitem(last=False)
+            self._total -= freed
+            self._memory.pop(old, None)
+            if self._folder is not None:
+                (self._folder / old).unlink(missing_ok=True)
+
+
+def fill_shared(shared: Mapping[str, Any], blobs: Blobs, limits: LimitSettings) -> Mapping[str, Any]:
+    """`shared` with each `{"$blob": sha256}` replaced by that blob's JSON. Raises RequestError."""
+    named = {key: value[MARK] for key, value in shared.items() if type(value) is dict and value.keys() == {MARK}}
+    if not named:
+        return shared
+    filled = dict(shared)
+    for key, name in named.items():
+        path = f"shared.{key}.{MARK}"
+        data = blobs.get(check_name(name, path))
+        if data is None:
+            raise NotFound(f"{path}: there is no blob {name}; PUT it to /v1/blobs/{name} and try again", blob=name)
+        try:
+            filled[key] = read_json(data, limits)
+        except InvalidRequest as error:
+            raise InvalidRequest(f"{path}: the blob's content is {error.message}", path=path) from None
+    return filled
+
+
+def fill_media(sample: Sample, blobs: Blobs) -> Sample | BadSample:
+    """The sample with blobs of its media put in place; a `BadSample` for one that is not here."""
+    media: list[Media] = []
+    for index, item in enumerate(sample.media or ()):
+        if item.blob is not None:
+            path = f"media[{index}].blob"
+            data = blobs.get(item.blob)
+            if data is None:
+                message = f"{path}: there is no blob {item.blob[:64]!r}; PUT it to /v1/blobs/<sha256> and try again"
+                return BadSample(message=message, path=path, id=sample.id)
+            item = replace(item, blob=None, base64=base64.b64encode(data).decode())
+        media.append(item)
+    return replace(sample, media=tuple(media))

@@ -1,0 +1,415 @@
+"""Prometheus metrics. Counting is a dictionary's increment; families are made when `/metrics` is asked for.
+
+The unscored share by data source is
+
+    sum by (data_source) (rate(rewarden_verdicts_total{status!="scored"}[5m]))
+      / sum by (data_source) (rate(rewarden_verdicts_total[5m]))
+
+Labels that callers choose keep their first values, and families of several such labels their first tuples; later ones
+count as `other`. A recipe that stands in a request is `recipe:inline`, and the reason of its scores `custom`: it may
+have any name, `math` too. What is said of rewards stands in `rewards.py`.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from rewarden.types import Group, Verdict
+from rewarden_server.engine.observer import Observer
+from rewarden_server.observe.rewards import Rewards
+from rewarden_server.observe.sandbox_series import sandbox_series
+from rewarden_server.observe.series import Distinct, Histogram, Tuples, counter, gauge, histogram, single
+from rewarden_verifiers.chat import Usage
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+QUEUE_BUCKETS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0)
+RUN_BUCKETS = (0.0001, 0.0005, 0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 30.0, 120.0)
+PROGRAM_BUCKETS = (0.01, 0.05, 0.2, 1.0, 5.0, 30.0, 120.0, 600.0)
+MODEL_BUCKETS = (0.005, 0.02, 0.05, 0.2, 0.5, 2.0, 10.0, 60.0, 300.0)
+JUDGE_BUCKETS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+REQUEST_BUCKETS = (0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 30.0, 120.0, 600.0)
+BATCH_BUCKETS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0, 1200.0)
+
+
+INLINE = "recipe:inline"
+"""The verifier, where a recipe stood in the request. No verifier can have this name."""
+
+CUSTOM = "custom"
+"""The reason of such a recipe's score."""
+
+
+class Metrics(Observer, Collector):
+    """What the engine did and what the surfaces answered. Used on the loop only.
+
+    Of `verifiers`, those that are registered stay beside the first of the others. tuples: of a family.
+    """
+
+    def __init__(self, *, sources: int = 200, reasons: int = 200, verifiers: int = 200, tuples: int = 5000) -> None:
+        self._source_label = Distinct(sources)
+        self._reason_label = Distinct(reasons)
+        self._verifier_label = Distinct(verifiers)
+        self._verdicts = Tuples(tuples, others=(0, 4))
+        self._queue: dict[str, Histogram] = defaultdict(lambda: Histogram(QUEUE_BUCKETS))
+        self._run: dict[str, Histogram] = defaultdict(lambda: Histogram(RUN_BUCKETS))
+        self._rewards = Rewards()
+        self._cached: dict[str, int] = defaultdict(int)
+        self._flags = Tuples(tuples, others=(0, 2))
+        self._admitted: dict[str, int] = defaultdict(int)
+        self._refused: dict[tuple[str, str], int] = defaultdict(int)
+        self._batches: dict[str, Histogram] = defaultdict(lambda: Histogram(BATCH_BUCKETS))
+        self._workers: dict[str, int] = defaultdict(int)
+        self._depths: dict[str, int] = {}
+        self._language_label = Distinct(100)
+        self._programs: dict[tuple[str, str], int] = defaultdict(int)
+        self._program_s: dict[str, Histogram] = defaultdict(lambda: Histogram(PROGRAM_BUCKETS))
+        self._sandbox: Mapping[str, Any] = {}
+        self._lean = {"busy": 0, "idle": 0}
+        self._judge_questions: dict[tuple[str, str], int] = defaultdict(int)
+        self._judge_attempts: dict[tuple[str, str], int] = defaultdict(int)
+        self._judge_retries: dict[str, int] = defaultdict(int)
+        self._cache_hits: dict[str, int] = defaultdict(int)
+        self._cache_misses = 0
+        self._cache_failures: dict[str, int] = defaultdict(int)
+        self._judge_s: dict[str, Histogram] = defaultdict(lambda: Histogram(JUDGE_BUCKETS))
+        self._judge_tokens: dict[tuple[str, str], int] = defaultdict(int)
+        self._judge_usd: dict[str, float] = defaultdict(float)
+        self._judges: Mapping[str, Any] = {}
+        self._model_tasks: dict[tuple[str, str, str], int] = defaultdict(int)
+        self._model_s: dict[str, Histogram] = defaultdict(lambda: Histogram(MODEL_BUCKETS))
+        self._model_tokens: dict[tuple[str, str], int] = defaultdict(int)
+        self._models: Mapping[str, Any] = {}
+        self._requests: dict[tuple[str, str, str, str], int] = defaultdict(int)
+        self._request_s: dict[tuple[str, str], Histogram] = defaultdict(lambda: Histogram(REQUEST_BUCKETS))
+        self._engine: Mapping[str, Any] = {}
+        self._started = time.time()
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+        PlatformCollector(registry=self._registry)
+
+    def registered(self, verifiers: Iterable[str]) -> None:
+        """Tell these verifiers apart by name, however many others come first."""
+        self._verifier_label.reserve(verifiers)
+
+    # --- what the engine tells ---
+
+    def admitted(self, source: str, samples: int) -> None:
+        """Count admitted samples by surface."""
+        self._admitted[source] += samples
+
+    def refused(self, source: str, reason: str) -> None:
+        """Count refused batches by surface and error code."""
+        self._refused[source, self._reason_label[reason]] += 1
+
+    def verdict(self, verdict: Verdict, inline: bool = False) -> None:
+        """Count a verdict by verifier, status, reason, fault and data source; its queue and run time by verifier."""
+        name = self._name(verdict, inline)
+        source = self._source_label[verdict.data_source]
+        # Only for a score has a recipe words of its own.
+        own = inline and verdict.score is not None and verdict.reason is not None
+        reason = CUSTOM if own else self._reason_label[verdict.reason]
+        self._verdicts.add(name, verdict.status, reason, verdict.fault or "", source)
+        if verdict.score is not None:
+            self._rewards.add(name, source, verdict)
+        if verdict.cached:
+            self._cached[name] += 1
+        else:
+            self._queue[name].add(verdict.queue_s)
+            self._run[name].add(verdict.run_s)
+        for flag in verdict.flags:
+            self._flags.add(name, self._reason_label[flag], source)
+
+    def group(self, group: Group, members: Sequence[Verdict], inline: bool = False) -> None:
+        """Count a group by how its members' rewards differ, under the labels of its first member that was scored."""
+        first = next((verdict for verdict in members if verdict.score is not None), members[0])
+        name = self._name(first, inline)
+        low, high = first.range
+        self._rewards.group(name, self._source_label[first.data_source], group, high - low)
+
+    def batch(self, source: str, seconds: float, samples: int) -> None:
+        """Count a batch or stream that ended, and how long it took."""
+        self._batches[source].add(seconds)
+
+    def worker_ended(self, reason: str) -> None:
+        """Count an ended worker by why it ended."""
+        self._workers[reason] += 1
+
+    def program_ended(self, language: str, status: str, seconds: float) -> None:
+        """Count a run in the sandbox by language and status, and its wall time by language."""
+        name = self._language_label[language]
+        self._programs[name, self._reason_label[status]] += 1
+        self._program_s[name].add(seconds)
+
+    def depth(self, lane: str, items: int) -> None:
+        """Note how many items wait in a lane."""
+        self._depths[lane] = items
+
+    def lean(self, alive: int, idle: int, waiting: int) -> None:
+        """Note the Lean processes, and the texts that wait for one."""
+        self._lean = {"busy": alive - idle, "idle": idle}
+        self._depths["lean"] = waiting
+
+    def judge_asked(self, judge: str, outcome: str) -> None:
+        """Count a question to a judge by how it ended."""
+        self._judge_questions[judge, outcome] += 1
+
+    def judge_attempted(self, judge: str, outcome: str, seconds: float) -> None:
+        """Count a request to a judge's server by how it ended, and how long it took."""
+        self._judge_attempts[judge, outcome] += 1
+        self._judge_s[judge].add(seconds)
+
+    def cache_hit(self, place: str) -> None:
+        """Count work that was known."""
+        self._cache_hits[place] += 1
+
+    def cache_missed(self) -> None:
+        """Count work that was not."""
+        self._cache_misses += 1
+
+    def cache_failed(self, place: str) -> None:
+        """Count a place of the cache that did not answer."""
+        self._cache_failures[place] += 1
+
+    def judge_retried(self, judge: str) -> None:
+        """Count a request that is sent again."""
+        self._judge_retries[judge] += 1
+
+    def judge_spent(self, judge: str, usage: Usage) -> None:
+        """Count tokens and dollars; of requests whose end is not known, the most that they can have taken."""
+        self._judge_tokens[judge, "prompt"] += usage.prompt_tokens
+        self._judge_tokens[judge, "completion"] += usage.completion_tokens
+        self._judge_usd[judge] += usage.cost_usd or 0.0
+
+    def model_asked(self, model: str, kind: str, outcome: str) -> None:
+        """Count a task for a model by how it ended."""
+        self._model_tasks[model, kind, outcome] += 1
+
+    def model_worked(self, model: str, kind: str, seconds: float, tokens: int, written: int) -> None:
+        """Count the tokens of a task that a model did, and how long it took."""
+        self._model_s[model].add(seconds)
+        self._model_tokens[model, "read"] += tokens
+        self._model_tokens[model, "written"] += written
+
+    # --- what the surfaces tell ---
+
+    def request(self, surface: str, route: str, status: str, key: str, seconds: float) -> None:
+        """Count a request by surface, route or method, status, and the name of the key that asked; and its time."""
+        self._requests[surface, route, status, key] += 1
+        self._request_s[surface, route].add(seconds)
+
+    def engine(self, info: Mapping[str, Any]) -> None:
+        """Note how the engine is, as `Engine.info` says it."""
+        self._engine = info
+
+    def sandbox(self, status: Mapping[str, Any]) -> None:
+        """Note how the sandbox is, as its lane says it."""
+        self._sandbox = status
+
+    def judges(self, status: Mapping[str, Any]) -> None:
+        """Note how the judges are, as their lane says it."""
+        self._judges = status
+
+    def models(self, status: Mapping[str, Any]) -> None:
+        """Note how the models are, as their lane says it."""
+        self._models = status
+
+    # --- what Prometheus reads ---
+
+    def page(self) -> bytes:
+        """The page of `/metrics`."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterable[Metric]:
+        """The families, made from the counts."""
+        yield counter(
+            "rewarden_verdicts",
+            "Verdicts made.",
+            ("verifier", "status", "reason", "fault", "data_source"),
+            self._verdicts.items(),
+        )
+        yield counter(
+            "rewarden_verdicts_cached", "Verdicts answered from the cache.", ("verifier",), single(self._cached)
+        )
+        yield counter("rewarden_flags", "Flags on verdicts.", ("verifier", "flag", "data_source"), self._flags.items())
+        yield from self._rewards.families()
+        yield histogram(
+            "rewarden_queue_seconds", "Wait before work began, by verdict.", ("verifier",), single(self._queue)
+        )
+        yield histogram("rewarden_run_seconds", "Work on a verdict.", ("verifier",), single(self._run))
+        yield counter("rewarden_admitted_samples", "Samples admitted.", ("source",), single(self._admitted))
+        yield counter("rewarden_refused", "Batches refused.", ("source", "reason"), self._refused.items())
+        yield histogram(
+            "rewarden_batch_seconds", "From admission to the last verdict.", ("source",), single(self._batches)
+        )
+        yield counter("rewarden_workers_ended", "Workers that ended, by why.", ("reason",), single(self._workers))
+        yield counter(
+            "rewarden_requests",
+            "Requests answered; key is the name of the caller's API key.",
+            ("surface", "route", "status", "key"),
+            self._requests.items(),
+        )
+        yield histogram(
+            "rewarden_request_seconds",
+            "From a request's first byte to the answer's last.",
+            ("surface", "route"),
+            self._request_s.items(),
+        )
+        yield from self._of_engine()
+        depths = GaugeMetricFamily("rewarden_lane_depth", "Items that wait, by lane.", labels=("lane",))
+        for lane, items in self._depths.items():
+            depths.add_metric((lane,), items)
+        yield depths
+        yield counter(
+            "rewarden_sandbox_runs",
+            "Programs that ended in the sandbox; status is as in a run's result.",
+            ("language", "status"),
+            self._programs.items(),
+        )
+        yield histogram(
+            "rewarden_sandbox_run_seconds", "Wall time of a program.", ("language",), single(self._program_s)
+        )
+        yield from sandbox_series(self._sandbox)
+        if self._sandbox:
+            yield gauge(
+                "rewarden_sandbox_state",
+                "1: how the sandbox is: off, idle (not started), starting, ready or missing.",
+                ("state",),
+                [((str(self._sandbox.get("state")),), 1.0)],
+            )
+        processes = GaugeMetricFamily("rewarden_lean_processes", "Warm Lean processes, by state.", labels=("state",))
+        for state, count in self._lean.items():
+            processes.add_metric((state,), count)
+        yield processes
+        yield from self._of_cache()
+        yield from self._of_judges()
+        yield from self._of_models()
+        yield GaugeMetricFamily("rewarden_started_seconds", "When the server started (Unix time).", self._started)
+
+    def _name(self, verdict: Verdict, inline: bool) -> str:
+        ref = verdict.verifier
+        return INLINE if inline and ref is not None else self._verifier_label[ref.name if ref is not None else None]
+
+    def _of_engine(self) -> Iterator[Metric]:
+        yield gauge(
+            "rewarden_build_info", "1: the version that runs.", ("version",), [((version("rewarden-server"),), 1.0)]
+        )
+        info = self._engine
+        if not info:
+            return
+        limits = info["limits"]
+        yield GaugeMetricFamily("rewarden_ready", "Whether work is admitted.", float(info["ready"]))
+        yield GaugeMetricFamily("rewarden_samples_under_way", "Samples admitted and not ended.", info["samples"])
+        yield GaugeMetricFamily("rewarden_samples_limit", "engine.max_samples.", limits["max_samples"])
+        yield GaugeMetricFamily("rewarden_bytes_under_way", "Bytes of these samples.", info["bytes"])
+        yield GaugeMetricFamily("rewarden_bytes_limit", "engine.max_bytes.", limits["max_bytes"])
+        yield GaugeMetricFamily("rewarden_cache_entries", "Outcomes kept in memory.", info["cache_entries"])
+        lanes = info["lanes"].items()
+        yield gauge(
+            "rewarden_workers",
+            "Worker processes that live, by lane.",
+            ("lane",),
+            (((lane,), len(told["pids"])) for lane, told in lanes),
+        )
+        yield gauge(
+            "rewarden_worker_memory_bytes",
+            "What the workers of a lane hold, without what they share with the process they were forked from.",
+            ("lane",),
+            (((lane,), float(sum(map(_own_memory, told["pids"])))) for lane, told in lanes),
+        )
+
+    def _of_cache(self) -> Iterator[Metric]:
+        yield counter(
+            "rewarden_cache_hits", "Work that was known: memory, file or redis.", ("place",), single(self._cache_hits)
+        )
+        yield CounterMetricFamily("rewarden_cache_misses", "Work that was not known.", self._cache_misses)
+        yield counter(
+            "rewarden_cache_failures",
+            "Times that a place of the cache did not answer in time, or at all.",
+            ("place",),
+            single(self._cache_failures),
+        )
+        shared = self._engine.get("cache_shared")
+        if shared is not None:
+            yield GaugeMetricFamily("rewarden_cache_redis_ready", "Whether Redis is asked.", float(shared == "ready"))
+
+    def _of_judges(self) -> Iterator[Metric]:
+        yield counter(
+            "rewarden_judge_questions",
+            "Questions to judges: answered, cached, coalesced, failed, exhausted or left.",
+            ("judge", "outcome"),
+            self._judge_questions.items(),
+        )
+        yield counter(
+            "rewarden_judge_requests",
+            "Requests to judges' servers: ok, or how they failed.",
+            ("judge", "outcome"),
+            self._judge_attempts.items(),
+        )
+        yield counter(
+            "rewarden_judge_retries", "Requests sent again after a failure.", ("judge",), single(self._judge_retries)
+        )
+        yield histogram(
+            "rewarden_judge_seconds", "From a request to its reply or failure.", ("judge",), single(self._judge_s)
+        )
+        yield counter(
+            "rewarden_judge_tokens",
+            "Tokens taken; the most that it can be where the server does not say.",
+            ("judge", "kind"),
+            self._judge_tokens.items(),
+        )
+        yield counter("rewarden_judge_cost_usd", "US dollars, likewise.", ("judge",), single(self._judge_usd))
+        flight = GaugeMetricFamily("rewarden_judge_in_flight", "Requests under way or due.", labels=("judge",))
+        waiting = GaugeMetricFamily("rewarden_judge_waiting", "Questions in line for a place.", labels=("judge",))
+        breaker = GaugeMetricFamily("rewarden_judge_breaker", "1: the breaker's state.", labels=("judge", "state"))
+        left = GaugeMetricFamily("rewarden_judge_budget_left", "What is not spent.", labels=("judge", "of"))
+        budget = GaugeMetricFamily("rewarden_judge_budget", "What may be spent in all.", labels=("judge", "of"))
+        for name, status in self._judges.items():
+            flight.add_metric((name,), status["in_flight"])
+            waiting.add_metric((name,), status["waiting"])
+            for state in ("closed", "open", "probing"):
+                breaker.add_metric((name, state), float(status["breaker"] == state))
+            for of, amount in status["left"].items():
+                left.add_metric((name, of), amount)
+            for of, amount in status["budget"].items():
+                budget.add_metric((name, of), amount)
+        yield from (flight, waiting, breaker, left, budget)
+
+    def _of_models(self) -> Iterator[Metric]:
+        yield counter(
+            "rewarden_model_tasks",
+            "Tasks for models: answered, cached, coalesced, refused, failed or left.",
+            ("model", "kind", "outcome"),
+            self._model_tasks.items(),
+        )
+        yield histogram(
+            "rewarden_model_seconds", "From a task to its result, waiting included.", ("model",), single(self._model_s)
+        )
+        yield counter("rewarden_model_tokens", "Tokens read and written.", ("model", "of"), self._model_tokens.items())
+        flight = GaugeMetricFamily("rewarden_model_in_flight", "Tasks under way or in line.", labels=("model",))
+        states = GaugeMetricFamily("rewarden_model_state", "1: how the model is.", labels=("model", "state"))
+        swaps = CounterMetricFamily("rewarden_model_swaps", "Times that weights became others.", labels=("model",))
+        for name, status in self._models.items():
+            flight.add_metric((name,), status.get("in_flight", 0))
+            states.add_metric((name, str(status.get("state", ""))), 1.0)
+            swaps.add_metric((name,), status["swaps"])
+        yield from (flight, states, swaps)
+
+
+def _own_memory(pid: int) -> int:
+    """Bytes of a process that are in memory and not shared with others; 0 for one that has ended."""
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+            resident, shared = file.read().split()[1:3]
+    except OSError:
+        return 0
+    return (int(resident) - int(shared)) * resource.getpagesize()

@@ -1,0 +1,128 @@
+"""What is given as a reward, by verifier and data source: what tells a drift or a collapse from a model that learns.
+
+Verifiers have ranges of their own, so what is counted is a score's *position* in its verdict's range: 0 at the bottom,
+1 at the top. Positions never fall below 0, so their sums are counters (a sum of scores from -1 to 1 may fall, which
+Prometheus would take for a restart), and one threshold holds for all verifiers. Only what is scored is counted. A
+score whose range has no end has no position: it is counted as passed or not, and in nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+
+from prometheus_client.core import Metric
+
+from rewarden.types import Group, Verdict
+from rewarden_server.observe.series import OTHER, Histogram, counter, histogram
+
+POSITION_BUCKETS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.999, 1.0)
+"""The ends stand alone: most rewards are 0 or 1, and a reward that leaves both is news."""
+
+SPREAD_BUCKETS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+"""A deviation within a range is at most half of it."""
+
+_LABELS = ("verifier", "data_source")
+
+
+class _Source:
+    """The rewards of one verifier on one data source. passed: yes, no, and where the verifier knows no passing."""
+
+    __slots__ = ("groups", "passed", "positions", "spreads", "squares")
+
+    def __init__(self) -> None:
+        self.positions = Histogram(POSITION_BUCKETS)
+        self.squares = 0.0
+        self.passed = [0, 0, 0]
+        self.groups: dict[str, int] = defaultdict(int)
+        self.spreads = Histogram(SPREAD_BUCKETS)
+
+
+class Rewards:
+    """Used on the loop only. most: pairs of verifier and data source that are told apart; later ones are `other`."""
+
+    def __init__(self, most: int = 500) -> None:
+        self._most = most
+        self._sources: dict[tuple[str, str], _Source] = {}
+
+    def add(self, verifier: str, data_source: str, verdict: Verdict) -> None:
+        """Count a scored verdict, under labels that are bounded already."""
+        found = self._sources.get((verifier, data_source)) or self._new(verifier, data_source)
+        passed = verdict.passed
+        found.passed[2 if passed is None else not passed] += 1
+        low, high = verdict.range
+        width = high - low
+        # A score that lies outside its range is a plug-in's defect, and would make a counter fall.
+        if not 0.0 < width < math.inf or verdict.score is None or not low <= verdict.score <= high:
+            return
+        position = (verdict.score - low) / width
+        positions = found.positions
+        positions.counts[bisect_left(POSITION_BUCKETS, position)] += 1
+        positions.total += position
+        found.squares += position * position
+
+    def group(self, verifier: str, data_source: str, group: Group, width: float) -> None:
+        """Count a group. width: of the range of its scores."""
+        found = self._sources.get((verifier, data_source)) or self._new(verifier, data_source)
+        found.groups[_kind(group)] += 1
+        if group.scored > 1 and group.std is not None and 0.0 < width < math.inf:
+            found.spreads.add(group.std / width)
+
+    def families(self) -> Iterator[Metric]:
+        """What Prometheus reads of it."""
+        known = self._sources.items()
+        scored = [(pair, one) for pair, one in known if any(one.positions.counts)]
+        yield histogram(
+            "rewarden_score_position",
+            "Scores, as positions in their verdicts' ranges: 0 bottom, 1 top.",
+            _LABELS,
+            ((pair, one.positions) for pair, one in scored),
+        )
+        yield counter(
+            "rewarden_score_position_squares",
+            "Sum of the squares of the positions, for their deviation.",
+            _LABELS,
+            ((pair, one.squares) for pair, one in scored),
+        )
+        yield counter(
+            "rewarden_passed",
+            "Scored verdicts, by whether they passed; unknown: the verifier has no notion of it.",
+            (*_LABELS, "passed"),
+            (
+                ((*pair, word), count)
+                for pair, one in known
+                for word, count in zip(("yes", "no", "unknown"), one.passed, strict=True)
+                if count
+            ),
+        )
+        yield counter(
+            "rewarden_groups",
+            "Groups: all_pass, all_fail, flat (all scores are the same, and neither), mixed, "
+            "partly (a member is unscored), single (one member).",
+            (*_LABELS, "kind"),
+            (((*pair, kind), count) for pair, one in known for kind, count in one.groups.items()),
+        )
+        yield histogram(
+            "rewarden_group_spread",
+            "Standard deviation of a group's scores, as a share of their range.",
+            _LABELS,
+            ((pair, one.spreads) for pair, one in known if any(one.spreads.counts)),
+        )
+
+    def _new(self, verifier: str, data_source: str) -> _Source:
+        pair = (verifier, data_source) if len(self._sources) < self._most else (OTHER, OTHER)
+        return self._sources.setdefault(pair, _Source())
+
+
+def _kind(group: Group) -> str:
+    if group.size < 2:
+        return "single"
+    if group.unscored:
+        return "partly"
+    if group.all_pass:
+        return "all_pass"
+    if group.all_fail:
+        return "all_fail"
+    return "mixed" if group.std else "flat"

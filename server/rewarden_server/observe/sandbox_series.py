@@ -1,0 +1,75 @@
+"""The sandbox's gauges, made from what its lane says: of all hosts together, and of each where there are several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from rewarden_server.observe.series import gauge
+
+
+def sandbox_series(status: Mapping[str, Any]) -> Iterator[Metric]:
+    """`status`: see `SandboxLane.status`; may be empty."""
+    hosts = [host for host in _hosts(status) if host["state"] == "ready"]
+    together = {"busy": 0, "idle": 0, "starting": 0}
+    for host in hosts:
+        for state, count in _slots(host["host"]).items():
+            together[state] += count
+    yield gauge(
+        "rewarden_sandbox_slots",
+        "The hosts' slots, by state.",
+        ("state",),
+        [((state,), count) for state, count in together.items()],
+    )
+    waiting = status.get("waiting_here", 0) + sum(host["host"].get("waiting", 0) for host in hosts)
+    yield GaugeMetricFamily("rewarden_sandbox_waiting", "Jobs that wait, here and in the hosts.", waiting)
+    yield GaugeMetricFamily(
+        "rewarden_sandbox_ready", "Whether programs can run.", float(status.get("state") == "ready")
+    )
+    if status.get("hosts"):
+        yield from _by_host(status["hosts"])
+
+
+def _by_host(hosts: list[Mapping[str, Any]]) -> Iterator[Metric]:
+    yield gauge(
+        "rewarden_sandbox_host_ready",
+        "Whether programs are sent to the host.",
+        ("host",),
+        [((host["address"],), float(host["state"] == "ready")) for host in hosts],
+    )
+    yield gauge(
+        "rewarden_sandbox_host_in_flight",
+        "Jobs that this server has sent to the host.",
+        ("host",),
+        [((host["address"],), host["in_flight"]) for host in hosts],
+    )
+    yield gauge(
+        "rewarden_sandbox_host_slots",
+        "The host's slots, by state, as it said last.",
+        ("host", "state"),
+        [
+            ((host["address"], state), count)
+            for host in hosts
+            if host["state"] == "ready"
+            for state, count in _slots(host["host"]).items()
+        ],
+    )
+
+
+def _hosts(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    own = {"address": "own", "state": "ready", "host": status.get("host", {})}
+    found: list[Mapping[str, Any]] = status.get("hosts") or [own]
+    return found
+
+
+def _slots(host: Mapping[str, Any]) -> dict[str, int]:
+    """Slots by state, of all the host's pools together."""
+    found = {"busy": 0, "idle": 0, "starting": 0}
+    for pool in host.get("slots", {}).values():
+        found["busy"] += pool["slots"] - pool["idle"]
+        found["idle"] += pool["idle"]
+        found["starting"] += pool["starting"]
+    return found

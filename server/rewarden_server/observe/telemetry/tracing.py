@@ -1,0 +1,16 @@
+"""The start of every trace: a surface opens a span for each request. This base class records nothing."""
+
+from __future__ import annotations
+
+from rewarden_server.observe.telemetry.span import UNTRACED, Span, Value
+
+
+class Tracing:
+    """Tracing that is off."""
+
+    def request(self, name: str, traceparent: str | None, tracestate: str | None, **said: Value) -> Span:
+        """A request's span, under its caller's where that sent one (W3C trace context)."""
+        return UNTRACED
+
+    def close(self) -> None:
+        """Send what is left, in bounded time. Blocks: not for the loop."""

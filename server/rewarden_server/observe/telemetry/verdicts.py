@@ -1,0 +1,47 @@
+"""What spans say of verdicts: names, ids, status and times, and nothing of what they were made of."""
+
+from __future__ import annotations
+
+import time
+
+from rewarden.types import Outcome, Verdict
+from rewarden_server.observe.telemetry.span import Span, worked
+
+_MOST = 200
+"""Characters of what callers chose."""
+
+
+def note_outcome(span: Span, outcome: Outcome) -> None:
+    """How it ended; an error of anybody's marks the span as failed."""
+    span.note(status=outcome.status, reason=outcome.reason, fault=outcome.fault)
+    if outcome.status == "error":
+        span.fail(outcome.reason or "error")
+
+
+def note_verdict(span: Span, verdict: Verdict) -> None:
+    """The same, and whose it is."""
+    note_outcome(span, verdict)
+    span.note(
+        verifier=verdict.verifier.name if verdict.verifier is not None else None,
+        data_source=_short(verdict.data_source),
+        sample=_short(verdict.id),
+        index=verdict.index,
+        queue_s=verdict.queue_s,
+        cached=verdict.cached,
+    )
+
+
+def verdict_made(parent: Span, verdict: Verdict, worker: str | None) -> None:
+    """The span of a verdict that was just made without spans of its own. worker: what kind of process did the work."""
+    now = time.time()
+    name = verdict.verifier.name if verdict.verifier is not None else ""
+    span = parent.child(f"verify {name}".strip(), start_s=now - verdict.queue_s - verdict.run_s)
+    note_verdict(span, verdict)
+    if worker is not None and not verdict.cached:
+        worked(span, worker, verdict.queue_s, verdict.run_s)
+    span.end(now)
+
+
+def _short(text: str | None) -> str | None:
+    # A lone half of a surrogate pair has no UTF-8, and would cost all spans that are sent with it.
+    return None if text is None else text[:_MOST].encode("utf-8", "replace").decode()

@@ -1,0 +1,1 @@
+"""Processes of the server's own, kept alive while it runs."""

@@ -1,0 +1,97 @@
+"""A sandbox host of the server's own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rewarden.types import Limits
+from rewarden_sandboxes.client import HostClient
+from rewarden_sandboxes.errors import HostLost
+from rewarden_sandboxes.secret import read_tokens
+from rewarden_sandboxes.settings import HostSettings
+from rewarden_sandboxes.tls import Tls
+from rewarden_server.engine.settings import LeanSettings, SandboxSettings
+from rewarden_server.lean.projects import local_places
+from rewarden_server.processes.kept import KeptProcess
+
+
+class HostProcess(KeptProcess[HostClient]):
+    """A sandbox host that is kept alive from `start` to `close`; it kills its rooms when it ends."""
+
+    what = "sandbox host"
+    prefix = "rewarden-host-"
+    lost = HostLost
+
+    again_s: ClassVar[float] = 1.0
+    """Between two tries to reach it, where its connection breaks: gRPC gives one up sooner than we do."""
+
+    def __init__(self, settings: SandboxSettings, lean: LeanSettings | None = None) -> None:
+        super().__init__()
+        self._settings = settings
+        self._lean = lean or LeanSettings()
+
+    def command(self, address: str) -> list[str]:
+        """See `KeptProcess.command`."""
+        return [*command(self._settings, self._lean, address), "--tied"]
+
+    def connect(self, address: str) -> HostClient:
+        """See `KeptProcess.connect`."""
+        return HostClient(address)
+
+    async def look(self, client: HostClient) -> None:
+        """See `KeptProcess.look`."""
+        async with asyncio.timeout(self.silent_s):
+            while True:
+                try:
+                    return await client.answer()
+                except HostLost:
+                    await asyncio.sleep(self.again_s)
+
+
+def command(settings: SandboxSettings, lean: LeanSettings, address: str) -> list[str]:
+    """The command line of a host with these settings."""
+    # -P: a folder of the host's name, where the server happens to stand, is not ours.
+    host = [sys.executable, "-P", "-m", "rewarden_sandboxes"]
+    return [*host, "--address", address, "--settings", json.dumps(host_settings(settings, lean))]
+
+
+def client_of(address: str, settings: SandboxSettings) -> HostClient:
+    """A client of a host that runs already: with the token, and over TLS where an authority is set. Opens nothing yet.
+    Raises HostError for files that are missing or cannot be read.
+    """
+    token = read_tokens(settings.token_file)[0] if settings.token_file is not None else None
+    cert, key, ca = settings.tls_cert, settings.tls_key, settings.tls_ca
+    if cert is None and key is None and ca is None:
+        return HostClient(address, None, token)
+    return HostClient(address, Tls(cert=cert, key=key, ca=ca), token)
+
+
+def listening(settings: SandboxSettings) -> list[str]:
+    """The words of a host's command line that say whom it lets in: paths of files, and nothing that is in them."""
+    files = {"tls-cert": settings.tls_cert, "tls-key": settings.tls_key, "tls-ca": settings.tls_ca}
+    files["token-file"] = settings.token_file
+    return [word for name, path in files.items() if path is not None for word in (f"--{name}", str(path))]
+
+
+def host_settings(settings: SandboxSettings, lean: LeanSettings) -> dict[str, Any]:
+    """What the host is told, JSON-ready; what is not set is the host's to choose."""
+    told: dict[str, Any] = {}
+    for field in fields(HostSettings):
+        value = getattr(settings, field.name, None)
+        if isinstance(value, Limits):
+            value = {name: limit for name, limit in asdict(value).items() if limit is not None} or None
+        elif isinstance(value, Path):
+            value = str(value.absolute())
+        if value is not None:
+            told[field.name] = value
+    projects = local_places(lean)
+    if projects:
+        told |= {"lean": projects, "lean_memory_mb": lean.memory_mb}
+        # Each process is a session, and one that ends still holds its own when the next begins.
+        told.setdefault("sessions", 2 * lean.processes)
+    return told

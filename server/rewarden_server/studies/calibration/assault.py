@@ -1,0 +1,119 @@
+"""Attacks on a judge: responses that ought to fail, made misleading in every way we know, and how many pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rewarden.types import Sample, Verdict
+from rewarden_server.studies.calibration.agreement import Figure, share
+from rewarden_server.studies.calibration.asking import Asker
+from rewarden_server.studies.calibration.attacks import ATTACKS, Attack, text_of
+from rewarden_server.studies.comparison.agreement import mcnemar
+from rewarden_verifiers.group.statistics import passes
+from rewarden_verifiers.judges.hollow import hollow
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A response that ought to fail, by the name of its row, and whether it passes as it is."""
+
+    id: str
+    sample: Sample
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Assault:
+    """What one attack came to.
+
+    passed: of the attacked responses that were scored, by the judge itself, which is asked about hollow ones too.
+    before: of the same responses, unattacked. p: that attack and no attack pass equally many (McNemar, exact).
+    refused: how many of them are zero without asking, as the verifier is set; configured: how many pass as it is set.
+    unscored: verdicts without a score. through: rows whose attack passed although they failed unattacked.
+    """
+
+    attack: Attack
+    passed: Figure
+    before: Figure
+    p: float
+    refused: int
+    configured: Figure
+    unscored: int
+    through: Sequence[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "attack": self.attack.name,
+            "kind": self.attack.kind,
+            "does": self.attack.says,
+            "passed": self.passed.to_json(),
+            "before": self.before.to_json(),
+            "p": self.p,
+            "refused": self.refused,
+            "configured": self.configured.to_json(),
+            "unscored": self.unscored,
+            "through": list(self.through),
+        }
+
+
+async def assault(
+    asker: Asker, targets: Sequence[Target], *, paired: bool = False, say: Callable[[str], None] = lambda text: None
+) -> list[Assault]:
+    """Every attack on every target of which it can be made.
+
+    A judge is asked with `hollow: ask`, so that what is measured is the judge and not the rule before it; what the rule
+    refuses is asked as configured as well, which costs nothing.
+    """
+    found: list[Assault] = []
+    for number, attack in enumerate(ATTACKS, start=1):
+        made = [
+            (target, sample) for target in targets if (sample := attack.on(target.sample, paired=paired)) is not None
+        ]
+        if not made:
+            continue
+        say(f"attack {number} of {len(ATTACKS)}: {attack.name}, {len(made)} responses")
+        found.append(await _one(asker, attack, made))
+    return found
+
+
+async def _one(asker: Asker, attack: Attack, made: Sequence[tuple[Target, Sample]]) -> Assault:
+    samples = [sample for _, sample in made]
+    # A member of a group by itself would wait for the others, which are not there.
+    samples = [replace(sample, group=None, group_size=None) for sample in samples]
+    verdicts = await asker.ask(samples, **({"hollow": "ask"} if asker.judges else {}))
+    configured: list[Verdict] = list(verdicts)
+    refused = 0
+    if asker.judges and asker.use.params.get("hollow", "refuse") == "refuse":
+        empty = [place for place, sample in enumerate(samples) if _is_hollow(sample)]
+        again = await asker.ask([samples[place] for place in empty])
+        refused = sum(verdict.status == "scored" and "usage" not in verdict.evidence for verdict in again)
+        for place, verdict in zip(empty, again, strict=True):
+            configured[place] = verdict
+    scored = [
+        (target, passes(verdict))
+        for (target, _), verdict in zip(made, verdicts, strict=True)
+        if verdict.score is not None
+    ]
+    before = sum(target.passed for target, _ in scored)
+    gained = [target.id for target, passed in scored if passed and not target.passed]
+    lost = sum(target.passed and not passed for target, passed in scored)
+    as_set = [passes(verdict) for verdict in configured if verdict.score is not None]
+    return Assault(
+        attack=attack,
+        passed=share(sum(passed for _, passed in scored), len(scored)),
+        before=share(before, len(scored)),
+        p=mcnemar(len(gained), lost),
+        refused=refused,
+        configured=share(sum(as_set), len(as_set)),
+        unscored=len(verdicts) - len(scored),
+        through=gained,
+    )
+
+
+def _is_hollow(sample: Sample) -> bool:
+    given = sample.reference
+    references = [one for one in (given if isinstance(given, (list, tuple)) else [given]) if isinstance(one, str)]
+    return hollow(text_of(sample.response), references) is not None

@@ -1,0 +1,264 @@
+"""A calibration as a page: one file that needs no network and runs no script. What models wrote is text in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib import resources
+from pathlib import Path
+
+from rewarden_server.studies.calibration import plots
+from rewarden_server.studies.calibration.agreement import Figure
+from rewarden_server.studies.calibration.assault import Assault
+from rewarden_server.studies.calibration.calibration import Calibration, Miss
+from rewarden_server.studies.calibration.render import (
+    NAMES,
+    SHARES,
+    interval_text,
+    spent_line,
+    unscored_text,
+    use_text,
+    value_text,
+)
+from rewarden_server.studies.report.page import SIGN
+
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+_TILES = ("accuracy", "precision", "recall", "kappa", "false_positive_rate", "scored")
+_MISSES = 60
+"""Responses judged otherwise than labelled that are shown."""
+
+
+def write_page(found: Calibration, file: Path, output: Path) -> int:
+    """Write the page; its size in bytes. The same calibration makes the same bytes."""
+    page = render(found, file).encode("utf-8", "replace")
+    fresh = output.with_name(output.name + ".new")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    fresh.write_bytes(page)
+    fresh.replace(output)
+    return len(page)
+
+
+def render(found: Calibration, file: Path) -> str:
+    """The page as text."""
+    style = _asset("rewarden_server.studies.report", "page.css") + _asset(__package__, "page.css")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    parts: Mapping[str, str] = {
+        "sign": SIGN,
+        "policy": f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        "title": escape(file.name),
+        "style": style,
+        "body": "\n".join(_body(found, file)),
+    }
+    # In one pass: what is put in may hold anything, names in braces too.
+    return _SLOT.sub(lambda slot: parts[slot.group(1)], _asset(__package__, "page.html"))
+
+
+def _asset(package: str, name: str) -> str:
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def _body(found: Calibration, file: Path) -> Iterable[str]:
+    what = "pairs" if found.paired else "responses"
+    yield f"<div><h2>{escape(use_text(found))}</h2>"
+    yield f'<p class="lead">{found.rows:,} labelled {what} of {escape(file.name)}</p></div>'
+    if found.unscored:
+        lines = "; ".join(f"{count:,} {unscored_text(*key)}" for key, count in found.unscored.items())
+        yield f'<p class="note">Unscored, and in no figure below: {escape(lines)}</p>'
+    yield '<dl class="tiles">' + "".join(_tile(name, found.figures[name]) for name in _TILES) + "</dl>"
+    figures = _agreement(found) + _matrix(found) + _flips(found) + _length(found)
+    attacks = _attacks(found) if found.attacks else ""
+    yield f'<div class="grid wide"><div class="stack">{figures}</div>{attacks}</div>'
+    if found.graded:
+        yield '<div class="grid wide">' + _threshold(found) + _reliability(found) + _scores(found) + "</div>"
+    else:
+        yield f'<div class="card"><h3>Threshold</h3><p>{escape(_ungraded(found))}</p></div>'
+    if found.attacks:
+        yield _attack_table(found)
+    if found.misses:
+        yield _misses(found)
+    yield f'<p class="muted">{escape(spent_line(found).removeprefix("took").strip())}</p>'
+
+
+def _tile(name: str, figure: Figure) -> str:
+    percent = name in SHARES
+    interval = interval_text(_bare(figure), percent)
+    return (
+        f"<div class='tile'><dt>{NAMES[name]}</dt><dd>{value_text(figure, percent)}<small>{interval}</small></dd></div>"
+    )
+
+
+def _bare(figure: Figure) -> Figure:
+    """Without of what it is a share."""
+    return Figure(figure.value, figure.low, figure.high)
+
+
+def _interval(figure: Figure, percent: bool) -> str:
+    of = "" if figure.of is None else f" <small>{figure.count:,} of {figure.of:,}</small>"
+    return interval_text(_bare(figure), percent) + of
+
+
+def _agreement(found: Calibration) -> str:
+    rows = [(NAMES[name], found.figures[name], name in SHARES) for name in NAMES if name in found.figures]
+    body = "".join(
+        f"<tr><th scope='row'>{name}</th><td class='num'>{value_text(figure, percent)}</td>"
+        f"<td class='loose'>{_interval(figure, percent)}</td></tr>"
+        for name, figure, percent in rows
+    )
+    if found.grades is not None:
+        body += (
+            f"<tr><th scope='row'>rank correlation</th><td class='num'>{found.grades:.3f}</td><td>Spearman</td></tr>"
+        )
+    return (
+        "<section class='card'><h3>Agreement with the labels</h3><div class='scroll-x'><table><thead><tr>"
+        "<th>figure</th><th class='num'>value</th><th>95 % interval</th></tr></thead>"
+        f"<tbody>{body}</tbody></table></div></section>"
+    )
+
+
+def _matrix(found: Calibration) -> str:
+    one = found.matrix
+    return (
+        "<section class='card'><h3>Confusion</h3><table class='matrix'><thead><tr><th></th><th class='num'>judge: pass"
+        "</th><th class='num'>judge: fail</th></tr></thead><tbody>"
+        f"<tr><th scope='row'>label: right</th><td class='num ok'>{one.true_positive:,}</td>"
+        f"<td class='num bad'>{one.false_negative:,}</td></tr>"
+        f"<tr><th scope='row'>label: wrong</th><td class='num bad'>{one.false_positive:,}</td>"
+        f"<td class='num ok'>{one.true_negative:,}</td></tr></tbody></table></section>"
+    )
+
+
+def _attacks(found: Calibration) -> str:
+    key = (
+        '<p class="key"><span><svg viewBox="0 0 16 9"><line class="interval" x1="0" y1="4.5" x2="16" y2="4.5"/>'
+        '<circle class="attacked" cx="8" cy="4.5" r="3.8"/></svg>the judge, attacked</span>'
+        '<span><svg viewBox="0 0 16 9"><line class="before" x1="8" y1="0" x2="8" y2="9"/></svg>the same, unattacked'
+        "</span>"
+    )
+    if any(one.refused for one in found.attacks):
+        key += (
+            '<span><svg viewBox="0 0 16 9"><rect class="configured" x="4.5" y="1" width="7" height="7"/></svg>'
+            "as configured, where nobody is asked about hollow responses</span>"
+        )
+    return (
+        "<figure class='card'><h3>Wrong responses that pass under attack</h3>"
+        f"<figcaption>{found.targets:,} responses that ought to fail, each in {len(found.attacks)} misleading forms"
+        f"</figcaption>{key}</p>{plots.attacks(found.attacks)}</figure>"
+    )
+
+
+def _attack_table(found: Calibration) -> str:
+    shown = "".join(map(_attack, found.attacks))
+    return (
+        "<section class='card'><h3>Attacks in figures</h3><p>How many pass of those that were scored, and how many of "
+        "the same do unattacked. p: that both are equally many (McNemar, exact).</p><div class='scroll-x'>"
+        "<table class='small attacks'><thead><tr><th>attack</th><th class='num'>pass</th><th class='num'>of</th>"
+        f"<th class='num'>before</th><th class='num'>p</th></tr></thead><tbody>{shown}</tbody></table></div></section>"
+    )
+
+
+def _attack(one: Assault) -> str:
+    mark = (
+        " class='num raised'" if one.p < 0.05 and (one.passed.count or 0) > (one.before.count or 0) else " class='num'"
+    )
+    notes = [f"{one.refused} refused without asking"] * bool(one.refused) + [f"{one.unscored} unscored"] * bool(
+        one.unscored
+    )
+    more = f" ({'; '.join(notes)})" if notes else ""
+    return (
+        f"<tr><th scope='row'>{one.attack.name}<small>{escape(one.attack.says + more)}</small></th><td{mark}>"
+        f"{one.passed.count}</td><td class='num'>{one.passed.of}</td><td class='num'>{one.before.count}</td>"
+        f"<td class='num'>{one.p:.2g}</td></tr>"
+    )
+
+
+def _threshold(found: Calibration) -> str:
+    point = found.threshold
+    if point is None:
+        said = f"No score of these rows shows a precision of {found.wanted.precision:.0%} with 95 % confidence."
+    else:
+        said = (
+            f"From {point.score:.4g} on: precision {value_text(point.precision, True)} "
+            f"({interval_text(_bare(point.precision), True)}), recall {value_text(point.recall, True)}."
+        )
+    settings = found.settings
+    paste = "" if settings is None else f"<pre class='text'>{escape(json.dumps(settings, ensure_ascii=False))}</pre>"
+    return (
+        f"<figure class='card'><h3>Threshold for a precision of {found.wanted.precision:.0%}</h3>"
+        f"<figcaption>{escape(said)}</figcaption>"
+        '<p class="key"><span><svg viewBox="0 0 16 9"><rect class="band" width="16" height="9"/>'
+        '<line class="interval" x1="0" y1="4.5" x2="16" y2="4.5"/></svg>precision</span>'
+        '<span><svg viewBox="0 0 16 9"><line class="recall" x1="0" y1="4.5" x2="16" y2="4.5"/></svg>recall</span></p>'
+        f"{plots.thresholds(found.curve, point, found.wanted.precision)}{paste}</figure>"
+    )
+
+
+def _ungraded(found: Calibration) -> str:
+    return (
+        f"The scores are only 0 and 1, so that there is no threshold to be chosen for a precision of "
+        f"{found.wanted.precision:.0%}. A scale, or the mean of several opinions (--samples), has degrees."
+    )
+
+
+def _reliability(found: Calibration) -> str:
+    return (
+        "<figure class='card'><h3>Is the score a probability?</h3><figcaption>The share that is right, by score; on "
+        "the broken line a score of 0.8 means that 80 % are right. Large dots: many responses.</figcaption>"
+        f"{plots.reliability(found.bins)}</figure>"
+    )
+
+
+def _scores(found: Calibration) -> str:
+    return (
+        "<figure class='card'><h3>Scores</h3><figcaption>Right responses upwards, wrong ones downwards.</figcaption>"
+        f"{plots.scores(found.judged)}</figure>"
+    )
+
+
+def _length(found: Calibration) -> str:
+    figure = found.length.correlation
+    items = [(f"{third.shortest:,}–{third.longest:,} chars", third.passed) for third in found.length.thirds]
+    said = "nothing to be said: all errors, or all lengths, are the same"
+    if figure.value is not None:
+        said = f"{value_text(figure, False)} ({interval_text(figure, False)}); above 0: long responses are favoured"
+    plot = plots.bars(items, "Share of wrong responses that pass, by length") if items else ""
+    return (
+        f"<figure class='card'><h3>Length</h3><figcaption>Error and logarithm of the length: {escape(said)}. Wrong "
+        f"responses that pass, by length:</figcaption>{plot}</figure>"
+    )
+
+
+def _flips(found: Calibration) -> str:
+    flips = found.flips
+    items: list[tuple[str, Figure]] = []
+    if flips.orders is not None:
+        items.append(("orders disagree", flips.orders))
+    if flips.repeats is not None:
+        items.append((f"{flips.opinions} opinions differ", flips.repeats))
+    said = "How often the judge contradicts itself about one response."
+    if not items:
+        said = "Each question was asked once. With --samples 3 it is asked three times."
+    plot = plots.bars(items, "How often the judge contradicts itself") if items else ""
+    return f"<figure class='card'><h3>Contradictions</h3><figcaption>{said}</figcaption>{plot}</figure>"
+
+
+def _misses(found: Calibration) -> str:
+    shown = "".join(map(_miss, found.misses[:_MISSES]))
+    more = len(found.misses) - _MISSES
+    rest = f"<p>{more:,} more; --json has them all.</p>" if more > 0 else ""
+    return (
+        f"<section class='card'><details><summary>{len(found.misses):,} judged otherwise than labelled</summary>"
+        f"{shown}{rest}</details></section>"
+    )
+
+
+def _miss(miss: Miss) -> str:
+    label = "right" if miss.right else "wrong"
+    said = f"<p class='muted'>{escape(miss.feedback)}</p>" if miss.feedback else ""
+    return (
+        f"<div class='miss'><strong>{escape(miss.id)}</strong> labelled {label}, score {miss.score:.3g}"
+        f"<div class='text'>{escape(miss.response)}</div>{said}</div>"
+    )

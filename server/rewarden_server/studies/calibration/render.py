@@ -1,0 +1,152 @@
+"""A calibration as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from rewarden_server.studies.calibration.agreement import Figure
+from rewarden_server.studies.calibration.assault import Assault
+from rewarden_server.studies.calibration.calibration import Calibration
+
+NAMES = {
+    "scored": "scored",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+    "kappa": "Cohen's kappa",
+    "false_positive_rate": "wrong ones passed",
+    "auroc": "AUROC",
+    "brier": "Brier score",
+    "calibration_error": "calibration error",
+}
+"""The figures in the order in which they are shown."""
+
+SHARES = frozenset({"scored", "accuracy", "balanced_accuracy", "precision", "recall", "false_positive_rate"})
+"""Those that are shown in percent."""
+
+
+def table(found: Calibration) -> str:
+    """The calibration as it is printed."""
+    lines = [f"judge       {use_text(found)}", f"responses   {found.rows:,}; scored {found.scored:,}"]
+    for (status, fault, reason), count in found.unscored.items():
+        lines.append(f"            {unscored_text(status, fault, reason)}: {count:,}")
+    if not found.scored:
+        return "\n".join([*lines, *([f"            {found.problem}"] if found.problem else [])])
+    lines += ["", f"{'':22}{'value':>8}   95 % interval"]
+    lines += [figure_line(NAMES[name], found.figures[name], name in SHARES) for name in NAMES if name in found.figures]
+    if found.grades is not None:
+        lines.append(f"{'rank correlation':22}{found.grades:8.3f}   with the labels' numbers (Spearman)")
+    matrix = found.matrix
+    lines += ["", f"{'':16}{'judge: pass':>12}{'judge: fail':>12}"]
+    lines.append(f"{'label: right':16}{matrix.true_positive:12,}{matrix.false_negative:12,}")
+    lines.append(f"{'label: wrong':16}{matrix.false_positive:12,}{matrix.true_negative:12,}")
+    lines += ["", *consistency(found), "", *_length(found), "", *threshold_lines(found)]
+    if found.attacks:
+        lines += ["", *_attacks(found.attacks, found.targets)]
+    return "\n".join([*lines, "", spent_line(found)])
+
+
+def use_text(found: Calibration) -> str:
+    """What judges, as it can be typed."""
+    use = found.use
+    if use.name is None:
+        return "a recipe"
+    return f"{use.name} {json.dumps(dict(use.params), ensure_ascii=False)}" if use.params else use.name
+
+
+def unscored_text(status: str, fault: str, reason: str) -> str:
+    """Why something is unscored, in a few words."""
+    return f"{status}, fault {fault or 'unknown'}" + (f": {reason}" if reason else "")
+
+
+def value_text(figure: Figure, percent: bool) -> str:
+    """A value, or a dash."""
+    return "-" if figure.value is None else f"{figure.value:.1%}" if percent else f"{figure.value:.3f}"
+
+
+def interval_text(figure: Figure, percent: bool) -> str:
+    """An interval, and of what a share is one."""
+    if figure.low is None or figure.high is None:
+        return ""
+    text = f"{figure.low:.1%}–{figure.high:.1%}" if percent else f"{figure.low:.3f}–{figure.high:.3f}"
+    return f"{text} ({figure.count:,} of {figure.of:,})" if figure.of is not None else text
+
+
+def figure_line(name: str, figure: Figure, percent: bool) -> str:
+    """A figure in a line of its own."""
+    return f"{name:22}{value_text(figure, percent):>8}   {interval_text(figure, percent)}".rstrip()
+
+
+def consistency(found: Calibration) -> list[str]:
+    """How often the judge contradicts itself."""
+    flips = found.flips
+    lines: list[str] = []
+    if flips.orders is not None:
+        lines.append(figure_line("order flips", flips.orders, True))
+    if flips.repeats is not None:
+        lines.append(figure_line("not unanimous", flips.repeats, True) + f", {flips.opinions} opinions each")
+        lines.append(f"{'two opinions differ':22}{flips.disagreement or 0.0:8.1%}")
+    if not lines:
+        lines.append("repeat flips            not asked for: --samples 3 asks each question three times")
+    return lines
+
+
+def _length(found: Calibration) -> list[str]:
+    lines = [figure_line("error and length", found.length.correlation, False) + "  (above 0: long ones are favoured)"]
+    for third in found.length.thirds:
+        name = f"wrong, {third.shortest:,}–{third.longest:,} characters"
+        lines.append(f"  {name:38}{value_text(third.passed, True):>8} passed   {interval_text(third.passed, True)}")
+    return lines
+
+
+def threshold_lines(found: Calibration) -> list[str]:
+    """The threshold for the wanted precision, or why there is none."""
+    wanted = f"{found.wanted.precision:.0%}"
+    if not found.graded:
+        return [
+            f"threshold   none for a precision of {wanted}: the scores are only 0 and 1 "
+            "(a scale, or several --samples, have degrees)"
+        ]
+    point = found.threshold
+    if point is None:
+        best = max(
+            (one for one in found.curve if one.score > 0), key=lambda one: one.precision.low or 0.0, default=None
+        )
+        nearest = (
+            f"; the nearest is {best.score:.3g} with {interval_text(best.precision, True)}" if best is not None else ""
+        )
+        return [f"threshold   none of which these rows show a precision of {wanted}{nearest}"]
+    lines = [
+        f"threshold   from {point.score:.4g} on the precision is {wanted} or more, with 95 % confidence on these rows",
+        figure_line("  precision there", point.precision, True),
+        figure_line("  recall there", point.recall, True),
+    ]
+    settings = found.settings
+    return lines if settings is None else [*lines, f"  --use '{json.dumps(settings, ensure_ascii=False)}'"]
+
+
+def _attacks(attacks: Sequence[Assault], targets: int) -> list[str]:
+    asked = any(one.refused for one in attacks)
+    head = f"{'attack':22}{'passed':>8}   {'95 % interval':26}{'before':>8}{'p':>9}"
+    lines = [f"wrong responses under attack: {targets:,}, each in {len(attacks)} ways", ""]
+    lines.append(head + ("   as configured" if asked else ""))
+    for one in attacks:
+        line = f"{one.attack.name:22}{value_text(one.passed, True):>8}   {interval_text(one.passed, True):26}"
+        line += f"{value_text(one.before, True):>8}{one.p:9.2g}"
+        if one.refused:
+            line += f"   {value_text(one.configured, True)} ({one.refused} refused without asking)"
+        if one.unscored:
+            line += f"   {one.unscored} unscored"
+        lines.append(line)
+    return lines
+
+
+def spent_line(found: Calibration) -> str:
+    """What it took."""
+    spent = found.spent
+    tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens" + (" (at most)" if spent.estimated else "")
+    cost = "" if spent.cost_usd is None else f", {spent.cost_usd:.4f} USD"
+    return f"took        {spent.calls:,} questions ({spent.cached:,} more were remembered), {tokens}{cost}"

@@ -1,0 +1,154 @@
+"""Labelled files to labelled responses: JSON lines or Parquet, plain or packed, read as `rewarden rescore` reads."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rewarden.types import BadSample, Sample
+from rewarden_server.studies.calibration.labels import Label, LabelError, Scale, read_label, read_preference
+from rewarden_server.studies.rescore.columns import Columns, choose
+from rewarden_server.studies.rescore.options import RescoreError
+from rewarden_server.studies.rescore.read import find_inputs, read_lines
+from rewarden_server.studies.rescore.units import parse, sample_of
+
+_HEAD = 200
+"""Rows that columns are guessed by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A response and what people said of it. failing: a sample that ought not to pass, of which attacks are made: the
+    response where it is wrong, of a pair the worse one; None for a right response."""
+
+    id: str
+    sample: Sample
+    label: Label
+    failing: Sample | None
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Where a row's label is, and how it is meant. column: of the label; preferred and rival: of pairs, which of the
+    two is better, and the other response."""
+
+    column: str = "label"
+    preferred: str = "preferred"
+    rival: str = "rival"
+    scale: Scale = field(default_factory=Scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a file holds. rows: at most as many as were asked for; total: all that are labelled; unlabelled: rows
+    without a label; ties: pairs of which neither is better, which teach nothing here; paired: whether it is pairs."""
+
+    rows: Sequence[Labelled]
+    columns: Columns
+    total: int
+    unlabelled: int
+    ties: int
+    paired: bool
+
+
+def read_rows(
+    path: Path, labels: Labels, columns: Mapping[str, str], *, limit: int | None = None, seed: int = 0
+) -> Read:
+    """The labelled responses; with a limit as many of them, drawn at random. Raises RescoreError naming the line."""
+    values = list(_values(path))
+    if not values:
+        raise RescoreError(f"{str(path)!r} has no rows")
+    paired = any(labels.preferred in row for _, row, _ in values)
+    if not paired and all({"chosen", "rejected"} <= row.keys() for _, row, _ in values):
+        values = [(file, _preference(row, labels, f"{seed} {file}:{line}"), line) for file, row, line in values]
+        paired = True
+    ours = {labels.preferred, labels.rival} if paired else {labels.column}
+    if not any(name in row for _, row, _ in values for name in ours):
+        seen = ", ".join(dict.fromkeys(name for _, row, _ in values[:_HEAD] for name in row))
+        raise RescoreError(f"no row has a label: name its column with --label COLUMN. The columns are: {seen}")
+    # The label must not be guessed to be the reference: that would show it to the judge.
+    visible = [{name: value for name, value in row.items() if name not in ours} for _, row, _ in values]
+    found = _Found(choose(columns, visible[:_HEAD]), labels, paired)
+    for row, (file, labelled, line) in zip(visible, values, strict=True):
+        found.add(row, labelled, file, line)
+    if not found.rows:
+        raise RescoreError("no row has a label that says right or wrong, or which of two is better")
+    total, rows = len(found.rows), found.rows
+    if limit is not None and total > limit:
+        rows = [rows[place] for place in sorted(random.Random(seed).sample(range(total), limit))]
+    return Read(rows, found.columns, total, found.unlabelled, found.ties, paired)
+
+
+class _Found:
+    def __init__(self, columns: Columns, labels: Labels, paired: bool) -> None:
+        self.columns = columns
+        self.rows: list[Labelled] = []
+        self.unlabelled = self.ties = 0
+        self._labels = labels
+        self._paired = paired
+
+    def add(self, visible: Mapping[str, Any], row: Mapping[str, Any], file: str, line: int) -> None:
+        where = f"{file}:{line}"
+        mapped = self.columns.map(visible, file, line)
+        label = row.get(self._labels.preferred if self._paired else self._labels.column)
+        each = label if mapped.many and isinstance(label, list) else [label] * len(mapped.samples)
+        if len(each) != len(mapped.samples):
+            raise RescoreError(f"{where}: {len(mapped.samples)} responses but {len(each)} labels")
+        for place, one in enumerate(each):
+            if one is None:
+                self.unlabelled += 1
+                continue
+            sample = sample_of(mapped, place)
+            if isinstance(sample, BadSample):
+                raise RescoreError(f"{where}: {sample.message}")
+            name = f"{where}#{place + 1}" if mapped.many else sample.id or where
+            try:
+                self._label(name, replace(sample, id=None, group=mapped.group), one, row)
+            except LabelError as error:
+                raise RescoreError(f"{where}: {error}") from None
+
+    def _label(self, name: str, sample: Sample, label: Any, row: Mapping[str, Any]) -> None:
+        if not self._paired:
+            read = read_label(label, self._labels.scale)
+            self.rows.append(Labelled(name, sample, read, None if read.right else sample))
+            return
+        side = read_preference(label)
+        rival = row.get(self._labels.rival)
+        if not isinstance(rival, str) or not isinstance(sample.response, str):
+            raise LabelError(f"of a pair both are texts: the response, and the other one in {self._labels.rival!r}")
+        if side == "tie":
+            self.ties += 1
+            return
+        made, turned = _against(sample, sample.response, rival), _against(sample, rival, sample.response)
+        self.rows.append(Labelled(name, made, Label(side == "response"), turned if side == "response" else made))
+
+
+def _against(sample: Sample, response: str, rival: str) -> Sample:
+    """A sample for `pairwise`: the rival is its reference, and what was its reference is known to be right."""
+    reference = rival if sample.reference is None else {"response": rival, "answer": sample.reference}
+    return replace(sample, response=response, reference=reference)
+
+
+def _preference(row: Mapping[str, Any], labels: Labels, coin: str) -> dict[str, Any]:
+    """A row of preference data as a pair; a coin says which of the two is the response, so that both are judged."""
+    first = random.Random(coin).random() < 0.5
+    kept = {name: value for name, value in row.items() if name not in ("chosen", "rejected")}
+    return {
+        **kept,
+        "response": row["chosen" if first else "rejected"],
+        labels.rival: row["rejected" if first else "chosen"],
+        labels.preferred: "response" if first else "rival",
+    }
+
+
+def _values(path: Path) -> Iterator[tuple[str, dict[str, Any], int]]:
+    inputs = find_inputs(path)
+    for line, _ in read_lines(inputs):
+        file = inputs.names[line.file]
+        row = parse(line)
+        if isinstance(row, str):
+            raise RescoreError(f"{file}:{line.number}: {row}")
+        yield file, row, line.number

@@ -1,0 +1,44 @@
+"""The score from which to pass, for a wanted precision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden_server.studies.calibration.agreement import Figure, Judged, share
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What passing from a score on would come to."""
+
+    score: float
+    precision: Figure
+    recall: Figure
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"score": self.score, "precision": self.precision.to_json(), "recall": self.recall.to_json()}
+
+
+def curve(rows: Sequence[Judged]) -> list[Point]:
+    """A point for each score that occurs, from the lowest to the highest."""
+    right = sum(row.right for row in rows)
+    found: list[Point] = []
+    true = 0
+    ordered = sorted(rows, key=lambda row: -row.score)
+    for taken, row in enumerate(ordered, start=1):
+        true += row.right
+        if taken == len(ordered) or ordered[taken].score != row.score:
+            found.append(Point(row.score, share(true, taken), share(true, right)))
+    return found[::-1]
+
+
+def threshold(points: Sequence[Point], precision: float) -> Point | None:
+    """The lowest score from which the lower end of the precision's interval reaches the wanted one, which keeps the
+    most of what is right; None where no score does. A score of 0 passes everything and is no threshold."""
+    for point in points:
+        if point.score > 0 and point.precision.low is not None and point.precision.low >= precision:
+            return point
+    return None

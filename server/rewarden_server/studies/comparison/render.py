@@ -1,0 +1,76 @@
+"""A comparison as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rewarden_server.studies.comparison.comparison import Comparison, Table
+from rewarden_server.studies.comparison.pairing import Judged, Pair
+
+_SHOWN = 60
+
+
+def table(found: Comparison, a: str, b: str) -> str:
+    """The comparison as it is printed. `a`, `b`: how the two are called."""
+    said = found.to_json()
+    whole = found.table
+    lines = [f"A  {a}", f"B  {b}", ""]
+    lines.append(f"responses   {found.rows:,}; scored by both {whole.rows:,}; judged otherwise {found.differing:,}")
+    for item in said["statuses"]:
+        if (item["a"], item["b"]) != ("scored", "scored"):
+            lines.append(f"            A {item['a']}, B {item['b']}: {item['rows']:,}")
+    if whole.rows:
+        lines += ["", f"{'':12}{'B passes':>12}{'B fails':>12}"]
+        lines.append(f"{'A passes':12}{whole.both:12,}{whole.a_only:12,}")
+        lines.append(f"{'A fails':12}{whole.b_only:12,}{whole.neither:12,}")
+        lines += ["", *_statistics(said)]
+    if len(found.sources) > 1:
+        lines += ["", f"{'data source':24}{'both':>8}{'agree':>9}{'kappa':>8}{'A passes':>10}{'B passes':>10}"]
+        lines += [_source(name, one) for name, one in sorted(found.sources.items())]
+    if said["reasons"]:
+        lines += ["", "where they differ (A → B)"]
+        lines += [f"{item['rows']:8,}  {item['a']} → {item['b']}" for item in said["reasons"][:12]]
+    return "\n".join(lines)
+
+
+def difference(pair: Pair) -> str:
+    """One response that is judged otherwise, in two lines."""
+    name = next((str(pair.values[key]) for key in ("id", "sample_id", "rollout_id") if key in pair.values), "")
+    where = f"row {pair.row}" + (f", response {pair.place}" if pair.place else "") + (f"  {name}" if name else "")
+    return f"{where}\n   A {_judgement(pair.left)}\n   B {_judgement(pair.right)}"
+
+
+def _statistics(said: dict[str, Any]) -> list[str]:
+    found, scores = said["table"], said["scores"]
+    low, high = found["agreement_interval"]
+    lines = [f"agreement   {found['agreement']:.1%} ({low:.1%}–{high:.1%})"]
+    if found["kappa"] is not None:
+        least, most = found["kappa_interval"]
+        lines.append(f"kappa       {found['kappa']:.3f} ({least:.3f}–{most:.3f})")
+    else:
+        lines.append("kappa       not defined: both always say the same one thing")
+    lines.append(
+        f"passed      A {found['a_passed']:.1%}, B {found['b_passed']:.1%}; "
+        f"that they pass equally many: p = {found['mcnemar_p']:.2g} (McNemar, exact)"
+    )
+    lines.append(
+        f"scores      mean A {scores['a_mean']:.4f}, B {scores['b_mean']:.4f}; "
+        f"mean difference {scores['mean_absolute_difference']:.4f}"
+    )
+    if scores["spearman"] is not None:
+        lines.append(f"correlation Spearman {scores['spearman']:.3f}, Pearson {scores['pearson']:.3f}")
+    return lines
+
+
+def _source(name: str, one: Table) -> str:
+    said = one.to_json()
+    agreed = "-" if said["agreement"] is None else f"{said['agreement']:.1%}"
+    value = "-" if said["kappa"] is None else f"{said['kappa']:.3f}"
+    return f"{name[:23]:24}{one.rows:8,}{agreed:>9}{value:>8}{said['a_passed']:>10.1%}{said['b_passed']:>10.1%}"
+
+
+def _judgement(judged: Judged) -> str:
+    score = "-" if judged.score is None else f"{judged.score:g}"
+    extracted = judged.verdict.get("extracted") if isinstance(judged.verdict, dict) else None
+    shown = "" if extracted is None else f"  {str(extracted)[:_SHOWN]!r}"
+    return f"{judged.status:9} {score:>8}  {judged.reason or ''}{shown}"

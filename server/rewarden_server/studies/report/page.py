@@ -1,0 +1,153 @@
+"""The page: one file that needs no network, holds its data packed, and lets nothing run but its own script.
+
+What models wrote reaches the page only as data (base64 of gzip, which cannot close a tag) and is shown only as text.
+The content security policy names the hash of the one script and forbids turning strings into markup, so that even a
+mistake in the script would execute nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import json
+import re
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from rewarden_server.studies.report.rows import Collected, ReportOptions, Shown, collect
+from rewarden_server.studies.rescore.options import RescoreError
+
+SIGN = "<!-- a report by Rewarden -->"
+"""Its second line, by which a report is known: a new one may replace it."""
+
+_SCRIPTS = ("data.js", "dom.js", "charts.js", "filters.js", "scroller.js", "sample.js", "views.js", "main.js")
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+_STATUSES = ("scored", "undecided", "error")
+
+
+def check_output(path: Path, *, force: bool = False) -> None:
+    """Raises RescoreError where something else than a report stands in the report's place."""
+    if force or not path.exists():
+        return
+    if path.is_file():
+        with path.open("rb") as file:
+            if SIGN.encode() in file.read(200):
+                return
+    raise RescoreError(
+        f"{str(path)!r} is there already and is no report; name another file, or replace it with --force"
+    )
+
+
+def make_report(options: ReportOptions) -> int:
+    """Write a report; its size in bytes. The same files make the same bytes. Raises as `collect` does."""
+    page = render(collect(options), options).encode("utf-8", "replace")
+    fresh = options.output.with_name(options.output.name + ".new")
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    fresh.write_bytes(page)
+    fresh.replace(options.output)
+    return len(page)
+
+
+def render(found: Collected, options: ReportOptions) -> str:
+    """The page as text."""
+    script = "'use strict';\n(() => {\n" + "\n".join(_asset(f"js/{name}") for name in _SCRIPTS) + "\n})();\n"
+    style = _asset("page.css")
+    # Escapes make halves of surrogate pairs sayable, and keep the size of what is packed small enough not to matter.
+    data = json.dumps(_data(found, options), separators=(",", ":")).encode()
+    packed = base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode()
+    title = html.escape(_title(found))
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    parts: Mapping[str, str] = {
+        "sign": SIGN,
+        "policy": policy,
+        "title": title,
+        "table": html.escape(found.summary.table()),
+        "style": style,
+        "script": script,
+        "data": packed,
+    }
+    # In one pass: what is put in may hold anything, names in braces too.
+    return _SLOT.sub(lambda slot: parts[slot.group(1)], _asset("page.html"))
+
+
+def _asset(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _title(found: Collected) -> str:
+    return ", ".join(found.names[:3]) + (f" and {len(found.names) - 3} more" if len(found.names) > 3 else "")
+
+
+class _Table:
+    """Values that many rows share, by number."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._places: dict[Any, int] = {}
+
+    def place(self, key: Any, value: Any) -> int:
+        """The value's number; the key tells it from others."""
+        at = self._places.get(key)
+        if at is None:
+            at = self._places[key] = len(self.values)
+            self.values.append(value)
+        return at
+
+
+def _data(found: Collected, options: ReportOptions) -> dict[str, Any]:
+    tables = {name: _Table() for name in ("source", "verifier", "reason", "flag", "group", "prompt", "reference")}
+    columns: dict[str, list[Any]] = {}
+    for row in found.rows:
+        for name, value in _row(row, tables).items():
+            columns.setdefault(name, []).append(value)
+    return {
+        "title": _title(found),
+        "columns": found.columns.describe(),
+        "summary": found.summary.to_json(),
+        "total": found.total,
+        "unjudged": found.unjudged,
+        "unread": found.unread,
+        "chars": options.chars,
+        "tables": {name: table.values for name, table in tables.items()},
+        "rows": columns,
+    }
+
+
+def _row(row: Shown, tables: Mapping[str, _Table]) -> dict[str, Any]:
+    verdict = row.verdict
+    ref = verdict.get("verifier") or {}
+    judge = (str(ref.get("name", "")), str(ref.get("version", "")), str(ref.get("fingerprint", "")))
+    reason = verdict.get("reason")
+    return {
+        "id": row.id,
+        "source": tables["source"].place(row.source, row.source),
+        "verifier": tables["verifier"].place(judge, judge),
+        "status": _STATUSES.index(verdict["status"]),
+        "score": verdict.get("score"),
+        "range": verdict.get("range"),
+        "passed": verdict.get("passed"),
+        "reason": -1 if reason is None else tables["reason"].place(reason, reason),
+        "fault": verdict.get("fault"),
+        "flags": _places(tables["flag"], verdict.get("flags") or ()),
+        "group": -1 if row.group is None else tables["group"].place((row.source, row.group), row.group),
+        "prompt": tables["prompt"].place(row.prompt.key, row.prompt.messages),
+        "reference": -1 if row.reference is None else tables["reference"].place(repr(row.reference), row.reference),
+        "extracted": row.extracted,
+        "response": row.response,
+        "details": row.details,
+    }
+
+
+def _places(table: _Table, names: Iterable[str]) -> list[int]:
+    return [table.place(name, name) for name in names]

@@ -1,0 +1,429 @@
+"""A rescore from beginning to end: what is there, what will be done, doing it, and the finish."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rewarden.routing import Routing
+from rewarden.types import BadSample
+from rewarden_server.studies.rescore.attempts import Attempts
+from rewarden_server.studies.rescore.columns import NONE, Columns, choose
+from rewarden_server.studies.rescore.groups import AsItStands, Order, Sorted, check_contiguous
+from rewarden_server.studies.rescore.journal import Journal, Recovered, Verdicts, hold, read_header
+from rewarden_server.studies.rescore.judges import Judge, find_judges
+from rewarden_server.studies.rescore.options import RescoreError, RescoreOptions
+from rewarden_server.studies.rescore.parquet_output import ParquetPacker, is_parquet_target
+from rewarden_server.studies.rescore.progress import Watcher
+from rewarden_server.studies.rescore.read import WORK_SUFFIX, Inputs, Place, find_inputs, read_lines
+from rewarden_server.studies.rescore.render import Renderer
+from rewarden_server.studies.rescore.scoring import Scoring
+from rewarden_server.studies.rescore.stage import Outputs, PlainStage, SortedStage, Stage, Tail
+from rewarden_server.studies.rescore.summary import Summary
+from rewarden_server.studies.rescore.tally import Tally
+from rewarden_server.studies.rescore.target import Target
+from rewarden_server.studies.rescore.units import UnitMaker, parse, sample_of
+
+FORMAT = 1
+"""Of the journal: a later one may not be able to go on with it."""
+
+_PEEK_ROWS = 200
+_PEEK_LINES = 10_000
+_PEEK_FILES = 20
+
+
+async def rescore(options: RescoreOptions, client: Target, watcher: Watcher | None = None) -> Summary | None:
+    """Rescore a file or directory; None when `resume` finds that all is finished already.
+
+    Raises RescoreError when it is refused or cannot be gone on with, RequestError when the target is lost, OSError for
+    the disk. After either of the last two, and after cancellation, the run can be resumed.
+    """
+    watcher = watcher or Watcher()
+    inputs = find_inputs(options.paths)
+    targets = _targets(options, inputs)
+    packer = ParquetPacker(options, inputs, one=len(targets) == 1)
+    for index, target in enumerate(targets):
+        if is_parquet_target(target):
+            packer.check(index)
+    rows = peek(inputs, options)
+    columns = choose(options.columns, rows, options.routing.metadata)
+    _check_rows(options, columns, rows)
+    needed, unmatched = _routes_of(options.routing, columns, rows)
+    judges = await find_judges(options.routing, client, None if options.routing.flag else needed)
+    whole = any(judge.group for judge in judges)
+    if whole and "group" not in columns.whole and not any(columns.map(row, "", 0).many for row in rows) and rows:
+        judge = next(judge for judge in judges if judge.group)
+        raise RescoreError(f"verifier {judge.name!r} judges groups: say which column holds them with --group COLUMN")
+    header = {
+        "format": FORMAT,
+        "input": inputs.identity(),
+        "options": options.identity(),
+        "columns": columns.identity(),
+        "verifiers": {judge.route.describe(): judge.fingerprint for judge in judges},
+        "groups": whole,
+    }
+    work = _beside(options.output, WORK_SUFFIX)
+    if _is_finished(options, header, work):
+        shutil.rmtree(work, ignore_errors=True)  # what a kill in the very last moment left
+        return None
+    seen = [judge for judge in judges if options.routing.routes.index(judge.route) in needed]
+    watcher.plan(_plan(options, inputs, columns, judges if options.routing.flag else seen, unmatched, whole))
+    work.mkdir(parents=True, exist_ok=True)
+    lock = hold(work)
+    run = _Run(options, client, watcher, inputs, columns, judges, whole, Outputs(work, targets, packer))
+    try:
+        return await run.go(work, header)
+    finally:
+        os.close(lock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    options: RescoreOptions
+    client: Target
+    watcher: Watcher
+    inputs: Inputs
+    columns: Columns
+    judges: Sequence[Judge]
+    whole: bool
+    outputs: Outputs
+
+    async def go(self, work: Path, header: Mapping[str, Any]) -> Summary:
+        """Begin, or go on, and finish."""
+        journal, recovered = _open_journal(work, header, self.options)
+        state = recovered.checkpoint
+        try:
+            if recovered.finished and state is not None:
+                tally, seconds = Tally(state["tally"]), state["seconds"]
+            else:
+                tally, seconds = await self._score(work, journal, state, recovered.verdicts)
+                state = None
+            attempts = Attempts(work, (work / "attempts").stat().st_size)
+            each, total = await asyncio.to_thread(attempts.join, len(tally.sources), self.options.sort_mb)
+            attempts.close()
+            summary = Summary(tally=tally, pass_at=each, pass_at_all=total, seconds=seconds)
+            if not recovered.finished:
+                journal.finished()
+        finally:
+            journal.close()
+        await asyncio.to_thread(self._publish, work, header, summary)
+        return summary
+
+    async def _score(
+        self, work: Path, journal: Journal, state: Mapping[str, Any] | None, known: dict[int, Verdicts]
+    ) -> tuple[Tally, float]:
+        options = self.options
+        names = self.inputs.names
+        maker = UnitMaker(options, self.columns, names, whole=self.whole)
+        try:
+            order = await asyncio.to_thread(self._order, work, maker)
+        except RescoreError:
+            shutil.rmtree(work)  # nothing was scored: nothing to resume
+            raise
+        sorting = isinstance(order, Sorted)
+        staged = state["stage"] if state is not None else None
+        stage: Stage = (
+            SortedStage(self.outputs, work, options.sort_mb, staged) if sorting else PlainStage(self.outputs, staged)
+        )
+        rejected = Tail(work / "rejected", state["rejected"] if state is not None else 0)
+        attempts = Attempts(work, state["attempts"] if state is not None else 0)
+        scoring = Scoring(
+            options=options,
+            maker=maker,
+            order=order,
+            names=names,
+            client=self.client,
+            expect=self._expect(state),
+            journal=journal,
+            outputs=self.outputs,
+            stage=stage,
+            rejected=rejected,
+            attempts=attempts,
+            state=state,
+            known=known,
+            whole=self.whole,
+            watcher=self.watcher,
+        )
+        try:
+            await scoring.run()
+            await asyncio.to_thread(stage.complete)
+        finally:
+            for one in (stage, rejected, attempts):
+                one.close()
+        return scoring.tally, scoring.seconds
+
+    def _order(self, work: Path, maker: UnitMaker) -> Order:
+        options = self.options
+        plain = AsItStands(self.inputs, options.line_mb * 1024**2)
+        if not self.whole or "group" not in self.columns.whole:
+            return plain
+        if options.sort:
+            self.watcher.note("sorting by group …")
+            order = Sorted(work / "sort", options.sort_mb)
+            order.prepare(plain.lines(None), maker.group_of)
+            return order
+        checked = work / "contiguous"
+        if not checked.exists():
+            self.watcher.note("checking that the rows of each group stand together …")
+            folder = work / "starts"
+            shutil.rmtree(folder, ignore_errors=True)
+            check_contiguous(plain.lines(None), maker.group_of, self.inputs.names, folder, options.sort_mb)
+            shutil.rmtree(folder)
+            checked.touch()
+        return plain
+
+    def _expect(self, state: Mapping[str, Any] | None) -> dict[str, str]:
+        """The fingerprints that the rest of the run must have too: those of its first sitting.
+
+        A name that judged under several (with other parameters, say) cannot be demanded of the target.
+        """
+        found: dict[str, set[str]] = {}
+        for _, counts in state["tally"]["sources"] if state is not None else ():
+            for verifier in counts["verifiers"]:
+                name, _, fingerprint = verifier.rsplit(" ", 2)
+                found.setdefault(name, set()).add(fingerprint)
+        if self.options.only:
+            return {}  # verdicts that were copied may be of an earlier version, and rightly so
+        return {name: next(iter(known)) for name, known in found.items() if len(known) == 1}
+
+    def _publish(self, work: Path, header: Mapping[str, Any], summary: Summary) -> None:
+        options = self.options
+        self.outputs.publish()
+        rejected, beside = work / "rejected", _beside(options.output, ".rejected.jsonl")
+        if rejected.exists():
+            if rejected.stat().st_size:
+                rejected.replace(beside)
+            else:
+                beside.unlink(missing_ok=True)
+        path = _beside(options.output, ".summary.json")
+        fresh = work / "summary"
+        fresh.write_text(
+            json.dumps({**summary.to_json(), "run": header}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+        fresh.replace(path)
+        # From here on there is nothing to resume; until here, `--resume` does these steps again.
+        (work / "journal").unlink()
+        shutil.rmtree(work)
+
+
+def peek(inputs: Inputs, options: RescoreOptions) -> list[dict[str, Any]]:
+    """The first rows of the input, of several files where there are several. Raises RescoreError if none is one."""
+    found: list[dict[str, Any]] = []
+    first_fault = ""
+    # A column that was named may begin late, where rows of several kinds stand one kind after the other.
+    missing = {part.split(".")[0] for column in options.columns.values() for part in column.split(",")} - {
+        NONE,
+        "@file",
+        "@line",
+    }
+    each = max(10, _PEEK_ROWS // min(len(inputs.files), _PEEK_FILES))
+    for index, name in enumerate(inputs.names[:_PEEK_FILES]):
+        here = 0
+        lines = read_lines(Inputs(inputs.root, inputs.files[: index + 1]), Place(index), options.line_mb * 1024**2)
+        for line, _ in islice(lines, _PEEK_LINES):
+            row = parse(line)
+            if isinstance(row, str):
+                first_fault = first_fault or f"{name}:{line.number}: {row}"
+                continue
+            if here < each or not missing.isdisjoint(row):
+                found.append(row)
+                missing.difference_update(row)
+                here += 1
+            if here >= each and not missing:
+                break
+    if not found and first_fault:
+        raise RescoreError(f"the input holds no rows that can be read; the first fault is {first_fault}")
+    return found
+
+
+def _check_rows(options: RescoreOptions, columns: Columns, rows: Sequence[Mapping[str, Any]]) -> None:
+    renderer = Renderer.of(options)
+    wants_earlier = bool(options.only) and "missing" not in options.only
+    if wants_earlier and rows and all(renderer.earlier(row) is None for row in rows):
+        raise RescoreError(
+            f"--only wants the output of an earlier rescore, but no row has verdicts in the column "
+            f"{options.verdict_column!r} (name it with --verdict-column)"
+        )
+    for row in rows:
+        taken = renderer.taken(row, columns.map(row, "", 0).many)
+        if taken is not None:
+            raise RescoreError(
+                f"the input has a column {taken!r} of its own; give ours another name (--score-column, "
+                "--verdict-column), or replace it with --overwrite"
+            )
+
+
+def _targets(options: RescoreOptions, inputs: Inputs) -> tuple[Path, ...]:
+    """The output's files. Raises RescoreError when they would lie in the input."""
+    output, place = options.output, options.output.resolve()
+    folders = [path for path in options.paths if path.is_dir()]
+    single = len(options.paths) == 1 and not folders
+    one = single or is_parquet_target(output) or ".jsonl" in output.suffixes or ".ndjson" in output.suffixes
+    if place in {path.resolve() for path in options.paths}:
+        raise RescoreError("the output is the input; name another file, and move it when the run has ended")
+    if any(place.is_relative_to(folder.resolve()) for folder in folders):
+        raise RescoreError("the output lies inside the input directory, and would be read the next time; put it beside")
+    if one and output.is_dir():
+        raise RescoreError(f"the output {str(output)!r} is a directory; name a file")
+    if not one and output.is_file():
+        raise RescoreError(
+            f"the output {str(output)!r} is a file; for several files name a directory, or a *.jsonl or *.parquet file"
+        )
+    targets = (output,) if one else tuple(output / name for name in inputs.names)
+    taken = {target.resolve() for target in targets} & {path.resolve() for path in inputs.files}
+    if taken:
+        raise RescoreError(f"the output would replace the input {str(taken.pop())!r}; name another directory")
+    return targets
+
+
+def published(output: Path) -> dict[str, Any] | None:
+    """The summary, as JSON, of the run whose output stands there whole; None where there is none, or where a run is to
+    be gone on with."""
+    if not output.exists() or (_beside(output, WORK_SUFFIX) / "journal").exists():
+        return None
+    try:
+        told = json.loads(_beside(output, ".summary.json").read_text(encoding="utf-8"))
+        del told["run"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return dict(told)
+
+
+def _beside(output: Path, suffix: str) -> Path:
+    return output.with_name(output.name + suffix)
+
+
+def _is_finished(options: RescoreOptions, header: Mapping[str, Any], work: Path) -> bool:
+    """Whether there is nothing left to do. Raises RescoreError when something stands in the way."""
+    unfinished = (work / "journal").exists() and read_header(work / "journal") is not None
+    if options.force and not options.resume:
+        return False
+    if unfinished:
+        if options.resume:
+            return False
+        raise RescoreError(
+            f"an unfinished run stands at {str(work)!r}: go on with --resume, or begin anew with --force"
+        )
+    there = options.output.exists() and (not options.output.is_dir() or any(options.output.iterdir()))
+    if not there:
+        return False
+    if not options.resume:
+        raise RescoreError(f"the output {str(options.output)!r} is there already; replace it with --force")
+    try:
+        earlier = json.loads(_beside(options.output, ".summary.json").read_text(encoding="utf-8"))["run"]
+    except (OSError, ValueError, KeyError):
+        raise RescoreError(
+            f"there is no unfinished run to resume, and {str(options.output)!r} is there; replace it with --force"
+        ) from None
+    _refuse_differences(earlier, header, "the finished output")
+    return True
+
+
+def _open_journal(work: Path, header: Mapping[str, Any], options: RescoreOptions) -> tuple[Journal, Recovered]:
+    path = work / "journal"
+    if options.resume and path.exists() and read_header(path) is not None:
+        journal, recovered = Journal.reopen(path)
+        try:
+            _refuse_differences(recovered.header, header, "the unfinished run")
+        except RescoreError:
+            journal.close()
+            raise
+        return journal, recovered
+    for entry in work.iterdir():
+        if entry.name != "lock":
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    return Journal.create(path, header), Recovered(header)
+
+
+def _refuse_differences(old: Mapping[str, Any], new: Mapping[str, Any], what: str) -> None:
+    found = differences(old, new)
+    if found:
+        raise RescoreError(
+            f"{what} was made otherwise:\n  " + "\n  ".join(found) + "\nrun it as then, or begin anew with --force"
+        )
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """What two headers of runs differ in, for people."""
+    found = []
+    if old.get("format") != new.get("format"):
+        found.append(f"journal format {old.get('format')}, now {new.get('format')}")
+    before = {entry["name"]: entry for entry in old.get("input", ())}
+    after = {entry["name"]: entry for entry in new.get("input", ())}
+    for name in sorted(before.keys() | after.keys()):
+        one, other = before.get(name), after.get(name)
+        if one is None or other is None:
+            found.append(f"input {name}: {'new' if one is None else 'gone'}")
+        else:
+            meanings: tuple[tuple[str, Callable[[Any], str]], ...] = (
+                ("size", lambda value: f"{value} bytes"),
+                ("head", lambda value: f"begins with {value[:8]}…"),
+                ("mtime_ns", lambda value: f"changed at {value / 1e9:.3f}"),
+            )
+            shown = [f"{say(one[key])}, now {say(other[key])}" for key, say in meanings if one[key] != other[key]]
+            if shown:
+                found.append(f"input {name}: {'; '.join(shown)}")
+    for part, label in (("options", ""), ("columns", "--column "), ("verifiers", "fingerprint of ")):
+        one, other = old.get(part) or {}, new.get(part) or {}
+        for key in sorted(one.keys() | other.keys()):
+            if one.get(key) != other.get(key):
+                found.append(f"{label}{key}: {json.dumps(one.get(key))}, now {json.dumps(other.get(key))}")
+    return found
+
+
+def _plan(
+    options: RescoreOptions,
+    inputs: Inputs,
+    columns: Columns,
+    judges: Sequence[Judge],
+    unmatched: set[str | None],
+    whole: bool,
+) -> list[str]:
+    """What will be done, to be read before it is done."""
+    count = len(inputs.files)
+    size = sum(inputs.sizes())
+    named = ", ".join(map(str, options.paths[:3])) + (", …" if len(options.paths) > 3 else "")
+    lines = [f"input    {named} ({count} file{'s' if count > 1 else ''}, {size / 1e6:,.1f} MB)"]
+    lines += [f"{'columns' if index == 0 else '':<8} {line}" for index, line in enumerate(columns.describe())]
+    lines += [f"{'use' if index == 0 else '':<8} {judge.describe()}" for index, judge in enumerate(judges)]
+    if whole:
+        how = "sorted on disk" if options.sort else "their rows must stand together (checked first)"
+        lines.append(f"groups   {how}")
+    if options.only:
+        lines.append(f"only     rows with a verdict that is {' or '.join(sorted(options.only))}")
+    lines.append(f"output   {options.output}")
+    if options.routing.flag is None:
+        rest = len(options.routing.routes) - len(judges)
+        lines.append(f"routing  {options.routing.source} ({rest} more routes, which the first rows do not need)")
+    if unmatched:
+        named = ", ".join(sorted(map(repr, unmatched)))
+        what = options.routing.flag or f"route of {options.routing.source}"
+        lines.append(f"warning  no {what} matches the data source {named}: such rows end as errors of the caller")
+    return lines
+
+
+def _routes_of(
+    routing: Routing, columns: Columns, rows: Sequence[Mapping[str, Any]]
+) -> tuple[set[int], set[str | None]]:
+    """Places of the routes that the first rows need, and the data sources among them that no route matches."""
+    needed: set[int] = set()
+    unmatched: set[str | None] = set()
+    for row in rows:
+        mapped = columns.map(row, "", 0)
+        for index in range(min(1, len(mapped.samples))):
+            sample = sample_of(mapped, index)
+            if isinstance(sample, BadSample) or sample.use is not None:
+                continue
+            route = routing.find(sample)
+            if route is None:
+                unmatched.add(sample.data_source)
+            else:
+                needed.add(routing.routes.index(route))
+    return needed, unmatched
