@@ -30,7 +30,7 @@ _RUNS = 40
 
 
 def _a_second(calls: Sequence[Callable[[], object]]) -> float:
-    """How many of these calls fit in a second: the best of several runs over all of them."""
+    """Returns how many of these calls fit in a second: the best of several runs over all of them."""
     best = float("inf")
     for _ in range(_RUNS):
         start = time.perf_counter()

@@ -29,7 +29,7 @@ def judged(count: int, first: int = 0, judge: str | None = None) -> Batch:
 
 
 def beside(count: int, first: int = 0) -> list[Batch]:
-    """What has nothing to do with judges: half of it for `math`, half for a recipe."""
+    """Returns what has nothing to do with judges: half of it for `math`, half for a recipe."""
     return [
         Batch(
             samples=[

@@ -64,7 +64,7 @@ class Slow:
     address: str
 
     def url(self, seconds: float) -> str:
-        """What replies after so many seconds."""
+        """Returns what replies after so many seconds."""
         return f"{self.address}/after/{seconds}/v1"
 
     def counts(self) -> Mapping[str, int]:

@@ -82,7 +82,7 @@ class Ours:
         return [list(item.logprobs if self._loaded.head == "causal" else item.values) for item in results]
 
     def status(self) -> dict[str, Any]:
-        """What the engine says."""
+        """Returns what the engine says."""
         made: dict[str, Any] = self._engine.status()
         return made
 

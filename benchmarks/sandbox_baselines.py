@@ -37,7 +37,7 @@ print(json.dumps([time.perf_counter() - began, sum(each["passed"] for each in fo
 
 
 def rate(one: Callable[[int], None], seconds: float, workers: int = 2) -> float:
-    """How often a second `one` can be done by so many at a time. It is given a number that it never had."""
+    """Returns how often a second `one` can be done by so many at a time. It is given a number that it never had."""
 
     def work(first: int) -> int:
         done = 0

@@ -59,7 +59,7 @@ class Meter:
         return 0
 
     def spent(self) -> Spent:
-        """What was spent so far."""
+        """Returns what was spent so far."""
         host = self.host
         groups: dict[str, float] = {}
         for pid in self._inside(host):

@@ -42,7 +42,7 @@ Verdicts = Sequence[bool | None]
 
 
 def theirs(name: str, checkout: Path, python: str, rows: Sequence[Row]) -> Verdicts:
-    """What a published script says of each pair; None where it fails or does not end."""
+    """Returns what a published script says of each pair; None where it fails or does not end."""
     with tempfile.TemporaryDirectory() as folder:
         pairs = []
         for number, row in enumerate(rows):
@@ -74,7 +74,7 @@ def _answer(row: Row) -> str:
 
 
 async def ours(engine: Engine, rows: Sequence[Row], options: Mapping[str, Any]) -> Verdicts:
-    """What `sql` says of each pair; None where it is unscored."""
+    """Returns what `sql` says of each pair; None where it is unscored."""
     samples = [
         Sample(
             response=row.samples[0].response,

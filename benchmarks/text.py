@@ -70,7 +70,7 @@ def squad_f1(answer: str, references: Sequence[str]) -> float:
 
 
 def rate(work: Callable[[], object], number: int = _EACH) -> float:
-    """How many of `number` are done in a second of CPU time: the best of seven runs."""
+    """Returns how many of `number` are done in a second of CPU time: the best of seven runs."""
     best = float("inf")
     for _ in range(7):
         start = time.process_time()

@@ -35,7 +35,7 @@ LEAN_PROJECTS = f"tests={TOOLCHAIN}"
 
 
 async def problem_of(name: str) -> str | None:
-    """Why this machine cannot have slots of that launcher, or None."""
+    """Returns why this machine cannot have slots of that launcher, or None."""
     launcher = (DockerLauncher if name == "docker" else BwrapLauncher)(HostSettings())
     try:
         for image in ("python", "toolchains"):
@@ -49,17 +49,17 @@ async def problem_of(name: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def no_sandbox() -> str | None:
-    """Why no program can be run on this machine, or None. Blocks."""
+    """Returns why no program can be run on this machine, or None. Blocks."""
     with ThreadPoolExecutor(1) as thread:  # there may be a loop in this one
         problems = [thread.submit(asyncio.run, problem_of(name)).result() for name in LAUNCHERS]
     return None if None in problems else "; ".join(filter(None, problems))
 
 
 def no_lean() -> str | None:
-    """Why nothing can be proved on this machine, or None. Blocks."""
+    """Returns why nothing can be proved on this machine, or None. Blocks."""
     return needs_lean.kwargs["reason"] if toolchain() is None else no_sandbox()
 
 
 def lacking(kind: str) -> str | None:
-    """Why this machine cannot judge `texts`, `opinions`, `programs` or `proofs`, or None. Blocks."""
+    """Returns why this machine cannot judge `texts`, `opinions`, `programs` or `proofs`, or None. Blocks."""
     return None if kind in ("texts", "opinions") else no_sandbox() if kind == "programs" else no_lean()

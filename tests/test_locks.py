@@ -24,7 +24,7 @@ def lock(name: str) -> list[tuple[Requirement, int]]:
 
 
 def holds(requirement: Requirement, python: str) -> bool:
-    """Whether it is for this Python on Linux; whoever installs asks for no extra of it."""
+    """Returns whether it is for this Python on Linux; whoever installs asks for no extra of it."""
     environment = {
         **default_environment(),
         "python_version": python.rpartition(".")[0],
@@ -48,13 +48,13 @@ def versions(name: str, python: str) -> dict[str, str]:
 
 
 def listed(file: str) -> list[str]:
-    """What a file of requirements asks for."""
+    """Returns what a file of requirements asks for."""
     lines = (line.partition("#")[0].strip() for line in (ROOT / file).read_text(encoding="utf-8").splitlines())
     return list(filter(None, lines))
 
 
 def asked(name: str) -> list[str]:
-    """What a lock must hold."""
+    """Returns what a lock must hold."""
     if name != "setup":
         return listed(f"requirements-{name}.txt")
     server, client = (

@@ -141,7 +141,9 @@ class Soak:
         watch.memory.append((time.monotonic(), await asyncio.to_thread(memory, self._services)))
 
     async def _at_rest(self) -> Holding:
-        """What is held once nothing changes any more: slots are cleaned and filled again behind the last verdict."""
+        """Returns what is held once nothing changes any more: slots are cleaned and filled again behind the last
+        verdict.
+        """
         before = await asyncio.to_thread(holding, self._services)
         for _ in range(20):
             await asyncio.sleep(1.5)

@@ -44,7 +44,7 @@ class Known:
     reasons: frozenset[str] = field(default_factory=frozenset)
 
     def agrees(self, verdict: Verdict) -> bool:
-        """Whether the verdict is that one."""
+        """Returns whether the verdict is that one."""
         status = "undecided" if self.score is None else "scored"
         same = verdict.status == status and verdict.score == self.score
         return same and (not self.reasons or verdict.reason in self.reasons)

@@ -46,7 +46,7 @@ class Holding:
 
 
 def holding(services: Services) -> Holding:
-    """What the services hold now."""
+    """Returns what the services hold now."""
     server = services.server.pid
     hosts = [host.pid for host in services.hosts]
     containers, groups = left(services)
@@ -86,7 +86,7 @@ def processes(services: Services) -> list[int]:
 
 
 def files(services: Services) -> int:
-    """How many temporary files and folders there are."""
+    """Returns how many temporary files and folders there are."""
     return sum(1 for _ in services.temporary.rglob("*"))
 
 

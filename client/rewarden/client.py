@@ -181,7 +181,7 @@ class AsyncClient:
         args: Sequence[str] = (),
         limits: Limits | Mapping[str, Any] | None = None,
     ) -> RunResult:
-        """How a program ended in the target's sandbox; the arguments are the fields of `rewarden.types.Run`.
+        """Returns how a program ended in the target's sandbox; the arguments are the fields of `rewarden.types.Run`.
 
         Whatever the program does is in the result. Raises InvalidRequest for what no sandbox would run (an unknown
         language, a path that leaves the working folder), Unavailable where there is no room for it.
@@ -190,11 +190,11 @@ class AsyncClient:
         return await self._tries(lambda transport: transport.run(run))
 
     async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
-        """What can judge at the target; with a name, all that is known of that one. Raises NotFound."""
+        """Returns what can judge at the target; with a name, all that is known of that one. Raises NotFound."""
         return await self._tries(lambda transport: transport.verifiers(name))
 
     async def info(self) -> dict[str, Any]:
-        """What the target says of itself: versions, places where work runs, limits."""
+        """Returns what the target says of itself: versions, places where work runs, limits."""
         return await self._tries(lambda transport: transport.info())
 
     async def close(self) -> None:

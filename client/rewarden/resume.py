@@ -24,7 +24,9 @@ OpenStream = Callable[[AsyncIterator[Sample]], AsyncGenerator["Verdict | Group",
 
 
 def samples_cancelled() -> InvalidRequest:
-    """What is raised to a caller whose own iterator of samples was cancelled: no more come, and there is no answer."""
+    """Returns what is raised to a caller whose own iterator of samples was cancelled: no more come, and there is no
+    answer.
+    """
     return InvalidRequest("the samples were cancelled: something that their iterator awaits was cancelled")
 
 

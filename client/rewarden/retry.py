@@ -46,11 +46,15 @@ class Retry:
     verdicts: bool = False
 
     def asks_again(self, verdict: Verdict) -> bool:
-        """Whether the sample of such a verdict is asked about again. What the caller's own deadline cut off is not."""
+        """Returns whether the sample of such a verdict is asked about again. What the caller's own deadline cut off is
+        not.
+        """
         return self.verdicts and verdict.status == "error" and verdict.retryable and verdict.reason not in _OWN
 
     def wait_s(self, failures: int, error: RequestError, spent_s: float = 0.0) -> float | None:
-        """How long to wait after so many failures in a row that took so long, the last one `error`; None: raise it."""
+        """Returns how long to wait after so many failures in a row that took so long, the last one `error`; None: raise
+        it.
+        """
         if not isinstance(error, (Overloaded, Unavailable)):
             return None
         left = self.patience_s - spent_s

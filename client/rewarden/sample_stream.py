@@ -62,7 +62,7 @@ class SampleStream:
 
     @property
     def open(self) -> bool:
-        """Whether a stream is open now."""
+        """Returns whether a stream is open now."""
         return self._task is not None
 
     async def close(self) -> None:

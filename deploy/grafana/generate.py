@@ -59,7 +59,7 @@ ONES = 'kind=~"all_pass|all_fail|flat|mixed"'
 
 
 def rate(metric: str, labels: str, by: str) -> str:
-    """How often a second, by some labels."""
+    """Returns how often a second, by some labels."""
     return f"sum by ({by}) (rate({metric}{{{labels}}}{RATE}))"
 
 

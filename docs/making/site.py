@@ -61,12 +61,12 @@ def on_page_markdown(markdown: str, *, page: Any, config: MkDocsConfig, files: F
 
 
 def _place(uri: str) -> str:
-    """Where a page of the site lies in the repository."""
+    """Returns where a page of the site lies in the repository."""
     return uri.removeprefix(ASIDE) if uri.startswith(ASIDE) else f"docs/{uri}"
 
 
 def _target(uri: str, link: str) -> str:
-    """Which file of the repository a page's link names."""
+    """Returns which file of the repository a page's link names."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(_place(uri)), link))
 
 

@@ -57,12 +57,12 @@ _PARTS = {
 
 
 def family(spec: VerifierSpec) -> str:
-    """What a verifier is grouped under."""
+    """Returns what a verifier is grouped under."""
     return FAMILIES[spec.module.split(".")[1]]
 
 
 def place(spec: VerifierSpec) -> str:
-    """Where a verifier runs, in words."""
+    """Returns where a verifier runs, in words."""
     if spec.group:
         return "orchestrates a group"
     if spec.orchestrates:
@@ -71,7 +71,7 @@ def place(spec: VerifierSpec) -> str:
 
 
 def scores(spec: VerifierSpec) -> str:
-    """Which numbers a verifier gives."""
+    """Returns which numbers a verifier gives."""
     low, high = spec.score_range
     return f"{low:g} to {high:g}" if spec.graded else f"{low:g} or {high:g}"
 
@@ -112,7 +112,7 @@ def _facts(spec: VerifierSpec) -> list[str]:
 
 
 def _reads(spec: VerifierSpec) -> list[str]:
-    """What of a sample a verdict depends on, as a caller names it."""
+    """Returns what of a sample a verdict depends on, as a caller names it."""
     hidden = {"params", "ctx", "site", "watch"}
     names = ["reference" if name == "prepared" else name for name in spec.reads if name not in hidden]
     return list(dict.fromkeys(names)) or ["what the verifiers that it asks read"]
@@ -146,7 +146,7 @@ def _parameters(spec: VerifierSpec) -> list[str]:
 
 
 def _reference(spec: VerifierSpec) -> list[str]:
-    """What the expected answer may be: in words, and object by object where it has any."""
+    """Returns what the expected answer may be: in words, and object by object where it has any."""
     if "reference" not in _reads(spec) and "sample" not in spec.reads:
         return ["Reference: none is read.", ""]
     schema = reference_schema(spec)
@@ -202,7 +202,7 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def _extracted(spec: VerifierSpec, cases: Iterable[Case]) -> list[str]:
-    """Which text is looked at, by which rules the answer is found in it, and what cases say comes out."""
+    """Returns which text is looked at, by which rules the answer is found in it, and what cases say comes out."""
     if spec.group or not set(spec.reads) & {"response", "sample"}:
         return []
     lines = ["## What is extracted", "", f"Seen is {_PARTS[spec.default_view.part]} (`view` changes it)."]
@@ -296,7 +296,7 @@ def _cases(spec: VerifierSpec, cases: list[Case]) -> list[str]:
 
 
 def _outcome(wanted: Mapping[str, Any]) -> str:
-    """What a case expects of a verdict, in a few words."""
+    """Returns what a case expects of a verdict, in a few words."""
     status = wanted.get("status", "scored")
     score = wanted.get("score")
     said = str(status)

@@ -76,7 +76,7 @@ def load(model: str | None) -> tuple[Any, Any]:
 
 
 def train(reward: Any, folder: str, model: Any, tokenizer: Any, *, steps: int = 25) -> list[dict[str, float]]:
-    """What TRL logs of each step; `reward` in it is the mean of the step's eight completions."""
+    """Returns what TRL logs of each step; `reward` in it is the mean of the step's eight completions."""
     import datasets
     from trl import GRPOConfig, GRPOTrainer
 

@@ -9,6 +9,6 @@ from rewarden.adapters.verifiers import rubric
 
 
 def load_environment() -> vf.Environment:
-    """What `vf-eval` and prime-rl call."""
+    """Returns what `vf-eval` and prime-rl call."""
     rows = [{"question": "What is 6 times 7? Put the answer into \\boxed{}.", "answer": "42"}]
     return vf.SingleTurnEnv(dataset=Dataset.from_list(rows), rubric=rubric("math"))

@@ -129,7 +129,7 @@ class HostClient:
         return session
 
     async def status(self, probe: bool = False, timeout_s: float | None = None) -> dict[str, Any]:
-        """What the host says of itself; `probe`: after running a program in a fresh room.
+        """Returns what the host says of itself; `probe`: after running a program in a fresh room.
 
         Raises HostLost, also when it says nothing for `timeout_s`, and HostError.
         """
@@ -146,7 +146,7 @@ class HostClient:
         return told
 
     async def healthy(self, timeout_s: float) -> bool:
-        """Whether the host says that it is ready, by the protocol that needs no token. Raises HostLost."""
+        """Returns whether the host says that it is ready, by the protocol that needs no token. Raises HostLost."""
         try:
             with _lost_when_closed():
                 reply = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=timeout_s)
@@ -210,8 +210,8 @@ class Session:
 
     @property
     def host_lost(self) -> bool:
-        """Whether it ended because its host went away or is about to, which is nothing that its program can have done
-        to its slot alone.
+        """Returns whether it ended because its host went away or is about to, which is nothing that its program can
+        have done to its slot alone.
         """
         return isinstance(self._fault, (HostLost, Leaving))
 
@@ -256,7 +256,7 @@ class Session:
         return b""
 
     async def clock(self) -> Clock:
-        """What it has used so far. Raises HostError when the session is lost."""
+        """Returns what it has used so far. Raises HostError when the session is lost."""
         if self._over:
             return self._last_clock()
         future: asyncio.Future[Clock] = asyncio.get_running_loop().create_future()
@@ -359,7 +359,7 @@ class Talk:
         self._tasks = (loop.create_task(self._listen()), loop.create_task(self._write()))
 
     def expect(self, number: int) -> asyncio.Queue[pb.Answer | None]:
-        """Where the answers to an order will come; None when the call breaks."""
+        """Returns where the answers to an order will come; None when the call breaks."""
         answers = self._expected[number] = asyncio.Queue()
         return answers
 
@@ -390,8 +390,8 @@ class Talk:
                 await self._call.write(await self._orders.get())
 
     async def _cause(self, error: grpc.aio.AioRpcError) -> grpc.aio.AioRpcError:
-        """Why the call broke. When the host refuses it while we write, gRPC reports the write that failed and not the
-        refusal; a call of one message has no such race, and is refused for the same reason.
+        """Returns why the call broke. When the host refuses it while we write, gRPC reports the write that failed and
+        not the refusal; a call of one message has no such race, and is refused for the same reason.
         """
         if error.code() is grpc.StatusCode.INTERNAL:
             try:

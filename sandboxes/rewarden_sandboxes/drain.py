@@ -23,7 +23,7 @@ class Drain:
         self._changed = asyncio.Event()
 
     def refusal(self) -> Leaving:
-        """What is told to those who come too late."""
+        """Returns what is told to those who come too late."""
         return Leaving("the sandbox host is about to end, and takes nothing new; another may")
 
     @contextlib.contextmanager

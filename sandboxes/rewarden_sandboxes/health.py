@@ -31,7 +31,7 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc,unused-ignore
     async def Check(
         self, request: health_pb2.HealthCheckRequest, context: grpc.aio.ServicerContext
     ) -> health_pb2.HealthCheckResponse:
-        """How it is now."""
+        """Returns how it is now."""
         if request.service not in SERVICES:
             await context.abort(grpc.StatusCode.NOT_FOUND, f"known services: {', '.join(filter(None, SERVICES))}")
         return await self._now()
@@ -39,7 +39,7 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc,unused-ignore
     async def Watch(
         self, request: health_pb2.HealthCheckRequest, context: grpc.aio.ServicerContext
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
-        """How it is now, and again whenever that has changed."""
+        """Yields how it is now, and again whenever that has changed."""
         unknown = health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVICE_UNKNOWN)
         told = None
         while True:

@@ -415,7 +415,7 @@ class Host:
     async def session(
         self, program: Program, feed: Feed, patience_s: float | None = None
     ) -> AsyncGenerator[SessionEvent, None]:
-        """What a program says while it runs and is fed. Closing the iterator early kills it.
+        """Yields what a program says while it runs and is fed. Closing the iterator early kills it.
 
         It holds one of `settings.sessions`, and no CPU token. Raises BadJob, NoRoom, and HostError when its slot is
         lost: it is not begun anew, for what it was told is gone.
@@ -558,8 +558,8 @@ class Host:
         }
 
     async def _images_now(self, *, fresh: bool) -> dict[str, str]:
-        """What stands behind each image's name. The engine is slow to say, and slower while it starts containers or is
-        started again: servers, who ask every second, hear what it said last.
+        """Returns what stands behind each image's name. The engine is slow to say, and slower while it starts
+        containers or is started again: servers, who ask every second, hear what it said last.
         """
         if self._launcher is None:
             return {}

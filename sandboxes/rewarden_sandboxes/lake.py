@@ -71,7 +71,7 @@ def _age(name: str) -> tuple[Any, ...]:
 
 
 def is_toolchain(folder: Path) -> bool:
-    """Whether a folder is a toolchain's."""
+    """Returns whether a folder is a toolchain's."""
     return os.path.isfile(folder / "bin" / "lean")
 
 
@@ -96,7 +96,7 @@ def toolchain_of(project: Path) -> Path:
 
 
 def _folders_of(name: str) -> Iterator[Path]:
-    """Where elan may keep the toolchain of that name."""
+    """Yields where elan may keep the toolchain of that name."""
     toolchains = elan_home() / "toolchains"
     if "/" not in name and ":" not in name:
         if name not in (".", ".."):

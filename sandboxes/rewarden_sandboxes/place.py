@@ -60,7 +60,7 @@ def clean(base: Path) -> list[str]:
 
 
 def _is_left(owner: Path) -> bool:
-    """Whether it is a host's, and nobody holds it."""
+    """Returns whether it is a host's, and nobody holds it."""
     lock = os.open(owner, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

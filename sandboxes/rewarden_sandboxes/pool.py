@@ -187,7 +187,7 @@ class Pool:
 
     @property
     def hopeless(self) -> bool:
-        """Whether no slot is alive, and several starts in a row have failed."""
+        """Returns whether no slot is alive, and several starts in a row have failed."""
         return self._failures >= _HOPELESS and not self._all
 
     def _refuse(self, message: str) -> None:
@@ -239,7 +239,7 @@ class Pool:
 
     @property
     def ready(self) -> bool:
-        """Whether a slot is there."""
+        """Returns whether a slot is there."""
         return bool(self._all)
 
     @property

@@ -85,7 +85,7 @@ def _clean_sockets(base: Path) -> list[str]:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process of that number lives that may be a host: numbers are used again by others."""
+    """Returns whether a process of that number lives that may be a host: numbers are used again by others."""
     try:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

@@ -164,7 +164,7 @@ def _image(program: Language, partner: Language | None) -> str:
 
 
 def _mounts(program: Language, partner: Language | None) -> tuple[tuple[str, str], ...]:
-    """What both mount: they share a slot."""
+    """Returns what both mount: they share a slot."""
     mounts = dict(program.mounts)
     for inside, outside in (partner.mounts if partner is not None else {}).items():
         if mounts.setdefault(inside, outside) != outside:
@@ -176,7 +176,7 @@ def _mounts(program: Language, partner: Language | None) -> tuple[tuple[str, str
 
 
 def _tier(program: Program, request: bytes) -> str:
-    """Which zygote has what this program imports. A wrong guess costs an import, nothing else."""
+    """Returns which zygote has what this program imports. A wrong guess costs an import, nothing else."""
     if program.mode == "tests" and b'"file"' in request:
         return "pytest"
     code = program.code

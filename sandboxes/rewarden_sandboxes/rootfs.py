@@ -28,7 +28,9 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def default_folder() -> Path:
-    """Where root file systems lie, a folder for each image: below /var/lib for root, else in the user's data folder."""
+    """Returns where root file systems lie, a folder for each image: below /var/lib for root, else in the user's data
+    folder.
+    """
     if os.geteuid() == 0:
         return Path("/var/lib/rewarden/rootfs")
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share", "rewarden/rootfs")
@@ -37,7 +39,7 @@ def default_folder() -> Path:
 def rootfs_state(
     target: Path, image: str = "toolchains", folder: Path = FOLDER
 ) -> Literal["current", "old", "missing"]:
-    """Whether what lies at `target` is what the image's files say."""
+    """Returns whether what lies at `target` is what the image's files say."""
     try:
         digest = (target / MARKER).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):

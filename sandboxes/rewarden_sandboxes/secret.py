@@ -45,7 +45,7 @@ def read_tokens(path: Path) -> tuple[str, ...]:
 
 
 def shown(token: str | None) -> tuple[tuple[str, str], ...]:
-    """What a caller sends with each call."""
+    """Returns what a caller sends with each call."""
     return () if token is None else ((HEADER, _SCHEME + token),)
 
 

@@ -150,7 +150,7 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
         await answer(session_event_to_answer(order.id, ended))
 
     async def Status(self, request: pb.StatusRequest, context: grpc.aio.ServicerContext) -> pb.StatusReply:
-        """How the host is."""
+        """Returns how the host is."""
         try:
             told = await self._host.status(request.probe and not self._drain.leaving)
         except HostError as error:
@@ -192,7 +192,7 @@ def _forget(tasks: dict[int, asyncio.Task[None]], feeds: dict[int, Feed], number
 
 
 def _is_last(event: JobEvent, job: Job) -> bool:
-    """Whether nothing comes after this event."""
+    """Returns whether nothing comes after this event."""
     if isinstance(event, CompileResult):
         return event.report.status != "ok"
     return event.index == len(job.cases) - 1
@@ -206,7 +206,7 @@ def _refusal(error: HostError) -> pb.Refusal:
 
 
 def _sound(text: str) -> str:
-    """What protobuf can carry: a path may be any text that a caller sent."""
+    """Returns what protobuf can carry: a path may be any text that a caller sent."""
     return text.encode("utf-8", "replace").decode()[:4000]
 
 

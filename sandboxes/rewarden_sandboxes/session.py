@@ -68,7 +68,7 @@ class Feed:
     # --- the slot's side ---------------------------------------------------------------------------------------------
 
     def orders(self) -> list[tuple[dict[str, Any], frames.Body]]:
-        """What the supervisor is to be told now."""
+        """Returns what the supervisor is to be told now."""
         self.changed.clear()
         found: list[tuple[dict[str, Any], frames.Body]] = []
         if self._data:

@@ -267,7 +267,7 @@ class Slot:
 
     @property
     def gone(self) -> bool:
-        """Whether the supervisor hung up while nobody was asking it."""
+        """Returns whether the supervisor hung up while nobody was asking it."""
         return self.lost or self._reader.at_eof()
 
     async def _receive(self, max_body: int = frames.MAX_BODY) -> tuple[dict[str, Any], bytes]:

@@ -30,11 +30,11 @@ class Tls:
 
     @property
     def mutual(self) -> bool:
-        """Whether both sides show a certificate."""
+        """Returns whether both sides show a certificate."""
         return None not in (self.cert, self.key, self.ca)
 
     def of_host(self) -> grpc.ServerCredentials:
-        """What a host listens with. Raises HostError for a file that is missing, cannot be read or is none."""
+        """Returns what a host listens with. Raises HostError for a file that is missing, cannot be read or is none."""
         if self.cert is None or self.key is None:
             raise HostError("a host listens with TLS by sandbox.tls_cert and sandbox.tls_key; both are needed")
         own = _pair(self.cert, self.key)
@@ -43,7 +43,9 @@ class Tls:
         return grpc.ssl_server_credentials([own], root_certificates=_authority(self.ca), require_client_auth=True)
 
     def of_server(self) -> grpc.ChannelCredentials:
-        """What a server connects with. Raises HostError for a file that is missing, cannot be read or is none."""
+        """Returns what a server connects with. Raises HostError for a file that is missing, cannot be read or is
+        none.
+        """
         if self.ca is None:
             raise HostError("a server knows a host by sandbox.tls_ca, the authority that signed its certificate")
         if (self.cert is None) != (self.key is None):
@@ -54,7 +56,7 @@ class Tls:
 
 
 def is_local(address: str) -> bool:
-    """Whether only this machine can reach an address: a Unix socket, or a loopback number or name."""
+    """Returns whether only this machine can reach an address: a Unix socket, or a loopback number or name."""
     if address.startswith("unix:"):
         return True
     host = address.rpartition(":")[0].strip("[]")

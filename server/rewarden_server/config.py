@@ -197,7 +197,7 @@ class Config:
     file: Path | None = None
 
     def source(self, key: str) -> str:
-        """Where the value of `section.key` comes from."""
+        """Returns where the value of `section.key` comes from."""
         return self.sources.get(key, "default")
 
 
@@ -486,7 +486,7 @@ def _named_tables(section: str, value: Any, source: str, wrong: ConfigError) -> 
 
 
 def _rules(value: Any, source: str, wrong: ConfigError) -> Mapping[str, KeyRule]:
-    """What keys may do, by name: tables `[keys.rules.NAME]`, or in the environment one JSON object."""
+    """Returns what keys may do, by name: tables `[keys.rules.NAME]`, or in the environment one JSON object."""
     hints = get_type_hints(KeyRule)
     made: dict[str, KeyRule] = {}
     for name, table in _named_tables("keys.rules", value, source, wrong).items():

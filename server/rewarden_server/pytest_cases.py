@@ -54,7 +54,7 @@ class CaseFile(pytest.File):
             yield CaseItem.from_parent(self, name=case.title, case=case)
 
     def differences(self, case: Case) -> tuple[str, ...]:
-        """How a case's verdicts differ from what it expects."""
+        """Returns how a case's verdicts differ from what it expects."""
         if self._differences is None:
             results = asyncio.run(_judged(self.cases))
             self._differences = {result.case.title: result.differences for result in results}

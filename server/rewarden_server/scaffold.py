@@ -41,7 +41,7 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
 
 
 def _placed(path: Path, name: str) -> Path:
-    """Where a template's file goes: its folder `package` and the files that are named after what they hold."""
+    """Returns where a template's file goes: its folder `package` and the files that are named after what they hold."""
     own = {"package": f"rewarden_{name}", "cases.jsonl": f"{name}.cases.jsonl", "recipe.yaml": f"{name}.yaml"}
     parts = path.with_suffix("").parts
     return Path(*(own.get(part, part) for part in parts))

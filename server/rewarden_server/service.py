@@ -93,7 +93,7 @@ class Service:
 
     @property
     def limits(self) -> LimitSettings:
-        """What one request may weigh."""
+        """Returns what one request may weigh."""
         return self.config.limits
 
     def take_header(self, header: Batch) -> Batch:
@@ -147,12 +147,12 @@ class Service:
         return result
 
     async def run(self, run: Run, surface: str) -> RunResult:
-        """How a program ended; it counts as one sample against the caller's key. Raises RequestError."""
+        """Returns how a program ended; it counts as one sample against the caller's key. Raises RequestError."""
         with charged(1):
             return await self.until_stopped(self.engine.run(run, source=surface))
 
     async def why_not_ready(self) -> str | None:
-        """Why no work should be sent here now, in words; None where it should."""
+        """Returns why no work should be sent here now, in words; None where it should."""
         if not self.engine.ready:
             return "the server starts or drains: send no more work here"
         if self.config.sandbox.required:
@@ -168,7 +168,7 @@ class Service:
 
     @staticmethod
     def stop_error() -> Unavailable:
-        """What is raised for work that the server's end cuts off."""
+        """Returns what is raised for work that the server's end cuts off."""
         return Unavailable("the server stopped before this ended; send again what has no verdict", retry_after_s=1.0)
 
     async def until_stopped(self, work: Awaitable[T]) -> T:

@@ -19,7 +19,7 @@ RIGHT, WRONG, SILENT = "So it is \\boxed{72}.", "So it is \\boxed{71}.", "It is 
 
 
 def row(response: str, truth: str, length: int = 9) -> dict[str, Any]:
-    """What EasyR1 passes."""
+    """Returns what EasyR1 passes."""
     return {"response": response, "response_length": length, "ground_truth": truth}
 
 

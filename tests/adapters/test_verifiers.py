@@ -74,7 +74,7 @@ def data_of(vf: Any, answer: Any) -> Any:
 
 
 def trace_of(vf: Any, task: Any, *written: dict[str, Any], finish_reason: str = "stop") -> Any:
-    """What a harness leaves of a rollout."""
+    """Returns what a harness leaves of a rollout."""
     from verifiers.v1.graph import MessageNode
     from verifiers.v1.trace import AgentInfo, ModelCall, TimeSpan, TraceTask
 

@@ -31,7 +31,7 @@ INTEGRALS = {"simple_integration", "intermediate_integration"}
 
 
 def runs(pair: Pair) -> bool:
-    """Whether programs are run for it."""
+    """Returns whether programs are run for it."""
     return isinstance(pair.reference, dict) and pair.reference.get("dataset") in INTEGRALS
 
 
@@ -175,7 +175,7 @@ def verdicts() -> list[Verdict]:
 
 
 def told(verdict: Verdict) -> tuple[Any, ...]:
-    """What matters when a test fails."""
+    """Returns what matters when a test fails."""
     return verdict.status, verdict.score, verdict.reason, verdict.fault, verdict.extracted
 
 

@@ -59,7 +59,7 @@ class Target:
         return found
 
     def told(self, data: bytes, address: tuple[str, int] | None = None, *, leaves: bool = False) -> bytes:
-        """What a connection is told that sends these bytes and no more, and perhaps says so (`leaves`)."""
+        """Returns what a connection is told that sends these bytes and no more, and perhaps says so (`leaves`)."""
         with socket.create_connection(address or self.address, timeout=60) as connection:
             try:
                 connection.sendall(data)

@@ -213,7 +213,7 @@ def test_names_are_fit_for_every_tracker() -> None:
 
 
 def size(value: Any, seen: set[int] | None = None) -> int:
-    """How many things hang on a value."""
+    """Returns how many things hang on a value."""
     seen = set() if seen is None else seen
     if id(value) in seen or isinstance(value, (int, float, str, bytes, type(None))):
         return 1

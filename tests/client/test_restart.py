@@ -26,7 +26,7 @@ def sample(number: int) -> Sample:
 
 
 def right(verdicts: list[Verdict], count: int) -> bool:
-    """Whether each sample has its one verdict, and the right one."""
+    """Returns whether each sample has its one verdict, and the right one."""
     found = sorted((int(verdict.id or ""), verdict.score) for verdict in verdicts)
     return found == [(number, 1.0 - number % 2) for number in range(count)]
 
@@ -130,7 +130,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 async def until_raised(tries: Tries, error: RequestError, clock: Clock, took: float = 0.0) -> int:
-    """How many failures are borne, of tries that take so long."""
+    """Returns how many failures are borne, of tries that take so long."""
     for count in range(1000):
         clock.now += took
         try:

@@ -47,7 +47,7 @@ async def verify(server: Running, body: dict[str, Any], path: str = "choice/veri
 
 
 def sample(body: dict[str, Any], reference: str | None = None) -> Sample:
-    """What a body asks to be judged."""
+    """Returns what a body asks to be judged."""
     found = gym._sample(body, reference)
     assert not isinstance(found, BadSample), found
     return found

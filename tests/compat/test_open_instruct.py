@@ -36,7 +36,7 @@ def packed(data: bytes) -> str:
 
 
 def said(**report: Any) -> bytes:
-    """What the room of the tests reports."""
+    """Returns what the room of the tests reports."""
     return json.dumps({"done": True, **report}).encode()
 
 
@@ -68,7 +68,7 @@ async def server(start: Start, script: ScriptedHost, tmp_path: Path) -> AsyncIte
 async def post(
     server: Running, tests: Any, program: str = ADD, path: str = "/test_program", **more: Any
 ) -> httpx.Response:
-    """What `CodeVerifier` posts."""
+    """Returns what `CodeVerifier` posts."""
     return await server.http.post(
         AT + path, json={"program": program, "tests": tests, "max_execution_time": 1.0, **more}
     )

@@ -18,7 +18,7 @@ KEYS = {"rewarden_passed", "rewarden_no_answer", "rewarden_excluded", "rewarden_
 
 
 def body(*responses: str, labels: list[Any] | None = None) -> dict[str, Any]:
-    """What OpenRLHF sends: prompts, and the same with responses."""
+    """Returns what OpenRLHF sends: prompts, and the same with responses."""
     prompts = [f"Is it A, B or C ({place})?\n" for place, _ in enumerate(responses)]
     queries = [prompt + response for prompt, response in zip(prompts, responses, strict=True)]
     return {"query": queries, "prompts": prompts, "labels": labels or ["B"] * len(responses)}

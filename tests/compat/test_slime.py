@@ -8,7 +8,7 @@ from tests.compat.conftest import Start
 
 
 def body(response: str, label: Any = "B") -> dict[str, Any]:
-    """What slime's `remote_rm` sends."""
+    """Returns what slime's `remote_rm` sends."""
     return {"prompt": [{"role": "user", "content": "1+1?"}], "response": response, "label": label}
 
 

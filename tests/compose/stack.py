@@ -46,7 +46,7 @@ class Stack:
         (folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
 
     def compose(self, *words: str, check: bool = True) -> str:
-        """What docker-compose says; with `check`, a failure fails the test with its words."""
+        """Returns what docker-compose says; with `check`, a failure fails the test with its words."""
         told = subprocess.run(
             ["docker-compose", *words],
             cwd=self._folder,
@@ -86,7 +86,7 @@ class Stack:
             time.sleep(0.2)
 
     def left(self) -> dict[str, list[str]]:
-        """What the engine has of the project."""
+        """Returns what the engine has of the project."""
         of_project = {"label": f"com.docker.compose.project={self.project}"}
         return {
             "containers": [each.name for each in self.client.containers.list(all=True, filters=of_project)],

@@ -241,5 +241,5 @@ def test_nothing_is_left_when_it_is_taken_down(up: Stack) -> None:
 
 
 def _is_slot_of(container: Any) -> bool:
-    """Whether it mounts one of our stacks' folders."""
+    """Returns whether it mounts one of our stacks' folders."""
     return any(mount.get("Source", "").startswith(f"{SLOTS}/") for mount in container.attrs.get("Mounts", ()))

@@ -53,7 +53,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 async def outcome(front: str, target: str, use: Any, rows: list[Row], *, unhurried: bool = False) -> list[str]:
-    """What became of the rows, in the table's words."""
+    """Returns what became of the rows, in the table's words."""
     try:
         answers = await FRONTS[front](target, use, rows, unhurried)
     except Exception as error:  # noqa: BLE001 - which one is what is looked at

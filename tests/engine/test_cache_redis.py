@@ -49,7 +49,7 @@ class Server:
         self.client = redis.Redis(unix_socket_path=str(self.socket), password=PASSWORD)
 
     def calls(self, command: str) -> int:
-        """How often a command was sent so far."""
+        """Returns how often a command was sent so far."""
         return int(self.client.info("commandstats").get(f"cmdstat_{command}", {}).get("calls", 0))
 
     def end(self) -> None:

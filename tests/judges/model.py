@@ -29,7 +29,7 @@ NEEDED = ("torch", "transformers", "tokenizers", "fastapi", "uvicorn", "openai",
 
 
 def no_model() -> str | None:
-    """Why no model can answer on this machine, or None."""
+    """Returns why no model can answer on this machine, or None."""
     if not (FOLDER / "config.json").is_file():
         return "there is no model for the tests' judge: make test MODELS=1, or make judge-model"
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
@@ -79,11 +79,11 @@ class ModelServer:
 
     @property
     def asked(self) -> int:
-        """How many chats it has answered."""
+        """Returns how many chats it has answered."""
         return self._said().count('"POST /v1/chat/completions')
 
     def settings(self, **more: Any) -> dict[str, Any]:
-        """What `[judges.named.NAME]` has to say for this server."""
+        """Returns what `[judges.named.NAME]` has to say for this server."""
         return {"base_url": self.url, "model": str(FOLDER), "timeout_s": 60.0, "retries": 0, **more}
 
     def __enter__(self) -> ModelServer:

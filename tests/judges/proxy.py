@@ -107,7 +107,7 @@ class FaultyProxy:
             writer.close()
 
     async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Whether the connection may be used again."""
+        """Returns whether the connection may be used again."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         first, *lines = head.strip().split("\r\n")
         method, path, _ = first.split(" ", 2)

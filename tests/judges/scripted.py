@@ -77,7 +77,7 @@ class ScriptedJudge:
         self.headers.clear()
 
     def settings(self, **more: Any) -> dict[str, Any]:
-        """What `[judges.named.NAME]` has to say for this server."""
+        """Returns what `[judges.named.NAME]` has to say for this server."""
         return {"base_url": self.url, "model": "scripted", **more}
 
     async def _complete(self, request: Request) -> Response:

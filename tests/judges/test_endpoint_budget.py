@@ -17,7 +17,7 @@ USED = Usage(prompt_tokens=100, completion_tokens=10)
 
 
 async def exhausted(judge: object, asks: list[asyncio.Future[object]]) -> int:
-    """How many of these ended because nothing was left; the others were answered."""
+    """Returns how many of these ended because nothing was left; the others were answered."""
     ended = await asyncio.gather(*asks, return_exceptions=True)
     assert all(isinstance(end, BudgetExhausted) for end in ended if isinstance(end, BaseException))
     return sum(isinstance(end, BudgetExhausted) for end in ended)

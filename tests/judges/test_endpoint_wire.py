@@ -136,7 +136,7 @@ async def asked(made: OpenAIProvider, *, times: int = 1, **more: Any) -> Reply:
 
 
 async def failed(made: OpenAIProvider, **more: Any) -> Failure:
-    """How it failed."""
+    """Returns how it failed."""
     with pytest.raises(Failure) as caught:
         await made.complete(question(**more))
     await made.close()

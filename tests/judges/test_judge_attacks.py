@@ -36,13 +36,13 @@ def key_of(chat: str) -> str:
 
 
 def fences(chat: str) -> dict[str, str]:
-    """What stands in the fences, by name."""
+    """Returns what stands in the fences, by name."""
     key = key_of(chat)
     return dict(re.findall(rf"^\[([^\n]*) {key}\]\n(.*?)\n\[end of \1 {key}\]$", chat, re.DOTALL | re.MULTILINE))
 
 
 def outside(chat: str) -> str:
-    """What speaks to the judge."""
+    """Returns what speaks to the judge."""
     key = key_of(chat)
     return re.sub(rf"^\[([^\n]*) {key}\]\n.*?\n\[end of \1 {key}\]$", "", chat, flags=re.DOTALL | re.MULTILINE)
 

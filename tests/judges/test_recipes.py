@@ -22,7 +22,7 @@ SILENT = [case for case in CASES if not case.script]
 
 
 async def verdicts(engine: Engine, cases: Sequence[Case]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """What the engine says of the samples of each case, beside the case's name."""
+    """Returns what the engine says of the samples of each case, beside the case's name."""
     found = iter((await engine.verify(case_batch(cases))).verdicts)
     return [(f"{case.verifier}: {case.title}", [verdict_to_json(next(found)) for _ in case.samples]) for case in cases]
 

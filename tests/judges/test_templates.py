@@ -17,7 +17,7 @@ RESPONSE = "five\n" * 1000
 
 
 def said(user: str, many: int = 3, response: str = RESPONSE) -> str:
-    """What a template says of some fields."""
+    """Returns what a template says of some fields."""
     variables = {
         "response": Material(response, candidate=True),
         "prompt": None,

@@ -37,12 +37,12 @@ class Lean:
         return read(self.compile(text))
 
     def findings(self, reference: str | None, submission: str, **question: Any) -> dict[str, Any]:
-        """What the inspection says of a submission."""
+        """Returns what the inspection says of a submission."""
         asked = {"theorems": None, "permitted_axioms": PERMITTED, **question}
         return inspect(None if reference is None else self.compile(reference), self.compile(submission), asked)
 
     def theorem(self, reference: str | None, submission: str, name: str = "asked", **question: Any) -> dict[str, Any]:
-        """What it says of one theorem."""
+        """Returns what it says of one theorem."""
         said = self.findings(reference, submission, theorems=[name], **question)
         assert said["malformed"] is None
         assert said["reference_malformed"] is None

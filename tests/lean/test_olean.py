@@ -136,7 +136,7 @@ def patched(data: bytes, word: int, value: int) -> bytes:
 
 
 def objects(data: bytes, tag: int, pointers: int, size: int) -> list[int]:
-    """Where objects with that header stand, as word indices."""
+    """Returns where objects with that header stand, as word indices."""
     header = struct.pack("<Q", tag << 56 | pointers << 48 | size << 32)
     return [at // 8 for at in range(96, len(data), 8) if data[at : at + 8] == header]
 

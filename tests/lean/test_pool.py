@@ -71,7 +71,7 @@ def snippet(text: str, header: str = "A", **fields: Any) -> Snippet:
 
 
 def told(checked: Checked) -> list[str]:
-    """What it was told of the body."""
+    """Returns what it was told of the body."""
     return [message.text for message in checked.messages if not message.text.startswith("import")]
 
 

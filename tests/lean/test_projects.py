@@ -365,7 +365,7 @@ async def host(
 
 
 async def compiled(host: Host, text: str, language: str) -> Report:
-    """How the compilation of a text ended."""
+    """Returns how the compilation of a text ended."""
     job = Job(program=Program(language=language, code=text.encode()), cases=[Case()], collect=["Main.olean"])
     async with aclosing(host.run(job)) as events:
         async for event in events:

@@ -92,7 +92,7 @@ def snippet(text: str = TEXT, **fields: Any) -> Snippet:
 
 
 def said(**response: Any) -> Reply:
-    """What the REPL says."""
+    """Returns what the REPL says."""
     return 200, {"results": [{"id": "snippet", "time": 1.5, "response": {"env": 0, **response}}]}
 
 

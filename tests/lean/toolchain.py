@@ -51,7 +51,7 @@ class Library:
 
     @property
     def built(self) -> Path:
-        """Where its compiled modules lie: what belongs into LEAN_PATH."""
+        """Returns where its compiled modules lie: what belongs into LEAN_PATH."""
         return self.folder / ".lake" / "build" / "lib" / "lean"
 
     def lean(self, *words: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -58,7 +58,7 @@ class FakeEngine:
     url: str = ""
 
     def routes(self) -> dict[str, Any]:
-        """What is answered, by path."""
+        """Returns what is answered, by path."""
         raise NotImplementedError
 
     def shown(self, values: list[float], raw: bool) -> list[float]:

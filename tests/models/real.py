@@ -17,13 +17,13 @@ NEEDED = ("torch", "transformers", "gguf", "safetensors")
 
 
 def packages_lacking() -> str | None:
-    """Why no model at all can be run on this machine, or None."""
+    """Returns why no model at all can be run on this machine, or None."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     return f"models need {', '.join(missing)}" if missing else None
 
 
 def lacking(*names: str) -> str | None:
-    """Why these models cannot be run on this machine, or None."""
+    """Returns why these models cannot be run on this machine, or None."""
     missing = packages_lacking()
     if missing:
         return missing
@@ -38,7 +38,7 @@ needs_gemma = pytest.mark.skipif(lacking("gemma", "gemma-gguf") is not None, rea
 
 
 def settings(name: str, **more: Any) -> Any:
-    """What `[models.named.NAME]` says for one of them."""
+    """Returns what `[models.named.NAME]` says for one of them."""
     from rewarden_server.engine.settings import ModelEndpoint
 
     return ModelEndpoint(model=str(FOLDER / name), device="cpu", **{"threads": 1, **more})

@@ -53,13 +53,13 @@ class Rule:
     given: int = 0
 
     def fits(self, kind: str, task: Mapping[str, Any], text: str) -> bool:
-        """Whether it says what comes of this task, which holds this text."""
+        """Returns whether it says what comes of this task, which holds this text."""
         named = all(task.get(name) == value for name, value in self.where.items())
         return self.kind == kind and named and all(part in text for part in self.when)
 
     @property
     def says(self) -> tuple[int, int]:
-        """How much it asks of a task."""
+        """Returns how much it asks of a task."""
         return sum(map(len, self.when)), len(self.where)
 
     def next(self) -> Any:
@@ -110,7 +110,7 @@ class ScriptedModel:
         self.tasks.clear()
 
     def settings(self, **more: Any) -> dict[str, Any]:
-        """What `[models.named.main]` has to say for this process."""
+        """Returns what `[models.named.main]` has to say for this process."""
         return {"address": self.url, "model": "scripted", **more}
 
     async def _work(self, request: Request) -> Response:

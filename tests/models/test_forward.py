@@ -65,7 +65,7 @@ def texts(*lengths: int, seed: int = 0) -> list[list[int]]:
 
 
 def rows_of(kind: str, lists: list[list[int]]) -> list[Row]:
-    """What the tasks of such a model read."""
+    """Returns what the tasks of such a model read."""
     if kind == "sequence":
         return [Row(ids, []) for ids in lists]
     targets = [[7, 8, 9], [5]] if kind == "language" else None

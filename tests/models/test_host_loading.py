@@ -48,7 +48,7 @@ def version(folder: Path, **more: Any) -> str:
 
 
 def refusal(model: Path | str, **more: Any) -> str:
-    """What is said where a model cannot be had."""
+    """Returns what is said where a model cannot be had."""
     with pytest.raises(Failure) as found:
         load("m", ModelEndpoint(**{"model": str(model), "device": "cpu", **more}))
     assert found.value.kind == "loading"

@@ -42,7 +42,7 @@ def done(name: str, task: Task[Any]) -> Any:
 
 
 def logits(name: str, ids: Sequence[int]) -> Any:
-    """What transformers gives for these tokens, a row a token."""
+    """Returns what transformers gives for these tokens, a row a token."""
     with torch.inference_mode():
         return plain(name)[0](torch.tensor([list(ids)])).logits[0]
 

@@ -126,7 +126,7 @@ def test_of_a_folder_only_its_name_is_shown(model: str, shown: str) -> None:
 
 
 async def told(**named: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    """What the doctor says of these models; problems with their mends."""
+    """Returns what the doctor says of these models; problems with their mends."""
     config = load_config(environ={"REWARDEN_MODELS_NAMED": json.dumps(named)})
     text, missing = await model_state.model_state(config)
     return text, dict(missing)
@@ -190,7 +190,7 @@ async def test_models_that_run_elsewhere_are_called_upon(scripted: ScriptedModel
 
 
 async def nothing(config: Any) -> tuple[str, list[tuple[str, str]]]:
-    """What the doctor says of what is not there."""
+    """Returns what the doctor says of what is not there."""
     return "none", []
 
 

@@ -68,7 +68,7 @@ def ours(loaded: Loaded, task: Task[Any]) -> Any:
 
 
 def theirs(loaded: Loaded, pictures: list[Image.Image], *parts: dict[str, Any], more: str = "") -> dict[str, Any]:
-    """What plain transformers makes of a chat: the processor's own rendering, with text behind it."""
+    """Returns what plain transformers makes of a chat: the processor's own rendering, with text behind it."""
     marked = [{"type": "image"} if part["type"] == "image_url" else part for part in parts]
     rendered = loaded.processor.apply_chat_template(
         [{"role": "user", "content": marked}], add_generation_prompt=True, tokenize=False

@@ -52,7 +52,7 @@ def classify(text: str, **more: Any) -> Classify:
 
 
 def plain(text: str) -> float:
-    """What transformers makes of it."""
+    """Returns what transformers makes of it."""
     import torch
 
     model, tokenizer = real.plain("smollm2-reward")

@@ -28,14 +28,14 @@ FAKES = {"vllm": FakeVllm, "sglang": FakeSglang}
 
 
 def settings(fake: FakeEngine, task: str, **more: Any) -> ModelEndpoint:
-    """What the configuration says for this server."""
+    """Returns what the configuration says for this server."""
     backend: Any = "vllm" if isinstance(fake, FakeVllm) else "sglang"
     own = {"model": "served", "tokenizer": str(FOLDER / "smollm2"), "address": fake.url, "backend": backend}
     return ModelEndpoint(**{**own, "task": task, **more})
 
 
 async def remote(fake: FakeEngine, task: str, **more: Any) -> Any:
-    """What is known of a model of that server."""
+    """Returns what is known of a model of that server."""
     from rewarden_server.models.host.remote.loading import load
 
     return await asyncio.to_thread(load, "main", settings(fake, task, **more))
@@ -49,7 +49,7 @@ async def made(fake: FakeEngine, task: str, **more: Any) -> Any:
 
 
 def beside(place: Path) -> Path:
-    """What stands beside a model's weights, copied there."""
+    """Returns what stands beside a model's weights, copied there."""
     return Path(shutil.copytree(FOLDER / "smollm2", place, ignore=shutil.ignore_patterns("*.safetensors")))
 
 

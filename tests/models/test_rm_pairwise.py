@@ -14,7 +14,7 @@ WRITTEN = {"by": "written"}
 
 
 def asked(kind: str, first: Any, second: Any, one: str = GOOD, other: str = BAD) -> list[dict[str, Any]]:
-    """What the model says where `one` is A, and where it is B."""
+    """Returns what the model says where `one` is A, and where it is B."""
     return [
         {"task": kind, "when": [f"{a}\n[end of response_a", f"{b}\n[end of response_b"], "reply": reply}
         for a, b, reply in ((one, other, first), (other, one, second))

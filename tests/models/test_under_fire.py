@@ -71,7 +71,7 @@ class Fire:
         return [verdict_to_json(verdict) for verdict in result.verdicts]
 
     async def told(self, model: str = "rm") -> dict[str, Any]:
-        """What the process says of a model."""
+        """Returns what the process says of a model."""
         assert self.process.current is not None
         said = await self.process.current.get("/v1/models")
         found: dict[str, Any] = said["models"][model]

@@ -41,7 +41,7 @@ def task(**more: Any) -> Write:
 
 @cache
 def plainly(prompt: str, tokens: int = 24, kind: str = "causal") -> list[int]:
-    """What transformers' own generate adds to a prompt."""
+    """Returns what transformers' own generate adds to a prompt."""
     ids = ids_of(prompt)
     made = loaded(kind).model.generate(
         torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), max_new_tokens=tokens, do_sample=False

@@ -20,7 +20,7 @@ PAGES = ("/", "/docs", "/docs/choice", "/docs/samee", "/playground", "/playgroun
 
 
 def check(page: Any) -> list[str]:
-    """What axe finds that keeps people out."""
+    """Returns what axe finds that keeps people out."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python").Axe()
     found = axe.run(page).response["violations"]
     return [

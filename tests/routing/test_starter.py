@@ -229,7 +229,7 @@ WITHOUT = [
 
 
 def judged(rows: list[Row], routing: Routing = ROUTING) -> list[Any]:
-    """What each response earns, in order."""
+    """Returns what each response earns, in order."""
     samples = []
     for row in rows:
         for text in row.earns:
@@ -249,7 +249,7 @@ def expected(rows: list[Row]) -> list[Any]:
 
 
 def kind_of(row: Row) -> str:
-    """What judging it runs."""
+    """Returns what judging it runs."""
     route = ROUTING.find(Sample(response="", data_source=row.source))
     assert route is not None, row.source
     name = route.use.name

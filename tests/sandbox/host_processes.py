@@ -30,7 +30,7 @@ class HostServer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What tells it its settings."""
+        """Returns what tells it its settings."""
         others = {name: value for name, value in os.environ.items() if not name.startswith("REWARDEN_")}
         return {**others, **self._settings}
 
@@ -69,7 +69,7 @@ class HostServer:
         return code
 
     def check(self) -> int:
-        """What a container's health check would find."""
+        """Returns what a container's health check would find."""
         command = [*REWARDEN, "sandbox-host", "--check", "--listen", self.address]
         return subprocess.run(command, env=self.environment, timeout=60).returncode
 

@@ -70,7 +70,7 @@ def images(tmp_path: Path) -> Path:
 
 
 def inside(client: Any, tag: str, command: list[str], box: Path | None = None) -> str:
-    """What a command prints in a locked container, as a slot has it; the folder `box` is where it works."""
+    """Returns what a command prints in a locked container, as a slot has it; the folder `box` is where it works."""
     mounts = {} if box is None else {str(box): {"bind": "/box", "mode": "rw"}}
     output: bytes = client.containers.run(
         tag,

@@ -58,7 +58,7 @@ class Alive:
 
     @property
     def there(self) -> bool:
-        """Whether it lives."""
+        """Returns whether it lives."""
         found = _alive(self.pid)
         return found is not None and found == self
 
@@ -127,13 +127,13 @@ class Hosted:
         return found
 
     async def leave(self) -> list[object]:
-        """How the running programs ended for whoever asked."""
+        """Returns how the running programs ended for whoever asked."""
         ends: list[object] = list(await asyncio.gather(*self._running, return_exceptions=True))
         await self._client.close()
         return ends
 
     def errors(self) -> str:
-        """What it has written to stderr so far."""
+        """Returns what it has written to stderr so far."""
         return os.pread(self._errors.fileno(), 1 << 20, 0).decode()
 
     def inside(self) -> list[int]:
@@ -161,7 +161,7 @@ class Hosted:
         return [group for group in cgroups.leftovers() if group.name.startswith(f"rewarden-{self.pid}-")]
 
     def files(self) -> list[str]:
-        """What lies in its folder."""
+        """Returns what lies in its folder."""
         return sorted(path.name for path in self.folder.iterdir())
 
     def mounts(self) -> list[str]:
@@ -208,7 +208,7 @@ async def _first(client: HostClient, job: Job, compiled: asyncio.Event | None = 
 
 
 def _runs(pid: int) -> bool:
-    """Whether it is one of the programs' own processes: they stand in their working folder."""
+    """Returns whether it is one of the programs' own processes: they stand in their working folder."""
     with contextlib.suppress(OSError):
         return os.readlink(f"/proc/{pid}/cwd") == "/tmp/box"
     return False
@@ -450,7 +450,7 @@ async def test_clean_goes_on_where_a_container_goes_by_itself(monkeypatch: pytes
 
 
 def descriptors() -> list[str]:
-    """What this process has open."""
+    """Returns what this process has open."""
     found = []
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):

@@ -33,7 +33,7 @@ def job(number: int) -> Job:
 
 
 async def told(lane: SandboxLane, asked: Job) -> list[bytes]:
-    """What each case of a job has written."""
+    """Returns what each case of a job has written."""
     return [event.program.stdout async for event in lane.run(asked) if isinstance(event, CaseResult)]
 
 

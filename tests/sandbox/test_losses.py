@@ -85,7 +85,7 @@ def host_of(slots: Slots, rooms: bool) -> Host:
 
 
 async def ends(slots: Slots, rooms: bool) -> list[tuple[int, str, tuple[str, ...]]]:
-    """How each case of a job ended."""
+    """Returns how each case of a job ended."""
     events = [event for event in await events_of(host_of(slots, rooms), JOB) if isinstance(event, CaseResult)]
     return [(event.index, event.program.status, tuple(event.program.flags)) for event in events]
 

@@ -908,7 +908,9 @@ NONCE = "5f0c"
 
 
 def shared(code: str, tests: str, **options: Any) -> bool:
-    """Whether the tests pass in the candidate's own process, to somebody who checks exit code, nonce and report."""
+    """Returns whether the tests pass in the candidate's own process, to somebody who checks exit code, nonce and
+    report.
+    """
     status, report = alone("shared", code, {"kind": "assert", "tests": tests, "nonce": NONCE, **options})
     if status != 0 or not isinstance(report, dict) or report.get("nonce") != NONCE:
         return False

@@ -84,7 +84,7 @@ class Waiter:
         )
 
     def pids(self) -> list[int]:
-        """Where it runs."""
+        """Returns where it runs."""
         found = []
         for path in Path("/proc").iterdir():
             with contextlib.suppress(OSError):

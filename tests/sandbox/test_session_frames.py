@@ -52,7 +52,7 @@ def said(header: dict[str, Any], body: bytes = b"") -> bytes:
 
 
 async def hear(*told: bytes, feed: Feed | None = None) -> list[SessionEvent]:
-    """What the host makes of these frames, after which the supervisor is gone."""
+    """Returns what the host makes of these frames, after which the supervisor is gone."""
     reader = asyncio.StreamReader()
     reader.feed_data(b"".join(told))
     reader.feed_eof()

@@ -64,7 +64,7 @@ class Run:
 
 
 def served(room: Room, *fed: bytes, before: list[Callable[[], object]]) -> list[tuple[str, int]]:
-    """What the host is told of a session that is fed so. `before`: done before each look at who is ready."""
+    """Returns what the host is told of a session that is fed so. `before`: done before each look at who is ready."""
     ours, theirs = socket.socketpair()
     told: list[tuple[str, int]] = []
     for data in fed:

@@ -55,7 +55,9 @@ async def until(lane: SandboxLane, so: Callable[[list[str]], bool]) -> None:
 
 
 async def score(lane: SandboxLane, number: int) -> list[tuple[int, str, bytes]]:
-    """What a job's cases told. The program squares its input, the last one's waits, so that jobs are under way."""
+    """Returns what a job's cases told. The program squares its input, the last one's waits, so that jobs are under
+    way.
+    """
     code = "import time\nn = int(input())\nprint(n * n)\ntime.sleep(0.1)\n"
     program = Program(language="python", code=code, limits=Limits(wall_s=20.0, cpu_s=20.0))
     job = Job(program=program, cases=[Case(stdin=b"%d\n" % (number + case)) for case in range(CASES)])

@@ -32,7 +32,7 @@ class SlowEngine:
 
 
 async def images(host: Host, **asked: bool) -> set[Any]:
-    """What its status says of all images; it has to come soon."""
+    """Returns what its status says of all images; it has to come soon."""
     return set((await asyncio.wait_for(host.status(**asked), 30))["images"].values())
 
 

@@ -77,7 +77,7 @@ def jobs() -> list[Job]:
 
 
 def found(answers: Sequence[Sequence[JobEvent]]) -> list[tuple[str, float, str, str | None]]:
-    """What was said, in the form of what is expected."""
+    """Returns what was said, in the form of what is expected."""
     reports = [next(event.program for event in answer if isinstance(event, CaseResult)) for answer in answers]
     return [
         (kind, share, report.status, report.limit)

@@ -26,7 +26,9 @@ def lines(context: schemathesis.DeserializationContext, response: schemathesis.R
 
 @schemathesis.hook
 def map_body(context: schemathesis.HookContext, body: Any) -> Any:
-    """What no schema can ask for: 1 and not 1.0 in `progress`, and that `expect` names the fingerprint in force."""
+    """Returns what no schema can ask for: 1 and not 1.0 in `progress`, and that `expect` names the fingerprint in
+    force.
+    """
     if not isinstance(body, dict):
         return body
     made = dict(body)

@@ -24,12 +24,12 @@ TEXT = "a text that stands nowhere"
 
 
 def lines_of(file: Path) -> list[dict[str, Any]]:
-    """What a closed log holds."""
+    """Returns what a closed log holds."""
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
 async def ended(server: Running, file: Path) -> list[dict[str, Any]]:
-    """What the log holds once the server has ended."""
+    """Returns what the log holds once the server has ended."""
     await server.http.aclose()
     await server.serving.drain(0.0)
     return lines_of(file)

@@ -36,7 +36,7 @@ BATCH = {"samples": [{"response": "B", "reference": "B"}], "use": "choice"}
 
 
 def from_page(origin: str, **headers: str) -> dict[str, str]:
-    """What a browser sends along for a page's request."""
+    """Returns what a browser sends along for a page's request."""
     return {"Origin": origin, **headers}
 
 
@@ -138,7 +138,7 @@ async def test_every_answer_tells_browsers_to_make_nothing_of_it(server: Running
 
 
 async def raw(server: Running, data: bytes) -> bytes:
-    """What comes back for bytes, until the server closes."""
+    """Returns what comes back for bytes, until the server closes."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(data)
     try:

@@ -69,7 +69,7 @@ def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def ended(pid: int) -> bool:
-    """Whether no such process is left, nor its remains."""
+    """Returns whether no such process is left, nor its remains."""
     return not Path(f"/proc/{pid}").exists()
 
 

@@ -25,7 +25,7 @@ def test_a_new_key_is_known_by_its_hash() -> None:
 
 
 def basic(pair: str) -> str:
-    """What an HTTP client makes of `http://user:password@host`."""
+    """Returns what an HTTP client makes of `http://user:password@host`."""
     return "Basic " + base64.b64encode(pair.encode()).decode()
 
 

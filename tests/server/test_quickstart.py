@@ -35,7 +35,7 @@ class Step:
 
 
 def blocks(kind: str) -> list[str]:
-    """What stands in the page's blocks of a kind."""
+    """Returns what stands in the page's blocks of a kind."""
     return re.findall(rf"^```{kind}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -56,7 +56,7 @@ def steps() -> Iterator[Step]:
 
 
 def unfinished(command: str) -> bool:
-    """Whether a shell would ask for another line."""
+    """Returns whether a shell would ask for another line."""
     if command.endswith("\\\n"):
         return True
     try:
@@ -67,7 +67,7 @@ def unfinished(command: str) -> bool:
 
 
 def pattern(output: str) -> str:
-    """What the page shows, as a regular expression: `…` stands for any text, and a long line may be broken."""
+    """Returns what the page shows, as a regular expression: `…` stands for any text, and a long line may be broken."""
     shown = ".*?".join(re.escape(part) for part in output.split("…"))
     return re.sub(r"(?:\\\s)+", r"\\s+", shown)
 

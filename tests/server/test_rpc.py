@@ -55,7 +55,7 @@ async def refused(call: Any) -> tuple[grpc.StatusCode, dict[str, Any], dict[str,
 
 
 async def replies(call: Any) -> list[Verdict | Group]:
-    """What a stream answers, as types."""
+    """Returns what a stream answers, as types."""
     return [
         verdict_from_message(reply.verdict) if reply.HasField("verdict") else group_from_message(reply.group)
         async for reply in call
@@ -357,7 +357,7 @@ MAX_CONCURRENT_STREAMS = 3
 
 
 async def settings(server: Running, opened: AsyncExitStack) -> dict[int, int]:
-    """What the server says first to a new connection: HTTP/2's settings. None, when it closes it at once."""
+    """Returns what the server says first to a new connection: HTTP/2's settings. None, when it closes it at once."""
     host, _, port = server.serving.grpc.removeprefix("grpc://").rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     opened.callback(writer.close)

@@ -180,7 +180,7 @@ def test_a_host_without_an_address_says_how_to_give_one(capfd: pytest.CaptureFix
 
 
 def doctor(capfd: pytest.CaptureFixture[str], *words: str) -> str:
-    """What it prints of the sandbox and of what is missing."""
+    """Returns what it prints of the sandbox and of what is missing."""
     main(["doctor", "--port", "0", "--grpc-port", "0", *words])
     return capfd.readouterr().out.partition("\nsandbox: ")[2]
 

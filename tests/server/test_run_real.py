@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
 
 def missing(launcher: Any) -> str | None:
-    """Why nothing can run with that launcher here; None where something can."""
+    """Returns why nothing can run with that launcher here; None where something can."""
 
     async def ask() -> str | None:
         host = HostProcess(SandboxSettings(launcher=launcher))

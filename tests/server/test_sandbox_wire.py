@@ -587,7 +587,7 @@ def test_a_token_is_a_line(tmp_path: Path) -> None:
 
 
 async def asked_once(address: str, tls: Tls | None, token: str | None) -> list[JobEvent]:
-    """What a client of its own is told of a job."""
+    """Returns what a client of its own is told of a job."""
     client = HostClient(address, tls, token)
     try:
         return await ask(client, Job(program=PROGRAM))

@@ -90,7 +90,7 @@ def test_passwords_are_not_shown(dsn: str) -> None:
 
 
 def run_doctor(capsys: pytest.CaptureFixture[str]) -> str:
-    """What `rewarden doctor` prints."""
+    """Returns what `rewarden doctor` prints."""
     parser = argparse.ArgumentParser()
     doctor.configure(parser)
     doctor.run(parser.parse_args(["--port", "0", "--grpc-port", "0", "--set", "sandbox.launcher=none"]))

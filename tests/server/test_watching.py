@@ -122,7 +122,7 @@ class Prometheus:
         self.http = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30)
 
     async def ask(self, query: str) -> list[Any]:
-        """What a query gives now. Fails for one that is none."""
+        """Returns what a query gives now. Fails for one that is none."""
         answer = await self.http.get("/api/v1/query", params={"query": query})
         if answer.status_code == 503:
             raise httpx.ConnectError("it listens, and does not answer yet")
@@ -131,7 +131,7 @@ class Prometheus:
         return list(reply["data"]["result"])
 
     async def until(self, query: str, seconds: float = 60) -> list[Any]:
-        """What a query gives, once it gives something; nothing, where it never does."""
+        """Returns what a query gives, once it gives something; nothing, where it never does."""
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
             try:

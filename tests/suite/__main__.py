@@ -89,7 +89,7 @@ def phases(name: str, paths: Sequence[Path], *flags: str, only: str = "") -> tup
 
 
 def rest(affected: bool, *flags: str) -> tuple[int, Record]:
-    """What the core run skipped, or of that what a change reaches."""
+    """Returns what the core run skipped, or of that what a change reaches."""
     skipped = Record.read(CORE).skipped
     waiting = {name for name, reason in skipped.items() if (need := need_of(reason)) is None or need.ci != "never"}
     by_file = {ROOT / name.partition("::")[0] for name in waiting}

@@ -27,7 +27,7 @@ class Need:
     target: str = ""
 
     def explains(self, reason: str) -> bool:
-        """Whether a test that gives this reason lacks it."""
+        """Returns whether a test that gives this reason lacks it."""
         return any(re.search(pattern, reason) for pattern in self.says)
 
 
@@ -39,7 +39,7 @@ def needs() -> tuple[Need, ...]:
 
 
 def need_of(reason: str) -> Need | None:
-    """What a skipped test lacks: the first need that explains its reason, or None."""
+    """Returns what a skipped test lacks: the first need that explains its reason, or None."""
     return next((need for need in needs() if need.explains(reason)), None)
 
 

@@ -134,7 +134,7 @@ def loads(path: Path) -> frozenset[Path]:
 
 @lru_cache(maxsize=1)
 def _entry_points() -> dict[str, str]:
-    """What the client finds through entry points: name to module."""
+    """Returns what the client finds through entry points: name to module."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
     return {name: str(value).partition(":")[0] for group in groups.values() for name, value in group.items()}
 
@@ -212,7 +212,7 @@ def _sorted_out(changed: Set[Path]) -> tuple[set[Path], set[str]]:
 
 
 def _mentions(test: Path, names: Set[str]) -> bool:
-    """Whether a file of tests, or what it imports of the tests, names one of these in a text."""
+    """Returns whether a file of tests, or what it imports of the tests, names one of these in a text."""
     if not names:
         return False
     words = (word for path in closure(_start(test), imports) if path.is_relative_to(TESTS) for word in texts(path))

@@ -24,7 +24,7 @@ BUILT_ON = {"numpy": ("pycocotools", "scipy", "shapely", "sklearn")}
 
 
 def collected(folder: Path, *without: str, files: tuple[str, ...] = ()) -> Record:
-    """What happens when the suite, or some files of it, is collected without these packages."""
+    """Returns what happens when the suite, or some files of it, is collected without these packages."""
     record = folder / "record.json"
     plugins = ("-p", "tests.suite.blocked", "-p", "pytest_asyncio.plugin")
     command = [sys.executable, "-m", "pytest", *plugins, "--collect-only", "--record", str(record)]

@@ -49,7 +49,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def run(project: Path, *flags: str) -> Record:
-    """What a run of pytest leaves."""
+    """Returns what a run of pytest leaves."""
     command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(project), "--record", "record.json", *flags]
     subprocess.run(
         [*command, str(project)], cwd=project, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True

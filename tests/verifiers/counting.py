@@ -10,7 +10,7 @@ from typing import Any
 
 
 def steps(call: Callable[[], object]) -> int:
-    """How many bytecode instructions of Python `call` executes, those of what it calls included."""
+    """Returns how many bytecode instructions of Python `call` executes, those of what it calls included."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:

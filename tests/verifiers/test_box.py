@@ -330,7 +330,7 @@ def test_recall_counts_the_surest_boxes() -> None:
 
 
 def reference_stats(golds: list[dict[str, Any]], found: list[dict[str, Any]], by_class: bool) -> Any:
-    """What pycocotools says of one image."""
+    """Returns what pycocotools says of one image."""
     coco_module = pytest.importorskip("pycocotools.coco")
     from pycocotools.cocoeval import COCOeval
 

@@ -21,7 +21,7 @@ JUDGE = direct_judge(REGISTRY)
 
 
 def exists(name: str) -> bool:
-    """Whether a verifier's module is there."""
+    """Returns whether a verifier's module is there."""
     try:
         REGISTRY.get(name)
     except Exception as error:  # noqa: BLE001 - told as the reason of the skip
@@ -38,7 +38,7 @@ CASES = [
 
 
 async def check(case: Case, judge: Judge) -> list[str]:
-    """How the verdicts of a case's samples differ from what it expects; for any way of judging."""
+    """Returns how the verdicts of a case's samples differ from what it expects; for any way of judging."""
     use = Use(name=case.verifier, params=case.params)
     verdicts = await judge(use, [sample_from_json(sample) for sample in case.samples])
     return [

@@ -64,7 +64,7 @@ def every_case() -> list[Case]:
 
 
 def kind_of(case: Case) -> str:
-    """What a case runs or asks."""
+    """Returns what a case runs or asks."""
     if case.script:
         return "opinions"
     return "proofs" if case.verifier in LEAN else "programs" if case.verifier in SANDBOXED else "texts"

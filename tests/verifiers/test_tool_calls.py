@@ -134,7 +134,7 @@ async def test_every_shape_is_read_and_may_be_the_reference(shape: str, calls: l
 
 
 def _bare(shape: str) -> bool:
-    """Whether a shape writes arguments as bare text, which as a reference is text."""
+    """Returns whether a shape writes arguments as bare text, which as a reference is text."""
     return shape in ("function and parameter", "qwen coder", "invoke")
 
 

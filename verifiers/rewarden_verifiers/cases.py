@@ -42,7 +42,7 @@ class Case:
 
 
 def cases_path(spec: VerifierSpec, folder: Path | None = None) -> Path | None:
-    """Where a verifier's cases lie: beside its module, or a recipe's YAML; None when the module is no file."""
+    """Returns where a verifier's cases lie: beside its module, or a recipe's YAML; None when the module is no file."""
     if folder is None and "cases_folder" in spec.extra:
         folder = Path(spec.extra["cases_folder"])
     if folder is not None:
@@ -113,7 +113,7 @@ def _case(row: Any, verifier: str, where: str) -> Case:
 
 
 def mismatches(expect: Mapping[str, Any], verdict: Mapping[str, Any], path: str = "") -> list[str]:
-    """How a verdict (its JSON form) differs from what a case expects; empty when it does not."""
+    """Returns how a verdict (its JSON form) differs from what a case expects; empty when it does not."""
     found: list[str] = []
     for name, wanted in expect.items():
         got = verdict.get(name)

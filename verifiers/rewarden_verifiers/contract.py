@@ -96,7 +96,9 @@ class Watch(Protocol):
         that never come back to the interpreter."""
 
     def preparing(self) -> AbstractContextManager[None]:
-        """What ends the work within the block is the reference's doing, as in `prepare`, and not the response's."""
+        """Returns what ends the work within the block is the reference's doing, as in `prepare`, and not the
+        response's.
+        """
 
 
 class Unwatched:
@@ -150,7 +152,9 @@ class Context(Protocol):
 
     @property
     def sandbox(self) -> Sandbox:
-        """Where programs run: in locked rooms, by a host in another process. See `rewarden_verifiers.programs`."""
+        """Returns where programs run: in locked rooms, by a host in another process. See
+        `rewarden_verifiers.programs`.
+        """
 
     @property
     def prover(self) -> Prover:
@@ -327,7 +331,7 @@ def _inspect(function: Callable[..., Any], **declared: Any) -> VerifierSpec:
 
 
 def call_prepare(spec: VerifierSpec, reference: Any, params: Any, site: Any, watch: Watch) -> Any:
-    """What a verifier makes of a reference, once for all its siblings. Raises what it raises."""
+    """Returns what a verifier makes of a reference, once for all its siblings. Raises what it raises."""
     assert spec.prepare is not None
     more = {"site": site, "watch": watch}
     named = inspect.signature(spec.prepare).parameters
@@ -382,7 +386,7 @@ def checked(spec: VerifierSpec, outcome: Any) -> Outcome:
 
 
 def _is_json(value: Any, depth: int = 0) -> bool:
-    """Whether a value survives every transport as it is."""
+    """Returns whether a value survives every transport as it is."""
     if value is None or isinstance(value, (str, bool, int)):
         return True
     if isinstance(value, float):

@@ -21,4 +21,4 @@ class Equivalence(Protocol):
         """A canonical form: equal keys mean equal answers. None where there is no cheap one."""
 
     def same(self, a: str, b: str) -> bool | None:
-        """Whether two answers are equal; None where that cannot be told."""
+        """Returns whether two answers are equal; None where that cannot be told."""

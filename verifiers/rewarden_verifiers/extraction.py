@@ -213,7 +213,9 @@ def _phrase(text: str) -> Extracted | None:
 
 
 def _after_cue(text: str, lower: str, at: int, cue: str) -> Extracted | None:
-    """What a phrase at this place says, if it is one: "answer is", "correct option:", but not "an answer to"."""
+    """Returns what a phrase at this place says, if it is one: "answer is", "correct option:", but not "an answer
+    to".
+    """
     if cue == "answer":
         if at and lower[at - 1].isalnum():
             return None
@@ -343,7 +345,7 @@ def extract(text: str, extraction: Any = "strict") -> Extracted | None:
 
 
 def first_found(text: str, rules: Sequence[Rule]) -> Extracted | None:
-    """What the first of some rules that fires finds, or None."""
+    """Returns what the first of some rules that fires finds, or None."""
     for rule in rules:
         found = rule(text)
         if found is not None:

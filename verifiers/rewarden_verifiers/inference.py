@@ -222,7 +222,7 @@ class Model(Protocol):
     """The models that are configured. Inherits the request's deadline and cancellation."""
 
     async def run(self, task: Task[R], model: str | None = None) -> R:
-        """What the model of that name (None: the default one) makes of the task. Equal tasks are done once.
+        """Returns what the model of that name (None: the default one) makes of the task. Equal tasks are done once.
 
         Raises InvalidParams (`params.model`) for a name that is not configured or a model that cannot do such a task,
         InputTooLong, InvalidSample for an input that the model cannot read, and ModelError where the model cannot be

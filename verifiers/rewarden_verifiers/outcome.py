@@ -90,7 +90,7 @@ def no_answer(reason: str = "no_answer", **details: Any) -> Outcome:
 
 
 def too_expensive(**details: Any) -> Outcome:
-    """What the policy wrote exceeds the verifier's bounds: scored at the bottom, flagged (promise 2)."""
+    """Returns what the policy wrote exceeds the verifier's bounds: scored at the bottom, flagged (promise 2)."""
     flags = (*details.pop("flags", ()), "too_expensive")
     return wrong("too_expensive", flags=flags, **details)
 

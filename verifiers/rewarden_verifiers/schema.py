@@ -81,8 +81,9 @@ def params_schema(spec: VerifierSpec) -> dict[str, Any]:
 
 
 def field_meanings(annotation: type) -> dict[str, str]:
-    """What a dataclass's docstring says of its fields, in paragraphs that begin with `name:` or `name, name:`; of those
-    that it inherits, what the base's says."""
+    """Returns what a dataclass's docstring says of its fields, in paragraphs that begin with `name:` or `name, name:`;
+    of those that it inherits, what the base's says.
+    """
     names = {field.name for field in dataclasses.fields(annotation)} if dataclasses.is_dataclass(annotation) else set()
     meanings: dict[str, str] = {}
     for one in reversed(annotation.__mro__):

@@ -31,7 +31,7 @@ def summaries() -> Mapping[str, Summary]:
 
 
 def generate(registry: Registry) -> str:
-    """What the file must hold. Imports every verifier."""
+    """Returns what the file must hold. Imports every verifier."""
     built_in = [*BUILT_IN, *(name for name in registry.recipe_names() if registry.plugin_of(name) is None)]
     made = {
         name: {"kind": "verifier" if name in BUILT_IN else "recipe", "summary": registry.get(name).summary}

@@ -152,8 +152,9 @@ def _last(text: Text, path: str) -> tuple[str | None, str, Mapping[str, Any]]:
 
 
 def _calls(message: Mapping[str, Any], path: str) -> str:
-    """What a message calls, in tags: its `tool_calls`, a `function_call` of the older protocol, or parts of its content
-    of type `tool_use`. Arguments that came as text stay text, within quotes: what is wrong with it cannot leave it.
+    """Returns what a message calls, in tags: its `tool_calls`, a `function_call` of the older protocol, or parts of its
+    content of type `tool_use`. Arguments that came as text stay text, within quotes: what is wrong with it cannot leave
+    it.
     """
     calls = message.get("tool_calls")
     if calls is not None and (not isinstance(calls, Sequence) or isinstance(calls, str)):

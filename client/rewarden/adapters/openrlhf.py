@@ -146,7 +146,7 @@ _MOST_BEGINNINGS = 64
 
 
 def response_of(query: str, prompt: str) -> str:
-    """What follows the prompt in a text that has it at its start.
+    """Returns what follows the prompt in a text that has it at its start.
 
     Prompts come back from a tokenizer a little changed, and these changes are seen through: padding before the prompt,
     white space, image tokens in place of one, and a prompt whose beginning was cut off. Raises InvalidRequest for any
@@ -169,7 +169,7 @@ def response_of(query: str, prompt: str) -> str:
 
 
 def _end_apart_from_spaces(query: str, prompt: str) -> int | None:
-    """Where the prompt ends in the query, white space and repeated special tokens apart."""
+    """Returns where the prompt ends in the query, white space and repeated special tokens apart."""
     place = _PADDING.match(query).end() if _PADDING.match(prompt).end() == 0 else 0  # type: ignore[union-attr]
     last = len(prompt.rstrip())
     for piece in _PIECES.finditer(prompt):
@@ -186,7 +186,7 @@ def _end_apart_from_spaces(query: str, prompt: str) -> int | None:
 
 
 def _end_of_cut(query: str, prompt: str) -> int | None:
-    """Where the prompt ends in a query that begins within it: its longest end that the query begins with."""
+    """Returns where the prompt ends in a query that begins within it: its longest end that the query begins with."""
     start = len(query) - len(query.lstrip("\N{REPLACEMENT CHARACTER}"))  # a character that was cut in two
     head = query[start : start + _LEAST_OVERLAP]
     if len(head) < _LEAST_OVERLAP:

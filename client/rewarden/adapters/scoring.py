@@ -125,7 +125,7 @@ class Scorer:
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        """What is asked of a verdict: what adapters tell, and what a log counts. The rest costs its way."""
+        """Returns what is asked of a verdict: what adapters tell, and what a log counts. The rest costs its way."""
         return FIELDS if self.settings.log is None else (*FIELDS, "cached", "queue_s", "run_s")
 
     async def verdict(self, sample: Sample) -> Verdict:

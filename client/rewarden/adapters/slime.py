@@ -106,7 +106,7 @@ def _sample(sample: Any, settings: Settings, **fields: Any) -> Sample:
 
 
 def _take(args: Any, sample: Any, verdict: Verdict, settings: Settings) -> Any:
-    """What slime gets for a verdict; a sample without a score, or that is to be left out, is marked."""
+    """Returns what slime gets for a verdict; a sample without a score, or that is to be left out, is marked."""
     trains = args.group_rm or sample.group_index is not None  # samples of an evaluation are in no group
     key = args.reward_key if trains else args.eval_reward_key or args.reward_key
     value = _value(verdict, key)
@@ -147,7 +147,7 @@ def _value(verdict: Verdict, key: str | None) -> float | None:
 
 
 def _can_leave_out(args: Any) -> bool:
-    """Whether a sample that is out of the loss does nothing to its siblings either."""
+    """Returns whether a sample that is out of the loss does nothing to its siblings either."""
     if getattr(args, "custom_reward_post_process_path", None) is not None:
         return True
     return args.advantage_estimator not in _GROUP_NORMS or not args.rewards_normalization

@@ -87,7 +87,7 @@ class _Function:
         return replace(sample, token_count=len(tokens) if own else None, finish_reason=finish)
 
     def _rewards(self, verdicts: Sequence[Verdict], columns: Collection[str]) -> list[float | None]:
-        """What TRL is given. Raises NoScore."""
+        """Returns what TRL is given. Raises NoScore."""
         settings = self._scorer.settings
         if not leaves_out():
             return [_number(verdict, settings) for verdict in verdicts]
@@ -195,7 +195,9 @@ def siblings(prompts: Sequence[Any], size: int | None = None) -> list[str]:
 
 @lru_cache(maxsize=1)
 def leaves_out() -> bool:
-    """Whether the TRL that is installed leaves a sample with None out. Without TRL: yes, for None is no number."""
+    """Returns whether the TRL that is installed leaves a sample with None out. Without TRL: yes, for None is no
+    number.
+    """
     try:
         found = re.match(r"(\d+)\.(\d+)", version("trl"))
     except PackageNotFoundError:

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _over_http(target: str, ca: str | None, timeout_s: float) -> str | None:
-    """Why not, in words; None: it is ready."""
+    """Returns why not, in words; None: it is ready."""
     path = authority(ca)
     context = ssl.create_default_context(cafile=str(path) if path is not None else None)
     # No proxy: a probe asks the server that it stands beside.

@@ -14,7 +14,7 @@ def need(package: str) -> None:
 
 
 def there(package: str) -> bool:
-    """Whether a package can be imported; it is not."""
+    """Returns whether a package can be imported; it is not."""
     try:
         return find_spec(package) is not None
     except ValueError:  # in sys.modules, but without a spec

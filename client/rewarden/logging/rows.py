@@ -81,7 +81,9 @@ class Rows:
 
 
 def badness(verdict: Verdict, score: float) -> float:
-    """How far a score lies below full marks, as a share of its range, so that ranges do not outweigh one another."""
+    """Returns how far a score lies below full marks, as a share of its range, so that ranges do not outweigh one
+    another.
+    """
     low, high = verdict.range
     return (high - score) / (high - low) if high > low else 0.0
 
@@ -119,7 +121,7 @@ def _row(verdict: Verdict, sample: Sample | None) -> Row:
 
 
 def _said(response: Any) -> Any:
-    """What the model said last."""
+    """Returns what the model said last."""
     if not isinstance(response, (list, tuple)) or not response or not isinstance(response[-1], Mapping):
         return response
     content = response[-1].get("content")

@@ -58,7 +58,7 @@ class _Recent:
         self._lock = threading.Lock()
 
     def get(self, key: tuple[Any, ...], read: Callable[[], Any]) -> Any:
-        """What `read` returned or raised for this key."""
+        """Returns what `read` returned or raised for this key."""
         with self._lock:
             found = self._found.get(key)
         if found is None:

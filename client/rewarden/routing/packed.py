@@ -57,7 +57,7 @@ def check_size(value: Any, max_bytes: int) -> None:
 
 
 def _unpacked(value: bytes | str) -> bytes | None:
-    """What base64 of zlib holds; None where it is none. Raises ValueError for pickles and for too much."""
+    """Returns what base64 of zlib holds; None where it is none. Raises ValueError for pickles and for too much."""
     try:
         packed = base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):

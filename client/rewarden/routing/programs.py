@@ -170,7 +170,7 @@ def _object(reference: Any) -> Mapping[str, Any]:
 
 
 def _is_packed(reference: Any) -> bool:
-    """Whether a reference is JSON or packed, and not already the statements themselves."""
+    """Returns whether a reference is JSON or packed, and not already the statements themselves."""
     if isinstance(reference, list) and len(reference) == 1:
         reference = reference[0]
     if not isinstance(reference, str) or reference.lstrip().startswith("assert"):

@@ -39,11 +39,11 @@ class Route:
     label: str = ""
 
     def matches(self, sample: Sample) -> bool:
-        """Whether a sample is this route's."""
+        """Returns whether a sample is this route's."""
         return all(_fits(_value(sample, path), patterns) for path, patterns in self.match.items())
 
     def describe(self) -> str:
-        """What it matches and who judges, in a line."""
+        """Returns what it matches and who judges, in a line."""
         match = "; ".join(
             ", ".join(patterns) if path == "data_source" else f"{path}: {', '.join(patterns)}"
             for path, patterns in self.match.items()
@@ -122,7 +122,7 @@ class Routing:
         return _judged(sample, route.use, reference)
 
     def identity(self) -> list[Any]:
-        """What decides over verdicts, JSON-ready."""
+        """Returns what decides over verdicts, JSON-ready."""
         return [
             [{path: list(patterns) for path, patterns in route.match.items()}, use_to_json(route.use)]
             + ([] if route.reference_form is None else [route.reference_form])

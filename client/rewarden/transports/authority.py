@@ -35,7 +35,8 @@ def authority(given: PathLike | None) -> Path | None:
 
 
 def distrust(error: BaseException) -> str | None:
-    """Why there will never be a connection: who answers shows no certificate that is believed, or speaks no TLS.
+    """Returns why there will never be a connection: who answers shows no certificate that is believed, or speaks no
+    TLS.
 
     Looks at the error and at what caused it. None for all that may pass, such as a server that ends in a handshake.
     """

@@ -32,13 +32,13 @@ class Transport(Protocol):
         """
 
     async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
-        """What can judge: the objects of `GET /v1/verifiers`; with a name, the one of `/v1/verifiers/{name}`.
+        """Returns what can judge: the objects of `GET /v1/verifiers`; with a name, the one of `/v1/verifiers/{name}`.
 
         Raises NotFound.
         """
 
     async def run(self, run: Run) -> RunResult:
-        """How a program ended in the target's sandbox. Cancelling the call kills it."""
+        """Returns how a program ended in the target's sandbox. Cancelling the call kills it."""
 
     async def info(self) -> dict[str, Any]:
         """The object of `GET /v1/info`."""

@@ -20,7 +20,7 @@ _SERVER_TARGETS = ("local",)  # those that `rewarden-server` declares
 
 
 def declares(scheme: str) -> bool:
-    """Whether an installed package declares a target of that scheme."""
+    """Returns whether an installed package declares a target of that scheme."""
     return bool(_declared(scheme))
 
 

@@ -206,7 +206,7 @@ def run_from_message(message: pb.RunRequest) -> Run:
 
 
 def run_result_from_message(message: pb.RunReply) -> RunResult:
-    """How a program ended. Raises ValueError naming the field."""
+    """Returns how a program ended. Raises ValueError naming the field."""
     try:
         return plain.run_result_from_json(_run_result_value(message))
     except RecursionError:

@@ -56,12 +56,12 @@ class Counters:
 
     @property
     def counts_cpu(self) -> bool:
-        """Whether a counter sees the CPU time of all processes."""
+        """Returns whether a counter sees the CPU time of all processes."""
         return "cpu_v1" in self._files or "cpu_v2" in self._files
 
     @property
     def sees_oom(self) -> bool:
-        """Whether it is known when the kernel killed for memory."""
+        """Returns whether it is known when the kernel killed for memory."""
         return "oom_v1" in self._files or "oom_v2" in self._files
 
     def cpu(self) -> float:
@@ -111,13 +111,13 @@ class Counters:
 
     @property
     def full(self) -> bool:
-        """Whether the slot holds all the memory that it may, or nearly."""
+        """Returns whether the slot holds all the memory that it may, or nearly."""
         return self._memory_limit > 0 and self._number("usage") >= self._memory_limit - _NEAR
 
     def thrashes(self) -> bool:
-        """Whether the run holds all the memory that it may, and only reads again and again what the kernel takes from
-        it: its own code. A kernel that finds pages of files to take kills nobody, so this would go on until the time
-        limit, and slow everything in the slot. Two looks at least are needed to say so.
+        """Returns whether the run holds all the memory that it may, and only reads again and again what the kernel
+        takes from it: its own code. A kernel that finds pages of files to take kills nobody, so this would go on until
+        the time limit, and slow everything in the slot. Two looks at least are needed to say so.
         """
         if self.full and "stat" in self._files:
             stat = self._stat()
@@ -282,7 +282,7 @@ class Clock:
 
     @property
     def starved(self) -> bool:
-        """Whether most of the time was neither used nor idle: the host had no CPU for it."""
+        """Returns whether most of the time was neither used nor idle: the host had no CPU for it."""
         return self.wall - self.idle - self.cpu() > 0.5 * self.wall
 
     def tick(self, rooms: Sequence[tuple[int, int]]) -> float:

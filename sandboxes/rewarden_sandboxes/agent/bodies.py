@@ -40,8 +40,8 @@ class Outcomes:
 
 
 def leaves(fault: SystemExit, source: Source) -> bool:
-    """Whether it was the test code that asked to leave, by itself or through `unittest.main`: where both share a
-    process, `sys.exit(0)` in the candidate must not pass for the tests' good end.
+    """Returns whether it was the test code that asked to leave, by itself or through `unittest.main`: where both share
+    a process, `sys.exit(0)` in the candidate must not pass for the tests' good end.
     """
     trace = fault.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -142,7 +142,9 @@ def _bound_diffs() -> None:
 
 
 def wanted(test: str, expect: list[str]) -> bool:
-    """Whether a test is one of the expected: itself, one of its parameter sets, or a member of an expected class."""
+    """Returns whether a test is one of the expected: itself, one of its parameter sets, or a member of an expected
+    class.
+    """
     return not expect or any(test == name or test.startswith((name + "[", name + "::")) for name in expect)
 
 

@@ -72,7 +72,7 @@ def _int_text(value: int) -> str:
 
 
 def _fits(value: decimal.Decimal) -> bool:
-    """Whether a decimal's digits and its size are bounded: arithmetic with 1E+999999999 may take all memory."""
+    """Returns whether a decimal's digits and its size are bounded: arithmetic with 1E+999999999 may take all memory."""
     digits, exponent = value.as_tuple()[1:]
     return len(digits) <= MAX_DIGITS and (type(exponent) is not int or abs(exponent) <= 2 * MAX_DIGITS)
 
@@ -257,7 +257,7 @@ class _Uncollected:
 
 
 def crosses(kind: type) -> bool:
-    """Whether values of exactly this type cross, if what they hold does."""
+    """Returns whether values of exactly this type cross, if what they hold does."""
     if (kind.__module__, kind.__name__) == ("numpy", "ndarray"):
         return True
     return kind in _WRITERS or kind in (type(None), bool, int, str, float)
@@ -543,7 +543,7 @@ def to_json(message: Any) -> bytes:
 
 
 def from_json(body: bytes) -> Any:
-    """What a JSON text says, which may be hostile. Raises BadFrame."""
+    """Returns what a JSON text says, which may be hostile. Raises BadFrame."""
     if len(body) > MAX_BYTES:
         raise BadFrame("too long")
     try:

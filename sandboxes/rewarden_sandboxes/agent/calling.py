@@ -40,14 +40,16 @@ class Shapes:
         self.module = module
 
     def build(self, hint: str | None, value: Any) -> Any:
-        """What an argument becomes under its hint; without a hint, itself."""
+        """Returns what an argument becomes under its hint; without a hint, itself."""
         inner = re.fullmatch(r"[Ll]ist\[(.+)\]", hint or "")
         if inner:
             return [self.build(inner[1], part) for part in value]
         return {"ListNode": self.chain, "TreeNode": self.tree}.get(hint or "", lambda same: same)(value)
 
     def flatten(self, hint: str | None, value: Any) -> Any:
-        """What a result becomes under its hint. Raises Uncrossable where it is not of that shape, or endless."""
+        """Returns what a result becomes under its hint. Raises Uncrossable where it is not of that shape, or
+        endless.
+        """
         inner = re.fullmatch(r"[Ll]ist\[(.+)\]", hint or "")
         if inner and isinstance(value, list):
             return [self.flatten(inner[1], part) for part in value]

@@ -240,7 +240,7 @@ def lock_down() -> None:
 
 
 def check(result: int, what: str) -> int:
-    """What a function of the C library returned. Raises OSError where that says that it failed."""
+    """Returns what a function of the C library returned. Raises OSError where that says that it failed."""
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, what + ": " + os.strerror(code))

@@ -279,8 +279,9 @@ class Link:
         return type(lineage[0][1], parents, {})
 
     def _may_import(self, module: Any, name: Any, asked: str) -> bool:
-        """Whether what the candidate says it has imported may come from the module of that name here: never one that
-        the candidate picks."""
+        """Returns whether what the candidate says it has imported may come from the module of that name here: never one
+        that the candidate picks.
+        """
         if name is None and (asked, module) in (("np", "numpy"), ("pd", "pandas")):
             return True
         return module in serving.PLAIN_MODULES and asked == (module if name is None else name)

@@ -57,8 +57,9 @@ class Source:
         linecache.cache[path] = (len(code), None, self.lines, path)
 
     def means_module(self, name: str) -> bool:
-        """Whether a name that the test code does not define is a standard module whose import it forgot: it only reads
-        attributes of it. `math.isclose` then means the module, whatever the candidate calls `math`."""
+        """Returns whether a name that the test code does not define is a standard module whose import it forgot: it
+        only reads attributes of it. `math.isclose` then means the module, whatever the candidate calls `math`.
+        """
         if name not in _STANDARD:
             return False
         nodes = list(ast.walk(ast.parse(self.code)))
@@ -108,7 +109,7 @@ class Names(dict):  # type: ignore[type-arg]
         return value
 
     def entry(self) -> Any:
-        """What `check(candidate)` is called with: `f`, or `Solution.f` for the method of a new `Solution()`."""
+        """Returns what `check(candidate)` is called with: `f`, or `Solution.f` for the method of a new `Solution()`."""
         name, _, method = str(self.entry_point).replace("()", "").partition(".")
         found = self.link.attribute(0, name)
         if not method:
@@ -116,7 +117,9 @@ class Names(dict):  # type: ignore[type-arg]
         return getattr(found() if isinstance(found, type) else found, method)
 
     def wanted(self) -> list[str]:
-        """What `from solution import *` brings: names that the test code uses, has not, and the candidate has."""
+        """Returns what `from solution import *` brings: names that the test code uses, has not, and the candidate
+        has.
+        """
         found = []
         for name in self.source.lacks():
             try:

@@ -41,7 +41,7 @@ class Report:
 
     @property
     def times(self) -> str:
-        """What it used, in words."""
+        """Returns what it used, in words."""
         return f"{self.said['cpu_time']:.3f} s of CPU and {self.said['idle_time']:.3f} s idle"
 
     def over(self, limit: str) -> None:

@@ -98,7 +98,7 @@ def _tell(status: socket.socket, error: BaseException) -> None:
 
 
 def is_full(error: OSError) -> bool:
-    """Whether what the program left, or brought, is too large for the room: its own fault."""
+    """Returns whether what the program left, or brought, is too large for the room: its own fault."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ELOOP)
 
 
@@ -272,7 +272,7 @@ def clone(flags: int) -> int:
 
 
 def _tid_place() -> int:
-    """Where the C library keeps the main thread's number; 0 where the kernel does not say."""
+    """Returns where the C library keeps the main thread's number; 0 where the kernel does not say."""
     place = ctypes.c_void_p()
     if LIBC.prctl(_GET_TID_ADDRESS, ctypes.byref(place), 0, 0, 0) != 0 or not place.value:
         return 0

@@ -49,7 +49,7 @@ class Part:
         return limits
 
     def bytes_beside(self, body: bytes) -> int:
-        """What the slot holds for this room in memory files and buffers, at most."""
+        """Returns what the slot holds for this room in memory files and buffers, at most."""
         held = sum(int(size) for _, size in (self.program["code"], self.case["stdin"], self.case["request"]))
         held += sum(int(size) for table in (self.program, self.case) for _, size in table["files"].values())
         if self.kept >= 0:
@@ -109,7 +109,7 @@ class Room:
         self._output[name] = [(self.text(name) + data)[-most:]]
 
     def text(self, name: str) -> bytes:
-        """What was kept of stdout, stderr or reply."""
+        """Returns what was kept of stdout, stderr or reply."""
         return b"".join(self._output.get(name, ()))
 
     def end(self) -> None:
@@ -139,7 +139,9 @@ class Room:
                 self.take(name, data)
 
     def last_words(self) -> End:
-        """How it ended, with the files that are to be kept, and what its process said before it was the program's."""
+        """Returns how it ended, with the files that are to be kept, and what its process said before it was the
+        program's.
+        """
         end = self._end
         while True:
             try:
@@ -200,14 +202,15 @@ class Run:
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the kernel killed something of this run for memory, or the run got nowhere for want of it at the
-        last look or before.
+        """Returns whether the kernel killed something of this run for memory, or the run got nowhere for want of it at
+        the last look or before.
         """
         self._thrashed = self._thrashed or self._counters.thrashes()
         return self._thrashed or self.killed_for_memory()
 
     def killed_for_memory(self) -> bool:
-        """Whether the kernel killed something of this run for memory: to be asked first when the supervisor wakes.
+        """Returns whether the kernel killed something of this run for memory: to be asked first when the supervisor
+        wakes.
 
         Flake: what was killed may hold memory of the kernel's (its sockets' buffers) for some milliseconds more. The
         next page that anybody of the slot touches then costs the next largest process its life, and that is the
@@ -374,7 +377,7 @@ class Run:
         return Room(part, init, pid, pipes, own)
 
     def _plan(self, part: Part, channel: bool, body: bytes) -> bytes:
-        """What the room reads: see `room`."""
+        """Returns what the room reads: see `room`."""
         program, case, limits = part.program, part.case, part.limits
         blobs = Body()
         code = blobs.add(view(body, program["code"]))
@@ -447,7 +450,7 @@ def _exiting(pid: int) -> bool:
 
 
 def read(number: int, most: int = _PIPE) -> bytes | None:
-    """What lies in a pipe: empty at its end, None when there is nothing yet."""
+    """Returns what lies in a pipe: empty at its end, None when there is nothing yet."""
     try:
         return os.read(number, most)
     except BlockingIOError:

@@ -112,7 +112,7 @@ class Server:
             self.channel.send({"is": "uncrossable", "type": fault.type_name, "id": number})
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        """What to answer; raises what the candidate raises."""
+        """Returns what to answer; raises what the candidate raises."""
         of, op = self.things[question["of"]], question["op"]
         name: Any = question.get("name")
         if op == "get":
@@ -230,7 +230,7 @@ class Server:
         return None if known is None else {"ref": {"thing": known}}
 
     def inward(self, payload: Any) -> Any:
-        """What the tests' room refers to: one of ours, or a function of its own."""
+        """Returns what the tests' room refers to: one of ours, or a function of its own."""
         if "thing" in payload:
             return self.things[payload["thing"]]
         if "builtin" in payload:

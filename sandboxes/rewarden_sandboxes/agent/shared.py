@@ -56,7 +56,7 @@ class Machinery:
         self.files = self._files()
 
     def changed(self) -> str | None:
-        """What is no longer as it was, for a person to read."""
+        """Returns what is no longer as it was, for a person to read."""
         for (name, place), before in zip(self.places, self.before):  # noqa: B905 - strict= is too new
             now = vars(place)
             for key, value in before.items():

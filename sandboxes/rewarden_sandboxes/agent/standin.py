@@ -57,7 +57,7 @@ def explain(fault: BaseException, source: Source, link: Link | None) -> dict[str
 
 
 def _lacks(fault: BaseException, link: Link) -> bool:
-    """Whether the test code failed for a name that the candidate was asked for and does not have."""
+    """Returns whether the test code failed for a name that the candidate was asked for and does not have."""
     quoted = re.findall(r"'([^']+)'", str(fault)) if isinstance(fault, (NameError, ImportError, AttributeError)) else []
     return any(name in link.missing for name in quoted)
 
@@ -103,7 +103,9 @@ def write(descriptor: int, said: dict[str, Any]) -> None:
 
 
 def place(options: dict[str, Any]) -> str:
-    """Where the test code lies: a path below the working folder. Raises ValueError for any other, or another kind."""
+    """Returns where the test code lies: a path below the working folder. Raises ValueError for any other, or another
+    kind.
+    """
     name = options.get("name", "tests.py")
     if options["kind"] not in ("assert", "file"):
         raise ValueError("not a kind of tests")

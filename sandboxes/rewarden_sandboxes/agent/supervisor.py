@@ -178,7 +178,7 @@ class Supervisor:
         raise Gone
 
     def _heard(self) -> tuple[dict[str, Any], bytes]:
-        """What the host says, unless it wants what is under way to end, or is gone."""
+        """Returns what the host says, unless it wants what is under way to end, or is gone."""
         try:
             header, body = receive(self._host)
         except FrameError:

@@ -157,7 +157,7 @@ def _exit_code(error: SystemExit) -> int:
 
 
 def _finish(code: int) -> int:
-    """What an interpreter does at its end: threads, exit functions, buffers."""
+    """Returns what an interpreter does at its end: threads, exit functions, buffers."""
     try:
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()

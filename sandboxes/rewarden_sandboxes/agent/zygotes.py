@@ -38,7 +38,7 @@ class Zygotes:
 
     @property
     def alive(self) -> bool:
-        """Whether the keeper lives: without namespaces, a program can kill it."""
+        """Returns whether the keeper lives: without namespaces, a program can kill it."""
         return os.waitid(os.P_PID, self._keeper_pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def warm(self, tier: str) -> None:

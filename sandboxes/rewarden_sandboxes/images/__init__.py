@@ -60,7 +60,7 @@ class Image:
     digest: str
 
     def context(self) -> dict[str, Path]:
-        """What COPY may name: each file of the folder, by name, and the bundle of authorities."""
+        """Returns what COPY may name: each file of the folder, by name, and the bundle of authorities."""
         files = _files(self.folder)
         bundle = _ca_bundle()
         return files if bundle is None else files | {CA_BUNDLE: bundle}
@@ -105,7 +105,7 @@ def substitute(text: str, values: Mapping[str, str]) -> str:
 
 
 def build_arguments() -> dict[str, str]:
-    """What of this machine's environment a build must know to reach the package registries."""
+    """Returns what of this machine's environment a build must know to reach the package registries."""
     names = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "PIP_INDEX_URL")
     return {name: os.environ[name] for name in names if os.environ.get(name)}
 

@@ -49,7 +49,7 @@ class Place(Protocol):
         """Returns when the place has died."""
 
     async def last_words(self) -> str:
-        """What the place said before it died, for an error's text."""
+        """Returns what the place said before it died, for an error's text."""
 
 
 class Launcher(Protocol):
@@ -58,13 +58,13 @@ class Launcher(Protocol):
     name: str
 
     async def problem(self, image: str) -> str | None:
-        """Why no slot of this image can be started, with what mends it; None where one can."""
+        """Returns why no slot of this image can be started, with what mends it; None where one can."""
 
     async def start(self, lease: Lease) -> Place:
         """Start a slot, which will connect to `lease.folder/host.sock`. Raises NoRoom."""
 
     async def image_id(self, image: str) -> str:
-        """What an image really is: changes when it does. Empty where it is not there."""
+        """Returns what an image really is: changes when it does. Empty where it is not there."""
 
     def close(self) -> None:
         """Let go of what the launcher holds."""

@@ -124,7 +124,7 @@ class Audit:
 
     @property
     def refuses(self) -> bool:
-        """Whether nothing may be done now: it could not be written down."""
+        """Returns whether nothing may be done now: it could not be written down."""
         return self.broken is not None and self._settings.required
 
     def check(self) -> None:

@@ -34,6 +34,6 @@ class KeyRule:
 
     @property
     def bounded(self) -> bool:
-        """Whether anything is to be counted."""
+        """Returns whether anything is to be counted."""
         bounds = (self.requests_per_minute, self.samples_per_minute, self.samples_per_day, self.concurrency)
         return any(bound is not None for bound in bounds)

@@ -61,7 +61,7 @@ class Certificate:
         context.load_cert_chain(self.cert, self.key, password="")
 
     def changed(self) -> bool:
-        """Whether the files are others than at the last look; the first look says yes."""
+        """Returns whether the files are others than at the last look; the first look says yes."""
         try:
             stats = [path.stat() for path in (self.cert, self.key)]
         except OSError:
@@ -77,7 +77,9 @@ class Certificate:
         self._stamp = ()
 
     def fresh(self) -> grpc.ServerCertificateConfiguration | None:
-        """What gRPC is to use from here on; None: what it has. Never raises: a half-written file is waited out."""
+        """Returns what gRPC is to use from here on; None: what it has. Never raises: a half-written file is waited
+        out.
+        """
         if not self.changed():
             return None
         try:

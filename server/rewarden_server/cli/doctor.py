@@ -125,7 +125,8 @@ def _shown(config: Config, key: str) -> str:
 
 
 def databases_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
-    """Which databases `sql` has, in words, after one of each engine was opened; and what is missing, with its mend.
+    """Returns which databases `sql` has, in words, after one of each engine was opened; and what is missing, with its
+    mend.
 
     Raises ConfigError for a catalogue that cannot be read.
     """

@@ -25,8 +25,9 @@ _MENDS = {
 
 
 async def judge_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
-    """Which judges there are, in words, after each was called upon; and what is missing, with what mends it. At most
-    one token of each is spent."""
+    """Returns which judges there are, in words, after each was called upon; and what is missing, with what mends it. At
+    most one token of each is spent.
+    """
     named = config.judges.named
     if not named:
         return "none (no judges.named)", []
@@ -43,7 +44,7 @@ async def judge_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
 
 
 async def _probed(name: str, judge: JudgeEndpoint) -> tuple[str, tuple[str, str] | None]:
-    """What there is to be said of a judge, and what is missing of it with its mend."""
+    """Returns what there is to be said of a judge, and what is missing of it with its mend."""
     provider = provider_of(name, judge)
     started = time.monotonic()
     try:

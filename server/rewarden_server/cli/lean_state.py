@@ -18,8 +18,9 @@ _MODULES = 20
 
 
 async def lean_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
-    """Which Lean projects there are, in words, after a file that imports each was compiled in the sandbox; and what is
-    missing, with what mends it."""
+    """Returns which Lean projects there are, in words, after a file that imports each was compiled in the sandbox; and
+    what is missing, with what mends it.
+    """
     projects = Projects(config.lean)
     if not projects.names():
         return f"none (no lean.projects, no toolchain in {elan_home()}; to have one: {INSTALL})", []

@@ -171,7 +171,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _only_reports(args: argparse.Namespace) -> bool:
-    """Whether the input is scored already, and is only to be shown."""
+    """Returns whether the input is scored already, and is only to be shown."""
     return args.report is not None and args.output is None and not args.use and args.routing is None
 
 
@@ -192,7 +192,7 @@ def _write_report(args: argparse.Namespace, scored: Sequence[Path]) -> int:
 
 
 def read_options(args: argparse.Namespace) -> RescoreOptions:
-    """What the arguments ask for. Raises RescoreError, naming the flag."""
+    """Returns what the arguments ask for. Raises RescoreError, naming the flag."""
     if args.resume and args.force:
         raise RescoreError("--resume goes on and --force begins anew: give one of them")
     _check_engine(args)

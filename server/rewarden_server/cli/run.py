@@ -93,7 +93,7 @@ def language_of(file: str, code: str) -> str:
 
 
 def _starts(language: Language, program: str) -> bool:
-    """Whether a first line's program is what starts the language: `python3.11` is `python3` is `python`."""
+    """Returns whether a first line's program is what starts the language: `python3.11` is `python3` is `python`."""
     names = {program, program.rstrip("0123456789.")}
     return bool(names & {language.name, *language.aliases, language.run[0]})
 

@@ -75,7 +75,7 @@ def paths(peer: str, ending: str, answer: Answer, method: str = "POST", chosen: 
 
 
 def asked_of(request: Request, *own: str) -> Asked:
-    """What the address says; `own` are the parameters that the route has beside ours.
+    """Returns what the address says; `own` are the parameters that the route has beside ours.
 
     Raises InvalidRequest, naming the parameter: a misspelt one would silently change what is scored.
     """

@@ -56,7 +56,7 @@ def _order(index: Any) -> tuple[bool, float, str]:
 
 
 def _numbers(reply: Mapping[str, Any]) -> dict[str, float]:
-    """What is counted of a reply."""
+    """Returns what is counted of a reply."""
     if reply.get("mask_sample"):
         return {"mask_sample": 1}
     return {name: value for name, value in _values(reply) if name not in _INDICES}
@@ -73,7 +73,7 @@ def _values(reply: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
 
 
 def _counts(value: Any) -> bool:
-    """Whether a value is a number that can be added up: JSON's integers know no bounds."""
+    """Returns whether a value is a number that can be added up: JSON's integers know no bounds."""
     return isinstance(value, (int, float)) and abs(value) < _MOST
 
 

@@ -223,7 +223,7 @@ def _wrong(message: str, *place: str | int) -> InvalidRequest:
 
 
 async def _all(service: Service, project: str, asked: _Asked) -> list[Reply]:
-    """What became of each, side by side as far as there are processes.
+    """Returns what became of each, side by side as far as there are processes.
 
     Raises InvalidRequest for what no project takes; Overloaded or Unavailable where no snippet has an answer.
     """
@@ -267,7 +267,7 @@ def _failed(error: RequestError) -> Reply:
 
 
 async def _checked(prover: Prover, snippet: Snippet, asked: _Asked) -> Reply | RequestError:
-    """What became of a snippet, or why nobody can say."""
+    """Returns what became of a snippet, or why nobody can say."""
     tries = 0
     while True:
         try:

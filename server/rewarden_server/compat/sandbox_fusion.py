@@ -79,7 +79,7 @@ class _Asked:
 
     @property
     def patience_s(self) -> float:
-        """How long the client waits, less what the way back takes."""
+        """Returns how long the client waits, less what the way back takes."""
         return self.compile_s + self.run_s + SPARE_S
 
 

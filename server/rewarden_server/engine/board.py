@@ -53,7 +53,7 @@ class Board:
         return item, PHASES[phase] if phase < len(PHASES) else "none", cpu_s
 
     def until(self, row: int) -> tuple[float, float]:
-        """What `limit` asked for last."""
+        """Returns what `limit` asked for last."""
         cpu_s, monotonic_s = _UNTIL.unpack_from(self._map, row * _STRIDE + _UNTIL_AT)
         return cpu_s, monotonic_s
 

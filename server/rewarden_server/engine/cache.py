@@ -53,7 +53,7 @@ def content_key(fingerprint: str, op: str, arguments: Mapping[str, Any], referen
 
 
 def cacheable(spec: VerifierSpec, outcome: Outcome) -> bool:
-    """Whether an outcome says something lasting."""
+    """Returns whether an outcome says something lasting."""
     return (
         outcome.status != "error"
         and spec.determinism != "stateful"

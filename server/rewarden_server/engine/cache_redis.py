@@ -102,7 +102,7 @@ class RedisCache:
         )
 
     async def probe(self) -> str | None:
-        """What keeps it from answering, as the error's name; None where it answers."""
+        """Returns what keeps it from answering, as the error's name; None where it answers."""
         try:
             async with asyncio.timeout(_STORE_S):
                 await self._client.mget([_PREFIX])
@@ -112,7 +112,7 @@ class RedisCache:
 
     @property
     def away(self) -> bool:
-        """Whether it is passed over."""
+        """Returns whether it is passed over."""
         return time.monotonic() < self._rests_until
 
     def ask(self, key: bytes, tell: Tell) -> bool:

@@ -147,8 +147,8 @@ class Engine:
         return Stream(self._parts, self.admission, self.settings, header, source)
 
     async def run(self, run: Run, source: str = "local") -> RunResult:
-        """How a program ended in the sandbox; nothing of it is kept, and equal programs run each. Cancelling the call
-        kills it.
+        """Returns how a program ended in the sandbox; nothing of it is kept, and equal programs run each. Cancelling
+        the call kills it.
 
         Raises InvalidRequest for what no sandbox would run, Overloaded, Unavailable, InternalError.
         """

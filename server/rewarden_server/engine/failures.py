@@ -25,7 +25,7 @@ def outcome_of(error: BaseException) -> Outcome:
 
 
 def retryable(outcome: Outcome) -> bool:
-    """Whether the same sample may end otherwise when it is sent again."""
+    """Returns whether the same sample may end otherwise when it is sent again."""
     return outcome.status == "error" and outcome.reason in _PASSING
 
 

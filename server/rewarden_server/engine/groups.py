@@ -28,10 +28,10 @@ class OpenGroup:
 
     @property
     def whole(self) -> bool:
-        """Whether all the members that were promised have come."""
+        """Returns whether all the members that were promised have come."""
         return self.size is not None and self.arrived >= self.size
 
     @property
     def judged(self) -> bool:
-        """Whether no more members come and all have their verdicts."""
+        """Returns whether no more members come and all have their verdicts."""
         return self.closed and len(self.verdicts) >= self.seen

@@ -256,7 +256,7 @@ class Scope:
         return [failures.outcome_of(one) if isinstance(one, SampleError) else one for one in outcomes]
 
     def only_groups_wait(self) -> bool:
-        """Whether all that is unfinished are members of group verifiers that wait for their siblings."""
+        """Returns whether all that is unfinished are members of group verifiers that wait for their siblings."""
         waiting = sum(len(members) for group in self._groups.values() for _, members in group.waiting.values())
         return waiting >= len(self._unfinished)
 
@@ -267,7 +267,9 @@ class Scope:
         return await future
 
     def _arguments(self, use: BoundUse, sample: Sample, context: EngineContext) -> tuple[dict[str, Any], str | None]:
-        """What an orchestrator reads; and why there is no response to judge, where it reads one and there is not."""
+        """Returns what an orchestrator reads; and why there is no response to judge, where it reads one and there is
+        not.
+        """
         own = {"ctx": context, "sample": sample, "samples": None}
         reads = tuple(name for name in use.spec.reads if name not in own)
         arguments = {name: own[name] for name in use.spec.reads if name in own}
@@ -451,7 +453,7 @@ def run_inline(plan: Plan) -> Outcome:
 
 
 def worker_of(spec: VerifierSpec) -> str:
-    """What traces call the process that does a pure verifier's work."""
+    """Returns what traces call the process that does a pure verifier's work."""
     return "query worker" if spec.waits else "cpu worker"
 
 

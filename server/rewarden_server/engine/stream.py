@@ -61,8 +61,8 @@ class Stream:
         self._scope.take(index, sample)
 
     def _fits(self, size: int) -> bool:
-        """Whether a sample may come in. A window full of members that wait for their siblings must take more: only
-        more samples can free it.
+        """Returns whether a sample may come in. A window full of members that wait for their siblings must take more:
+        only more samples can free it.
         """
         settings = self._settings
         own = (

@@ -60,7 +60,7 @@ class Work:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody still waits."""
+        """Returns whether anybody still waits."""
         return any(waiter.open for waiter in self.waiters)
 
     def tell(self, result: Result) -> None:

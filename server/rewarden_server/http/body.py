@@ -133,8 +133,9 @@ async def until_gone(receive: Receive) -> None:
 
 
 def unpack(body: bytes | bytearray, encoding: str, most: int, limit: str) -> Iterator[bytes]:
-    """What comes out of a whole packed body, in parts of a MiB at most. Stops at `most` bytes, so that a small bomb
-    stays small. Raises TooLarge, InvalidRequest."""
+    """Yields what comes out of a whole packed body, in parts of a MiB at most. Stops at `most` bytes, so that a small
+    bomb stays small. Raises TooLarge, InvalidRequest.
+    """
     size = 0
     try:
         for part in _gunzip(body) if encoding == "gzip" else _unzstd(body):
@@ -176,7 +177,7 @@ class Gunzip:
         """Whether what came ends with the end of a member."""
 
     def parts(self, piece: bytes | bytearray) -> Iterator[bytes]:
-        """What comes out of a piece. Raises zlib.error, EOFError for what nobody packs like that."""
+        """Yields what comes out of a piece. Raises zlib.error, EOFError for what nobody packs like that."""
         for first in range(0, len(piece), self._SLICE):
             rest = bytes(piece[first : first + self._SLICE])
             while rest:

@@ -137,7 +137,7 @@ class Edge:
         return self._service.tracing.request("HTTP", parent, state)
 
     def _caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Caller | None:
-        """Who asks; None where nobody needs to say. Raises Unauthorized, Forbidden."""
+        """Returns who asks; None where nobody needs to say. Raises Unauthorized, Forbidden."""
         if is_open(scope["path"]):
             return None
         self._origins.check(_text(headers.get(b"host")), _text(headers.get(b"origin")))
@@ -145,7 +145,7 @@ class Edge:
 
 
 def is_open(path: str) -> bool:
-    """Whether a path asks for no key."""
+    """Returns whether a path asks for no key."""
     return path in OPEN or path.startswith(OPEN_BELOW)
 
 

@@ -132,8 +132,9 @@ async def unpacked(pieces: AsyncIterator[bytes], encoding: str | None) -> AsyncI
 
 
 def _unzstd(reader: zstandard.ZstdDecompressionObj, piece: bytes) -> Iterator[bytes]:
-    """What comes out of a piece. The reader takes no bound on that: a block of 128 KiB may come of four bytes. So
-    little is put in at a time where much comes out."""
+    """Yields what comes out of a piece. The reader takes no bound on that: a block of 128 KiB may come of four bytes.
+    So little is put in at a time where much comes out.
+    """
     size = first = 0
     while first < len(piece):
         size = min(4096, 2 * size) if size else 256

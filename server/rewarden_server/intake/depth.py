@@ -15,7 +15,7 @@ _FREE_FORM = ("response", "prompt", "reference", "signals", "metadata")
 
 
 def deeper_than(value: Any, most: int) -> bool:
-    """Whether a value nests deeper than `most` levels of objects and lists. Linear, without recursion."""
+    """Returns whether a value nests deeper than `most` levels of objects and lists. Linear, without recursion."""
     level = [value] if type(value) in NESTING else []
     depth = 0
     while level:

@@ -66,7 +66,7 @@ def _weigh(data: bytes | bytearray, most: int) -> None:
 
 
 def _end_of_text(data: bytes | bytearray, at: int) -> int | None:
-    """Where a long text ends, within which `at` lies; None where it does not: that is no JSON."""
+    """Returns where a long text ends, within which `at` lies; None where it does not: that is no JSON."""
     while (found := _WITHIN.match(data, at)) is not None and found.end() > at:
         at = found.end()
         if found.lastindex is not None:

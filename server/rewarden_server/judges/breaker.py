@@ -34,7 +34,7 @@ class Breaker:
 
     @property
     def shut(self) -> bool:
-        """Whether an attempt would be turned away now."""
+        """Returns whether an attempt would be turned away now."""
         return self._probing or self.left_s > 0
 
     def enter(self) -> bool:

@@ -38,7 +38,7 @@ class Failure(Exception):
 
     @property
     def answered(self) -> bool:
-        """Whether this says nothing against the server's health."""
+        """Returns whether this says nothing against the server's health."""
         return self.kind in ("rate_limited", "rejected", "forbidden", "form")
 
 

@@ -18,7 +18,7 @@ class Line:
 
     @property
     def served(self) -> int:
-        """How many are served now."""
+        """Returns how many are served now."""
         return self._places - self._free
 
     async def take(self, *, first: bool = False) -> None:

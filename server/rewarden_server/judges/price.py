@@ -26,7 +26,7 @@ def cost(settings: JudgeEndpoint, prompt_tokens: int, completion_tokens: int) ->
 
 
 def bound(settings: JudgeEndpoint, question: Question) -> Usage:
-    """What one attempt takes at most: a token has at least one byte, and a reply no more than it is allowed."""
+    """Returns what one attempt takes at most: a token has at least one byte, and a reply no more than it is allowed."""
     prompt = prompt_bytes(question) + _A_CHAT + _A_MESSAGE * len(question.messages)
     completion = question.max_tokens or settings.max_tokens
     return Usage(

@@ -43,7 +43,7 @@ class Provider(Protocol):
         """The reply of one attempt, whose time the caller bounds. Raises Failure, MissingDependency."""
 
     async def probe(self) -> str:
-        """What is there, in words, without having a model say more than one token. Raises Failure,
+        """Returns what is there, in words, without having a model say more than one token. Raises Failure,
         MissingDependency."""
 
     async def close(self) -> None:
@@ -128,7 +128,9 @@ class OpenAIProvider:
             raise malformed(type(error).__name__) from None
 
     def _lost(self, error: APIConnectionError) -> Failure:
-        """Why there is no whole reply, in the words of whoever knew first; they hold no more than host and port."""
+        """Returns why there is no whole reply, in the words of whoever knew first; they hold no more than host and
+        port.
+        """
         first: BaseException = error
         names = []
         while (cause := first.__cause__ or first.__context__) is not None:
@@ -165,7 +167,7 @@ class OpenAIProvider:
 
 
 def trace_headers() -> dict[str, str]:
-    """What ties the judge's own trace of a request to ours, where anybody traces."""
+    """Returns what ties the judge's own trace of a request to ours, where anybody traces."""
     traceparent = current().traceparent
     return {} if traceparent is None else {"traceparent": traceparent}
 
@@ -188,7 +190,7 @@ def probe_question() -> Question:
 
 
 def status_failure(error: APIStatusError, settings: JudgeEndpoint) -> Failure:
-    """What a status means, in words without a key: some servers repeat the one that they do not accept."""
+    """Returns what a status means, in words without a key: some servers repeat the one that they do not accept."""
     said = said_by(error.body)
     secrets = [settings.api_key, os.environ.get(settings.api_key_env or ""), *settings.headers.values()]
     for secret in filter(None, secrets):

@@ -52,7 +52,8 @@ class Wire:
         return found
 
     def learn(self, sent: dict[str, Any], said: str, param: str | None) -> bool:
-        """Whether a server that refused `sent` with 400 or 422 may take another form, which is the form from now on.
+        """Returns whether a server that refused `sent` with 400 or 422 may take another form, which is the form from
+        now on.
 
         said: the server's words; param: the field that it names, if it does.
         """

@@ -78,7 +78,7 @@ def places(sheet: Sheet, body: int, *, sorries: bool, tactics: bool) -> Places:
 
 
 def _tactics(words: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """What may be tactics: from where one may begin to the last word before the next."""
+    """Yields what may be tactics: from where one may begin to the last word before the next."""
     start, end, seen = None, 0, False
     before = ""
     for token in words:

@@ -28,7 +28,7 @@ class Kept:
         self._under_way: dict[bytes, _UnderWay] = {}
 
     async def get(self, key: bytes, make: Callable[[], Coroutine[Any, Any, Compiled]]) -> Compiled:
-        """What is kept under the key, else what `make` gives. Only what came to its end is kept.
+        """Returns what is kept under the key, else what `make` gives. Only what came to its end is kept.
 
         `make` runs on when one of its callers leaves, until the last has left. Raises what it raises.
         """

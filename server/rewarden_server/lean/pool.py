@@ -69,7 +69,7 @@ class Pool:
 
     @property
     def waiting(self) -> int:
-        """Who stands in line."""
+        """Returns who stands in line."""
         return len(self._line)
 
     @property
@@ -79,7 +79,7 @@ class Pool:
 
     @property
     def idle(self) -> list[Key]:
-        """What the processes have loaded that nobody uses, the one used longest ago first."""
+        """Returns what the processes have loaded that nobody uses, the one used longest ago first."""
         return [held.key for held in self._idle]
 
     @asynccontextmanager

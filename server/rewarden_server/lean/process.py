@@ -59,11 +59,11 @@ class Session(Protocol):
 
     @property
     def report(self) -> Report | None:
-        """How it ended."""
+        """Returns how it ended."""
 
     @property
     def host_lost(self) -> bool:
-        """Whether it ended because its host went away or is about to."""
+        """Returns whether it ended because its host went away or is about to."""
 
     async def send(self, data: bytes) -> None:
         """Bytes to stdin."""
@@ -72,7 +72,7 @@ class Session(Protocol):
         """Bytes of stdout; none when it has ended."""
 
     async def clock(self) -> Clock:
-        """What it has used so far."""
+        """Returns what it has used so far."""
 
     async def close(self) -> None:
         """Kill all."""
@@ -138,7 +138,7 @@ class Process:
 
     @property
     def host_lost(self) -> bool:
-        """Whether its host went away or is about to, and took it along."""
+        """Returns whether its host went away or is about to, and took it along."""
         return self._session.host_lost
 
     async def open(self, header: str, bounds: Bounds) -> None:
@@ -316,7 +316,7 @@ class Process:
             raise await self._death() from None
 
     async def _death(self) -> Ended | SandboxError:
-        """How the session ended, of which something else than reading told first, or reading did."""
+        """Returns how the session ended, of which something else than reading told first, or reading did."""
         if self._session.report is None:
             with contextlib.suppress(SandboxError, TimeoutError):
                 async with asyncio.timeout(_LAST_WORDS_S):

@@ -135,7 +135,7 @@ def local_places(settings: LeanSettings) -> dict[str, str]:
 
 
 def is_remote(place: str) -> bool:
-    """Whether a project's place is the address of a server."""
+    """Returns whether a project's place is the address of a server."""
     return place.startswith(_REMOTE)
 
 

@@ -80,7 +80,7 @@ class Kimina:
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def check(self, snippet: Snippet) -> Checked:
-        """What that server says of a snippet, waiting out what may pass.
+        """Returns what that server says of a snippet, waiting out what may pass.
 
         Raises ProviderError where it cannot be reached, answers with an error of its own, or what cannot be read.
         """

@@ -55,8 +55,9 @@ class Sheet:
         return Position(line=line + 1, column=column)
 
     def known(self, words: str) -> tuple[tuple[int, int], str]:
-        """What a trace says of a command, with the places that it names (⟨line, column⟩) in the text, and the first of
-        them. Raises ValueError for a command of ours."""
+        """Returns what a trace says of a command, with the places that it names (⟨line, column⟩) in the text, and the
+        first of them. Raises ValueError for a command of ours.
+        """
         first = _PLACE.search(words)
         if first is None or int(first[1]) <= self._body_line:
             raise ValueError("this is of no command of the text")
@@ -72,7 +73,7 @@ class Sheet:
 
 
 def _characters(line: str, units: int) -> int:
-    """How many characters the first units of a line are; at most the line."""
+    """Returns how many characters the first units of a line are; at most the line."""
     if line.isascii():
         return min(units, len(line))
     count = 0

@@ -19,7 +19,7 @@ class Backend(Protocol):
         """See `rewarden_verifiers.inference.Model.run`. Cancelling the call gives the work up."""
 
     async def about(self) -> About:
-        """What is known of the model; waits until it is loaded. Raises ModelError where it cannot be had."""
+        """Returns what is known of the model; waits until it is loaded. Raises ModelError where it cannot be had."""
 
     async def reload(self, model: str | None, revision: str | None) -> About:
         """Swap the weights: for those of another folder or revision, or for what lies in the same place now. Nothing

@@ -51,11 +51,11 @@ class Connection:
         )
 
     async def get(self, path: str) -> Any:
-        """What it says there. Raises Lost, and SampleError where it refuses."""
+        """Returns what it says there. Raises Lost, and SampleError where it refuses."""
         return await self._ask("GET", path, None)
 
     async def post(self, path: str, value: Any) -> Any:
-        """What it says to that. Raises Lost, and SampleError where it refuses."""
+        """Returns what it says to that. Raises Lost, and SampleError where it refuses."""
         return await self._ask("POST", path, msgspec.json.encode(value))
 
     async def lines(self, path: str, body: bytes) -> AsyncGenerator[list[bytes], None]:

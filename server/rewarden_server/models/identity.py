@@ -22,7 +22,7 @@ def source(model: str) -> str:
 
 
 def is_local(model: str) -> bool:
-    """Whether a `model` is a path, and no hub's name."""
+    """Returns whether a `model` is a path, and no hub's name."""
     return model.startswith(("/", "./", "../", "~")) or model.lower().endswith(".gguf") or model.count("/") > 1
 
 

@@ -232,7 +232,7 @@ class OwnBackend:
             await self._learn()
 
     async def _learn(self) -> About:
-        """What the process says of the model, once it is loaded; asked once for all who wait."""
+        """Returns what the process says of the model, once it is loaded; asked once for all who wait."""
         if self._learning is None or self._learning.done():
             self._learning = asyncio.get_running_loop().create_task(self._ask_about())
         learning = self._learning

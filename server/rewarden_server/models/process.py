@@ -94,7 +94,7 @@ _ELSEWHERE = "elsewhere"
 
 
 def is_ours(model: ModelEndpoint) -> bool:
-    """Whether the server itself starts what runs this model."""
+    """Returns whether the server itself starts what runs this model."""
     return model.backend == "own" and model.address is None
 
 

@@ -100,7 +100,7 @@ _ERRORS: Mapping[str, type[SampleError]] = {
 
 
 def error_from_wire(value: Any) -> SampleError:
-    """What is raised for a failure that the model's process reports."""
+    """Returns what is raised for a failure that the model's process reports."""
     if not isinstance(value, Mapping):
         return ModelError("the model's process said neither a result nor an error")
     kind, details = str(value.get("kind")), value.get("details")

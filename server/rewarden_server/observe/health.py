@@ -117,7 +117,7 @@ def unwritable(config: Config) -> list[tuple[str, Path]]:
 
 
 def _writable(folder: Path) -> bool:
-    """Whether the folder can be written, or made."""
+    """Returns whether the folder can be written, or made."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)

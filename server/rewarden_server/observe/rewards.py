@@ -71,7 +71,7 @@ class Rewards:
             found.spreads.add(group.std / width)
 
     def families(self) -> Iterator[Metric]:
-        """What Prometheus reads of it."""
+        """Yields what Prometheus reads of it."""
         known = self._sources.items()
         scored = [(pair, one) for pair, one in known if any(one.positions.counts)]
         yield histogram(

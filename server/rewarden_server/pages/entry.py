@@ -56,7 +56,7 @@ def entry_body(item: Mapping[str, Any]) -> str:
 
 
 def facts(item: Mapping[str, Any]) -> list[str]:
-    """What is to be known of one before it is used, in few words each."""
+    """Returns what is to be known of one before it is used, in few words each."""
     low, high = item["score_range"]
     return [
         f"{item['kind']} version {item['version']}",
@@ -121,7 +121,7 @@ def _reference(item: Mapping[str, Any]) -> str:
 
 
 def reads_reference(item: Mapping[str, Any]) -> bool:
-    """Whether what was described looks at a sample's reference."""
+    """Returns whether what was described looks at a sample's reference."""
     return "reference" in item["reads"] or "prepared" in item["reads"]
 
 

@@ -71,7 +71,9 @@ _IMPORTS: dict[str, Sequence[str]] = {
 
 
 def key_field() -> str:
-    """Where a caller's API key is typed: without a name, so that no form sends it; scripts keep it in memory only."""
+    """Returns where a caller's API key is typed: without a name, so that no form sends it; scripts keep it in memory
+    only.
+    """
     return (
         '<label class="key"><span class="label">API key <span class="muted">kept in this page only, until it is left'
         '</span></span><input type="password" id="key" autocomplete="off" spellcheck="false"></label>'

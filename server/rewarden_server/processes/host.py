@@ -79,7 +79,7 @@ def listening(settings: SandboxSettings) -> list[str]:
 
 
 def host_settings(settings: SandboxSettings, lean: LeanSettings) -> dict[str, Any]:
-    """What the host is told, JSON-ready; what is not set is the host's to choose."""
+    """Returns what the host is told, JSON-ready; what is not set is the host's to choose."""
     told: dict[str, Any] = {}
     for field in fields(HostSettings):
         value = getattr(settings, field.name, None)

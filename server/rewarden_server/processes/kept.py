@@ -97,7 +97,7 @@ class KeptProcess(ABC, Generic[C]):
 
     @property
     def started(self) -> bool:
-        """Whether `start` was called, and `close` was not."""
+        """Returns whether `start` was called, and `close` was not."""
         return self._keeping is not None
 
     @property
@@ -112,7 +112,7 @@ class KeptProcess(ABC, Generic[C]):
 
     @property
     def answers(self) -> bool:
-        """Whether there is a process that answered when it started, and has not ended."""
+        """Returns whether there is a process that answered when it started, and has not ended."""
         return self._client is not None
 
     @property
@@ -122,7 +122,7 @@ class KeptProcess(ABC, Generic[C]):
 
     @property
     def problem(self) -> str | None:
-        """Why the last process could not start, in its own words; None where none failed."""
+        """Returns why the last process could not start, in its own words; None where none failed."""
         return self._problem
 
     async def client(self, patience_s: float) -> C:
@@ -352,5 +352,5 @@ def clean() -> list[str]:
 
 
 def _short_folder() -> str | None:
-    """Where temporary folders lie; /tmp where that path is too long for a socket in it."""
+    """Returns where temporary folders lie; /tmp where that path is too long for a socket in it."""
     return None if len(tempfile.gettempdir()) + 40 < _LONGEST_PATH else "/tmp"

@@ -40,8 +40,9 @@ def parsed(kind: type[M], data: bytes) -> M:
 
 
 def rows(data: bytes, most: int) -> int:
-    """How many samples a `VerifyRequest` holds; the count ends one beyond `most`. Raises InvalidRequest for bytes that
-    cannot be walked over. Of what protobuf can parse it counts what protobuf would."""
+    """Returns how many samples a `VerifyRequest` holds; the count ends one beyond `most`. Raises InvalidRequest for
+    bytes that cannot be walked over. Of what protobuf can parse it counts what protobuf would.
+    """
     at, found, others, end = 0, 0, 0, len(data)
     try:
         while at < end and found <= most:

@@ -53,7 +53,7 @@ class Job:
     key: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """What `GET /v1/jobs/{id}` answers."""
+        """Returns what `GET /v1/jobs/{id}` answers."""
         return {
             "id": self.id,
             "status": self.status,

@@ -59,12 +59,12 @@ class Ground:
         return [future.result(timeout=300) for future in [self.begin(self.events_of(job)) for job in jobs]]
 
     def report(self, job: Job) -> Report:
-        """How the first case of a job ended, or its compilation where there is nothing to run."""
+        """Returns how the first case of a job ended, or its compilation where there is nothing to run."""
         return report_of(self.events(job))
 
     @property
     def losses(self) -> int:
-        """How many slots were lost so far."""
+        """Returns how many slots were lost so far."""
         return sum(int(pool["lost"]) for pool in self.ask(self.host.status())["slots"].values())
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ def judged(launcher: str) -> Iterator[Judge]:
 
 
 def told(verdict: Verdict) -> tuple[object, ...]:
-    """What matters when a test fails."""
+    """Returns what matters when a test fails."""
     return verdict.status, verdict.score, verdict.reason, verdict.fault, verdict.flags, verdict.feedback
 
 

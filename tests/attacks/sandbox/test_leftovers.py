@@ -25,7 +25,7 @@ LONG = Limits(cpu_s=60.0, wall_s=60.0, memory_mb=128, processes=16)
 
 
 def names() -> list[str]:
-    """What hosts of this process call their things."""
+    """Returns what hosts of this process call their things."""
     return [f"rewarden-{os.getpid()}-", f"rewarden-slots-{os.getpid()}-"]
 
 
@@ -60,7 +60,7 @@ def left() -> dict[str, list[str]]:
 
 
 def descriptors() -> list[str]:
-    """What this process has open."""
+    """Returns what this process has open."""
     found = []
     for name in os.listdir("/proc/self/fd"):
         try:

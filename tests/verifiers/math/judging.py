@@ -22,7 +22,7 @@ def judge_text(reference: Any, response: str, **params: Any) -> Outcome:
 
 
 def equal(reference: Any, answer: str, **params: Any) -> bool:
-    """Whether the answer earns full marks; it must be decided."""
+    """Returns whether the answer earns full marks; it must be decided."""
     outcome = judge(reference, answer, **params)
     assert outcome.status == "scored", outcome
     return outcome.score == 1.0

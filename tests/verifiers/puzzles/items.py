@@ -194,7 +194,7 @@ def dressed(answer: str, other: str) -> Iterator[str]:
 
 
 def examples(question: str) -> Iterator[str]:
-    """What a prompt holds that looks like an answer: quotations, lines, what follows a colon, and all of it."""
+    """Yields what a prompt holds that looks like an answer: quotations, lines, what follows a colon, and all of it."""
     for found in re.findall(r"`([^`\n]{1,300})`|\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'", question):
         yield next(filter(None, found))
     for line in question.split("\n"):

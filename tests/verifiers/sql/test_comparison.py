@@ -148,7 +148,7 @@ def test_rows_of_several_numbers_are_matched_as_rows() -> None:
 
 
 def brute_force(expected: list[tuple[float, ...]], got: list[tuple[float, ...]], reach: float) -> bool:
-    """Whether some order of the rows agrees: the definition."""
+    """Returns whether some order of the rows agrees: the definition."""
     return any(
         all(
             abs(a - b) <= reach

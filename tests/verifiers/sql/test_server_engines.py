@@ -44,7 +44,7 @@ class Hosted(World):
         self.server = server
 
     def admin(self, text: str) -> list[tuple[Any, ...]]:
-        """What the server's owner is answered."""
+        """Returns what the server's owner is answered."""
         if self.engine == POSTGRES:
             with psycopg.connect(self.server.admin, autocommit=True) as connection:
                 cursor = connection.execute(text)
@@ -81,7 +81,7 @@ class Hosted(World):
         return {row[0] for row in self.admin(text) if row[0].startswith("rewarden_")}
 
     def wait(self, done: Callable[[], bool]) -> bool:
-        """Whether something comes about, within a time that is long for any machine."""
+        """Returns whether something comes about, within a time that is long for any machine."""
         until = time.monotonic() + 20
         while not done():
             if time.monotonic() > until:

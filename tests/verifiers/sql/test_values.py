@@ -23,7 +23,7 @@ TEXT = "6f9619ff-8b86-d011-b42d-00c04fc964ff"
 
 
 def equal(one: Any, other: Any, how: Comparison = EXACT) -> bool:
-    """Whether results of these single cells agree, both ways round."""
+    """Returns whether results of these single cells agree, both ways round."""
     sides = ResultSet(("a",), [(one,)]), ResultSet(("a",), [(other,)])
     found = difference(sides[0], sides[1], how)
     assert found == difference(sides[1], sides[0], how)

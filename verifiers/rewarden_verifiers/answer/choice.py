@@ -91,12 +91,12 @@ class ChoiceParams:
 
     @cached_property
     def reader(self) -> Reader:
-        """What is worked out once for all samples with these parameters."""
+        """Returns what is worked out once for all samples with these parameters."""
         return Reader(self)
 
 
 def _flawed(options: OptionTexts, labels: tuple[str, ...] | None) -> str | None:
-    """What is wrong with options, or None."""
+    """Returns what is wrong with options, or None."""
     if not 2 <= len(options) <= MAX_LABELS:
         return f"there must be between 2 and {MAX_LABELS} options, not {len(options)}"
     if isinstance(options, dict):
@@ -379,7 +379,7 @@ class ChoiceEquivalence:
         return normal(answer).casefold()
 
     def same(self, a: str, b: str) -> bool | None:
-        """Whether the keys are equal."""
+        """Returns whether the keys are equal."""
         return self.key(a) == self.key(b)
 
 

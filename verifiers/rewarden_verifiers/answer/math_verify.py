@@ -55,7 +55,7 @@ class MathVerifyParams:
 
 
 def _parsed(text: str, targets: tuple[Target, ...], params: MathVerifyParams) -> list[Any]:
-    """What the library finds: an expression and its text, a text alone, or nothing."""
+    """Returns what the library finds: an expression and its text, a text alone, or nothing."""
     from math_verify import ExprExtractionConfig, LatexExtractionConfig, StringExtractionConfig, parse
 
     anchor = params.try_extract_without_anchor

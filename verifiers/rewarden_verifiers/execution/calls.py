@@ -31,7 +31,7 @@ _WORDS = 200
 
 
 def request(target: str, args: tuple[Any, ...], kwargs: dict[str, Any], types: dict[str, Any] | None) -> bytes:
-    """What the mode `call` reads. Raises Untagged for a value that cannot cross."""
+    """Returns what the mode `call` reads. Raises Untagged for a value that cannot cross."""
     asked: dict[str, Any] = {
         "target": target,
         "args": [encode(value) for value in args],
@@ -43,7 +43,7 @@ def request(target: str, args: tuple[Any, ...], kwargs: dict[str, Any], types: d
 
 
 def judge(checker: ValueChecker, reply: bytes, wanted: Any) -> Returned:
-    """Whether a reply holds the value that was wanted: a reference's JSON, as `tagged.plain` reads it.
+    """Returns whether a reply holds the value that was wanted: a reference's JSON, as `tagged.plain` reads it.
 
     Raises Untagged where the reference's value is none.
     """

@@ -136,7 +136,7 @@ def _dedented(code: str, indent: int) -> str:
 
 @lru_cache(maxsize=256)
 def labels_of(language: str, extra: tuple[str, ...] = ()) -> frozenset[str]:
-    """What fences may call a language."""
+    """Returns what fences may call a language."""
     name = language.lower()
     own = next((known for key, known in LABELS.items() if name == key or name in known), (name,))
     return frozenset((name, *own, *(label.lower() for label in extra)))

@@ -71,7 +71,7 @@ AGREES = Comparison("AC")
 
 
 def compare(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
-    """Whether an output is what was expected.
+    """Returns whether an output is what was expected.
 
     exact: byte for byte. trimmed: without white space at the end of each line and of the text. tokens: the same words,
     whatever white space is between them. floats: the same words, where a number may differ by `abs` or by `rel` of the
@@ -187,7 +187,7 @@ def _words(checker: TextChecker, text: bytes) -> list[bytes]:
 
 
 def _close(got: bytes, wanted: bytes, near: float, share: float) -> bool:
-    """Whether two different tokens are numbers that are close."""
+    """Returns whether two different tokens are numbers that are close."""
     if max(len(got), len(wanted)) > _LONGEST_NUMBER:
         return False
     # `float` takes "nan", "inf", "1_0" and the digits of every script; the pattern takes none of them.

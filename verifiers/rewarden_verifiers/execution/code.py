@@ -72,7 +72,7 @@ class CodeParams:
 
     @property
     def stops(self) -> bool:
-        """Whether the first failure ends the run."""
+        """Returns whether the first failure ends the run."""
         return self.stop == "failure" or (self.stop == "auto" and self.scoring == "all" and self.reveal == "none")
 
 

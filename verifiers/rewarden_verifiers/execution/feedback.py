@@ -26,7 +26,7 @@ _LINES = 20
 
 
 def feedback(reveal: Reveal, results: Sequence[Result], compiler: Report | None) -> str | None:
-    """What may be told, in words. None where nothing may be."""
+    """Returns what may be told, in words. None where nothing may be."""
     if reveal == "none":
         return None
     if compiler is not None and compiler.status != "ok":
@@ -87,7 +87,9 @@ def excerpt(data: bytes, *, end: bool = False) -> str:
 
 
 def evidence(results: Sequence[Result], compiler: Report | None) -> dict[str, Any]:
-    """What a verdict keeps: counts of all, the first tests one by one, and the first that failed wherever it stands."""
+    """Returns what a verdict keeps: counts of all, the first tests one by one, and the first that failed wherever it
+    stands.
+    """
     counts = Counter(result.verdict for result in results)
     listed = list(results[:MAX_LISTED])
     first = next((result for result in results if result.verdict not in ("AC", "SK")), None)

@@ -52,7 +52,7 @@ class Ruling:
 
 
 def arguments(judge: JudgeProgram) -> tuple[str, ...]:
-    """What a judge is called with."""
+    """Returns what a judge is called with."""
     if judge.protocol == "kattis":
         return (INPUT, ANSWER, FEEDBACK, *judge.args)
     if judge.protocol == "score":
@@ -61,7 +61,7 @@ def arguments(judge: JudgeProgram) -> tuple[str, ...]:
 
 
 def files(judge: JudgeProgram, stdin: bytes, answer: bytes, output: bytes | None) -> dict[str, bytes]:
-    """What lies beside a judge. An interactive one has no output."""
+    """Returns what lies beside a judge. An interactive one has no output."""
     made = {INPUT: stdin, ANSWER: answer}
     if output is not None:
         made[OUTPUT] = output
@@ -71,7 +71,7 @@ def files(judge: JudgeProgram, stdin: bytes, answer: bytes, output: bytes | None
 
 
 def ruling(judge: JudgeProgram, report: Report) -> Ruling:
-    """What a judge's end means. It is `broken` where it did not end by itself with a code of its protocol."""
+    """Returns what a judge's end means. It is `broken` where it did not end by itself with a code of its protocol."""
     message = said(report)
     if report.status not in ("ok", "runtime_error") or report.exit_code is None:
         how = f"signal {report.signal}" if report.signal is not None else report.limit or report.status

@@ -55,7 +55,7 @@ def call_case(trial: Trial) -> Case:
 
 
 def options(suite: Suite, trial: Trial, **more: str) -> bytes:
-    """How test code is run."""
+    """Returns how test code is run."""
     test, reference = trial.test, suite.reference
     asked: dict[str, Any] = {"kind": test.type, "modules": ["solution", *reference.modules]}
     if reference.entry_point is not None:
@@ -66,7 +66,7 @@ def options(suite: Suite, trial: Trial, **more: str) -> bytes:
 
 
 def nonce() -> str:
-    """What a report must repeat, so that nobody writes one who does not know it."""
+    """Returns what a report must repeat, so that nobody writes one who does not know it."""
     return secrets.token_hex(16)
 
 
@@ -157,13 +157,13 @@ def _share(trial: Trial, said: Mapping[str, Any]) -> float:
 
 
 def _all_passed(trial: Trial, said: Mapping[str, Any]) -> bool:
-    """Whether every expected test was seen to pass, which the report's own word already says."""
+    """Returns whether every expected test was seen to pass, which the report's own word already says."""
     tests = said.get("tests")
     return all(isinstance(tests, dict) and _passed(name, tests) for name in trial.test.expect or ())
 
 
 def _passed(name: str, tests: Mapping[str, Any]) -> bool:
-    """Whether a test, all of its parameter sets, or all members of a class, passed; and there was one."""
+    """Returns whether a test, all of its parameter sets, or all members of a class, passed; and there was one."""
     short = name.rpartition(".py::")[2]
     some = [outcome for test, outcome in tests.items() if test == short or test.startswith((f"{short}[", f"{short}::"))]
     return bool(some) and all(outcome == "passed" for outcome in some)

@@ -29,7 +29,7 @@ class Batch:
 
 
 def way_of(suite: Suite, trial: Trial) -> Way:
-    """How a test is run."""
+    """Returns how a test is run."""
     if trial.test.type == "stdio":
         return "interactive" if isinstance(trial.checker, JudgeProgram) and trial.checker.interactive else "stdio"
     if trial.test.type == "call":

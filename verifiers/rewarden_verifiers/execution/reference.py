@@ -208,7 +208,7 @@ class Trial:
 
     @property
     def hidden(self) -> bool:
-        """Whether nothing of it may be shown."""
+        """Returns whether nothing of it may be shown."""
         return self.test.visibility == "hidden"
 
 

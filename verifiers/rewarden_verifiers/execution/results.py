@@ -56,5 +56,5 @@ def ended(report: Report) -> Word | None:
 
 
 def flags_of(report: Report) -> tuple[str, ...]:
-    """What a verdict is flagged for because of how a run went."""
+    """Returns what a verdict is flagged for because of how a run went."""
     return tuple(flag for flag in report.flags if flag != "killed_with_partner")

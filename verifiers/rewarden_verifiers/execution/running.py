@@ -63,7 +63,7 @@ class SuiteRun:
 
     @property
     def _over(self) -> bool:
-        """Whether a failure has decided all."""
+        """Returns whether a failure has decided all."""
         return self._stops and self._failed
 
     def _put(self, result: Result) -> None:
@@ -234,7 +234,7 @@ def _check_judge(judge: JudgeProgram, event: CompileResult) -> None:
 
 
 def _refused(error: SampleError, path: str) -> SampleError:
-    """What the sandbox refuses, as the reference's fault; any other error as it is."""
+    """Returns what the sandbox refuses, as the reference's fault; any other error as it is."""
     if not isinstance(error, InvalidSample):
         return error
     if error.details.get("path") == "program.language":

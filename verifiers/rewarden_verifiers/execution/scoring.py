@@ -61,7 +61,7 @@ _SCORES: Mapping[Scoring, Callable[[Sequence[Result]], float]] = {
 
 
 def group_of(result: Result) -> tuple[str | None, int]:
-    """What a test stands and falls with."""
+    """Returns what a test stands and falls with."""
     group = result.trial.test.group
     return (group, -1) if group is not None else (None, result.trial.place)
 

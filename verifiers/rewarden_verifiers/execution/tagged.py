@@ -221,7 +221,7 @@ def _exactly(payload: Any, count: int) -> list[Any]:
 
 
 def _guarded(reader: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:
-    """What a reader meets in hostile payloads is `Untagged` and nothing else."""
+    """Returns what a reader meets in hostile payloads is `Untagged` and nothing else."""
 
     def read(payload: Any, depth: int) -> Any:
         try:

@@ -55,7 +55,7 @@ class ValueChecker:
 
 
 def differs(checker: ValueChecker, got: Any, wanted: Any, path: str = "") -> str | None:
-    """Where a value differs from the one that was wanted, or None.
+    """Returns where a value differs from the one that was wanted, or None.
 
     As `==` in Python, with these exceptions: where either number is a float, both may differ by the tolerance (relative
     1e-9 of the wanted one or absolute 1e-12, unless the checker says other); NaN agrees with NaN; a tuple agrees with

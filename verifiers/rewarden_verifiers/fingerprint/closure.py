@@ -151,7 +151,9 @@ def _digest(code: Mapping[str, Path], data: Mapping[str, Path], reading: Set[str
 
 @lru_cache(maxsize=8192)
 def _read(module: str, file: Path) -> tuple[Asked, bytes]:
-    """What a module asks for, and the digest of its code without docstrings; of what is not Python, its bytes."""
+    """Returns what a module asks for, and the digest of its code without docstrings; of what is not Python, its
+    bytes.
+    """
     parsed = _parsed(file)
     if parsed is None:
         return Asked(), _of_bytes(file)

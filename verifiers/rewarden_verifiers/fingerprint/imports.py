@@ -30,7 +30,7 @@ class Asked:
 
 
 def asked(tree: ast.Module, package: str) -> Asked:
-    """What a module of `package` asks for, wherever in it an import stands.
+    """Returns what a module of `package` asks for, wherever in it an import stands.
 
     What only type checkers see (`if TYPE_CHECKING:`) is not imported when it runs.
     """

@@ -164,7 +164,7 @@ def _folders(package: str) -> tuple[Path, ...]:
 
 
 def is_library(package: str, of: str) -> bool:
-    """Whether a top package is a library to the package `of`: its version tells what it does.
+    """Returns whether a top package is a library to the package `of`: its version tells what it does.
 
     The standard library is one, and what another distribution has installed. What lies on the path without being
     installed, such as a helper beside a script or an editable install, is code of `of`'s own.
@@ -183,7 +183,9 @@ def is_library(package: str, of: str) -> bool:
 
 
 def _is_standard(path: Path) -> bool:
-    """Whether a file is of the standard library, by where it lies: a helper may have the name of one of its modules."""
+    """Returns whether a file is of the standard library, by where it lies: a helper may have the name of one of its
+    modules.
+    """
     standard = Path(sysconfig.get_path("stdlib"))
     return path.is_relative_to(standard) and not {"site-packages", "dist-packages"} & set(path.parts)
 

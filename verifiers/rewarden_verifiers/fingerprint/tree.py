@@ -71,5 +71,5 @@ def _joined(node: ast.JoinedStr) -> Iterator[ast.AST | str]:
 
 
 def _stands_alone(item: object) -> bool:
-    """Whether this is a docstring, or another text that is nothing but a statement."""
+    """Returns whether this is a docstring, or another text that is nothing but a statement."""
     return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant) and isinstance(item.value.value, str)

@@ -78,7 +78,7 @@ def expect(reference: Reference, params: SimilarityParams) -> Expected:
 
 
 def _affordable(hypothesis: Read, reference: Read, params: SimilarityParams) -> bool:
-    """Whether the metrics that take more than linear time are within their bounds."""
+    """Returns whether the metrics that take more than linear time are within their bounds."""
     if "ter" in params.weights:
         found, wanted = len(hypothesis.text.split()), len(reference.text.split())
         if wanted > metrics.MOST_TER_WORDS or metrics.MOST_TER_WORDS < found < 2 * wanted:
@@ -146,7 +146,7 @@ def similarity(response: str, prepared: Expected, params: SimilarityParams, prom
 
 
 def _degenerate(hypothesis: Read, prepared: Expected, params: SimilarityParams, prompt: str | None) -> str | None:
-    """Why a text is paid by no metric, or None."""
+    """Returns why a text is paid by no metric, or None."""
     if loops(hypothesis) and not all(loops(one) for one in prepared.references):
         return "repeated"  # a loop over the reference's frequent words earns unigram overlap
     source = prepared.source

@@ -32,7 +32,7 @@ def read(text: str) -> Read:
 
 
 def loops(text: Read) -> bool:
-    """Whether a text says the same again and again: few of its 4-grams are distinct."""
+    """Returns whether a text says the same again and again: few of its 4-grams are distinct."""
     count = len(text.words) - 3
     if len(text.words) < _LOOP_WORDS:
         return False

@@ -126,7 +126,9 @@ def excess(error: InputTooLong) -> Outcome | SampleError:
 
 
 def failed(outcome: Outcome) -> bool:
-    """Whether a member could not be judged for a reason that is not its own, so that nobody knows what it answered."""
+    """Returns whether a member could not be judged for a reason that is not its own, so that nobody knows what it
+    answered.
+    """
     return outcome.status == "error" or (outcome.status == "undecided" and outcome.extracted is None)
 
 

@@ -62,6 +62,6 @@ def _highest(counts: Sequence[Counter[Gram]], holders: Mapping[Gram, int]) -> di
 
 
 def _shared(highest: tuple[int, int, int], place: int, count: int) -> int:
-    """How often an n-gram of this text stands in another one too."""
+    """Returns how often an n-gram of this text stands in another one too."""
     owner, most, second = highest
     return min(count, second if owner == place else most)

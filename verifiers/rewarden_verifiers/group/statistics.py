@@ -46,7 +46,7 @@ def estimates(n: int, c: int, ks: Iterable[int] | None = None) -> Mapping[int, f
 
 
 def passes(outcome: Outcome, threshold: float | None = None) -> bool:
-    """Whether an outcome passed: as its verifier says; where it has no notion of it, with full marks.
+    """Returns whether an outcome passed: as its verifier says; where it has no notion of it, with full marks.
 
     With a threshold, whether its score reaches it. An unscored outcome never passes.
     """

@@ -14,7 +14,7 @@ _QUICK = 20_000
 
 
 async def aside(size: int, made: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
-    """What the function makes; size: of what it has to look at."""
+    """Returns what the function makes; size: of what it has to look at."""
     if size <= _QUICK:
         return made(*given, **named)
     return await asyncio.to_thread(made, *given, **named)

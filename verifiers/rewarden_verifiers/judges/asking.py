@@ -112,7 +112,7 @@ async def _asked(
     attempt: int,
     temperature: float | None = None,
 ) -> Reading:
-    """What one reply says. Raises UnreadableError, and what `ctx.judge.ask` raises."""
+    """Returns what one reply says. Raises UnreadableError, and what `ctx.judge.ask` raises."""
     question = Question(
         messages=chat.messages,
         schema=inquiry.schema,

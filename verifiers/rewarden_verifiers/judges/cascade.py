@@ -77,7 +77,7 @@ async def cascade(params: Params, ctx: Context) -> Outcome:
 
 
 def _final(outcome: Outcome, params: Params) -> bool:
-    """Whether nobody else is to be asked."""
+    """Returns whether nobody else is to be asked."""
     if outcome.status == "error":
         return params.failed == "raise" or outcome.fault == "caller"
     if outcome.score is None:

@@ -132,7 +132,9 @@ def _outcome(found: Itemised, params: ChecklistParams) -> Outcome:
 
 
 def _count(part: Part) -> int:
-    """How often a behaviour occurs: the median opinion, the lower of two. A program finds it once or not at all."""
+    """Returns how often a behaviour occurs: the median opinion, the lower of two. A program finds it once or not at
+    all.
+    """
     counts = [vote.count for vote in part.votes if vote.count is not None]
     return statistics.median_low(counts) if counts else int(bool(part.value))
 

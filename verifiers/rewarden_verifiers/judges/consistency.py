@@ -106,7 +106,7 @@ class Params(JudgeParams):
 
     @property
     def rules(self) -> tuple[Rule, ...] | None:
-        """How the answer is found; None: it is the whole final part."""
+        """Returns how the answer is found; None: it is the whole final part."""
         return None if self.answer == "final" else rules_of(self.answer)
 
 

@@ -194,12 +194,12 @@ class Contest:
 
 
 def refuses(error: SampleError | None) -> bool:
-    """Whether the judge's server answered that it does not take this question."""
+    """Returns whether the judge's server answered that it does not take this question."""
     return isinstance(error, ProviderError) and error.details.get("kind") == "rejected"
 
 
 def _cured(found: Sequence[Opinion[Any]]) -> bool:
-    """Whether escaping the one text made the replies readable."""
+    """Returns whether escaping the one text made the replies readable."""
     return any(one.blame == "policy" for one in found)
 
 

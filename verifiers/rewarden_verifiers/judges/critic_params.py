@@ -69,7 +69,7 @@ class Params(JudgeParams):
         return 1.0 if whole else math.nextafter(0.5, 1)
 
     def total(self, scores: list[float]) -> float:
-        """What the scores of steps or spans, at least one, come to."""
+        """Returns what the scores of steps or spans, at least one, come to."""
         if self.overall == "min":
             return min(scores)
         if self.overall == "mean":

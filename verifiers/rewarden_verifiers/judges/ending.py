@@ -36,7 +36,7 @@ def refused(
 def readings(
     found: Sequence[Opinion[Reading]], lowest: Reading, ledger: Ledger, **details: Any
 ) -> tuple[list[Reading], Outcome | None]:
-    """What the opinions say; and the outcome, where too few of them can be read.
+    """Returns what the opinions say; and the outcome, where too few of them can be read.
 
     An opinion that the candidate's text made unreadable counts as `lowest`; all such are zero, `unreadable_reply`.
     Where half of them or more are lacking by the judge's fault it is undecided.

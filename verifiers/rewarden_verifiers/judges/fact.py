@@ -86,7 +86,7 @@ class FactParams(JudgeParams):
                 raise InvalidParams(f"params.{name} must be from 0 to 1", path=f"params.{name}")
 
     def worth(self, word: Word) -> float:
-        """What a claim counts."""
+        """Returns what a claim counts."""
         return {"supported": 1.0, "unknown": self.unknown, "refuted": -self.penalty}[word]
 
 

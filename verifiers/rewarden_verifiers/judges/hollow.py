@@ -64,7 +64,7 @@ _SCANNED = 10_000
 
 
 def hollow(response: str, reference: str | Sequence[str] | None = None) -> str | None:
-    """Why there is nothing to judge: `blank`, `opener_only`, `claim_only`; None where there is something.
+    """Returns why there is nothing to judge: `blank`, `opener_only`, `claim_only`; None where there is something.
 
     A text that is the reference, or one of several, or says it in a sentence of its own, is none of these, whatever it
     looks like.
@@ -98,20 +98,22 @@ def hollow(response: str, reference: str | Sequence[str] | None = None) -> str |
 
 
 def _bare(text: str) -> str:
-    """What is left of a short text without case, punctuation around it and an article."""
+    """Returns what is left of a short text without case, punctuation around it and an article."""
     if len(text) > _LONGEST:
         return ""
     return _ARTICLE.sub("", unified(text).casefold().strip(_AROUND))
 
 
 def _of_marks(text: str, references: Sequence[str]) -> bool:
-    """Whether a text holds a reference that consists of nothing but marks, such as `%` or `[]`."""
+    """Returns whether a text holds a reference that consists of nothing but marks, such as `%` or `[]`."""
     wanted = ("".join(unified(one).split()) for one in references if len(one) <= _LONGEST)
     there = "".join(text.split())
     return any(one and one in there and not any(_shown(character) for character in one) for one in wanted)
 
 
 def _shown(character: str) -> bool:
-    """Whether a character alone may be an answer: a letter, a digit, a symbol, a character that is yet to be named."""
+    """Returns whether a character alone may be an answer: a letter, a digit, a symbol, a character that is yet to be
+    named.
+    """
     category = unicodedata.category(character)
     return category[0] in "LN" or category in ("Sc", "Sm", "So", "Cn", "Co")

@@ -88,8 +88,9 @@ def refusal(subject: Subject, params: ItemisedParams, **details: Any) -> Outcome
 async def itemised(
     ctx: Context, params: ItemisedParams, criteria: list[Criterion], subject: Subject, sheet: Sheet, **details: Any
 ) -> Itemised | Outcome:
-    """What judge and programs say of the criteria; or the outcome, where they leave none to be made. details: of that
-    outcome, such as its range. Raises what `ctx.judge.ask` raises."""
+    """Returns what judge and programs say of the criteria; or the outcome, where they leave none to be made. details:
+    of that outcome, such as its range. Raises what `ctx.judge.ask` raises.
+    """
     ledger = Ledger()
     judged = [one for one in criteria if one.use is None]
     early = refusal(subject, params, **details) if judged else None

@@ -54,7 +54,7 @@ def vote_of(found: Mapping[str, Any], params: Params) -> Vote:
 
 
 def lowest(params: Params) -> Vote:
-    """What counts where the response made the replies unreadable."""
+    """Returns what counts where the response made the replies unreadable."""
     if params.mode == "aspects":
         return Vote(0.0, numbers={name: scale_of(params, one).lowest for name, one in _aspects(params)})
     return Vote(0.0, numbers={"": params.scale.lowest} if params.mode == "scale" else {})
@@ -70,7 +70,7 @@ def chance_of(reply: Reply, params: Params) -> Vote:
 
 
 def word_form(params: Params) -> str:
-    """What is said of a reply that is read by its first token."""
+    """Returns what is said of a reply that is read by its first token."""
     return f"Reply with one word and nothing else: {params.yes[0]} or {params.no[0]}."
 
 

@@ -95,7 +95,7 @@ class Field:
 
     @property
     def copies(self) -> list[int]:
-        """How many members have each text."""
+        """Returns how many members have each text."""
         counted = Counter(self.players.values())
         return [counted[player] for player in range(len(self.texts))]
 
@@ -173,7 +173,7 @@ async def ranked(
 
 
 def field_of(samples: Sequence[Member], params: Params) -> tuple[dict[str, Material | None], Field]:
-    """What is shown beside the texts, and the texts that compete. Raises InvalidSample: see `listwise`."""
+    """Returns what is shown beside the texts, and the texts that compete. Raises InvalidSample: see `listwise`."""
     if len(samples) < 2:
         raise InvalidSample("the group has one member; at least 2 are compared", path="group")
     asked = [None if member.sample.prompt is None else transcript(member.sample.prompt) for member in samples]

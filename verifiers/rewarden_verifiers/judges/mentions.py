@@ -13,8 +13,9 @@ Of = Literal["answer", "reasoning", "both"]
 
 
 def mentioned(names: Sequence[str], text: str) -> list[str]:
-    """Which of the names occur in the text as wholes: without regard to case, white space and invisible characters, and
-    neither within a word nor within a number ("1.5" does not hold "5", "h10" not "h1")."""
+    """Returns which of the names occur in the text as wholes: without regard to case, white space and invisible
+    characters, and neither within a word nor within a number ("1.5" does not hold "5", "h10" not "h1").
+    """
     there = _plain(text)
     return [name for name in names if (wanted := _plain(name)) and _occurs(wanted, there)]
 
@@ -62,7 +63,7 @@ _RUN = re.compile(rf"(?:{_INSIDE.pattern})+")
 
 
 def _begun(before: str, first: str) -> bool:
-    """Whether a word or number has begun in the two characters before."""
+    """Returns whether a word or number has begun in the two characters before."""
     if not before:
         return False
     if _INSIDE.match(first) and _INSIDE.match(before[-1]):
@@ -76,7 +77,7 @@ def _begun(before: str, first: str) -> bool:
 
 
 def _goes_on(last: str, after: str) -> bool:
-    """Whether a word or number goes on in the two characters behind: "h1'" is another name than "h1"."""
+    """Returns whether a word or number goes on in the two characters behind: "h1'" is another name than "h1"."""
     if not after or not _INSIDE.match(last):
         return False
     if _INSIDE.match(after[0]):

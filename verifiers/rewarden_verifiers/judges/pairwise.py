@@ -109,14 +109,14 @@ async def _judged(
     params: Params,
     ctx: Context,
 ) -> Outcome:
-    """What the judge alone says."""
+    """Returns what the judge alone says."""
     ledger = Ledger()
     pair = (Material(response, candidate=True), Material(rival.text))
     return decided(await preferences(ctx, params, pair, shown, ledger, media=media), params, ledger)
 
 
 def decided(found: Sequence[Opinion[Preference]], params: Params, ledger: Ledger) -> Outcome:
-    """What the opinions on one comparison come to."""
+    """Returns what the opinions on one comparison come to."""
     votes, early = readings(found, Preference(0.0, False, ""), ledger)
     if early is not None:
         return early

@@ -132,7 +132,7 @@ class Itemised:
         return made | counted(self.ledger)
 
     def feedback(self, longest: int) -> str | None:
-        """What cost points, and why, each criterion on a line; the dearest first."""
+        """Returns what cost points, and why, each criterion on a line; the dearest first."""
         lost = sorted((part for part in self.parts if part.cost > 0), key=lambda part: -part.cost)
         lines = [f"{part.criterion.label}: {part.said() or self.shown(part.value or 0.0)}" for part in lost]
         return "\n".join(lines)[:longest] or None
@@ -154,5 +154,5 @@ def total(parts: Sequence[Part], place: int | None = None) -> float | None:
 
 
 def counted(ledger: Ledger) -> dict[str, Any]:
-    """What the ledger says, unless nobody was asked."""
+    """Returns what the ledger says, unless nobody was asked."""
     return ledger.evidence() if ledger.calls or ledger.cached else {}

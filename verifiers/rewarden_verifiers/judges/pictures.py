@@ -17,7 +17,7 @@ def images(media: Sequence[Media] | None) -> Sequence[Media]:
 
 
 def encodable(text: str) -> bool:
-    """Whether a text can be sent: a lone surrogate cannot."""
+    """Returns whether a text can be sent: a lone surrogate cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -24,8 +24,9 @@ async def _outcome(ctx: Context, one: Criterion) -> Outcome:
 
 
 def reached(one: Criterion, outcome: Outcome) -> float:
-    """How much of the criterion a scored outcome meets, from 0 to 1. Raises InvalidReference (or InvalidParams, by
-    where the criterion stands) where it must pass and the verifier has no notion of that."""
+    """Returns how much of the criterion a scored outcome meets, from 0 to 1. Raises InvalidReference (or InvalidParams,
+    by where the criterion stands) where it must pass and the verifier has no notion of that.
+    """
     assert outcome.score is not None
     if one.of == "passed":
         if outcome.passed is None:

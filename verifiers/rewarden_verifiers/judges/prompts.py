@@ -129,7 +129,7 @@ def built_in(name: str) -> Prompt:
 
 
 def reply_form(schema: Mapping[str, Any]) -> str:
-    """What is said of the reply: one JSON object of this schema."""
+    """Returns what is said of the reply: one JSON object of this schema."""
     return (
         "Reply with one JSON object and nothing else: no text before or after it, no code fence. Its JSON Schema:\n"
         + json.dumps(schema, ensure_ascii=False)

@@ -21,7 +21,7 @@ def readable(text: str) -> str:
 
 
 def quoted(quote: str, there: str) -> bool:
-    """Whether a text (made `readable`) holds the quote word for word.
+    """Returns whether a text (made `readable`) holds the quote word for word.
 
     Only what a model changes without meaning to is overlooked: white space, the shape of quotation marks, and marks
     around the whole. The quote may leave nothing out, since what is left out may be "not". It must begin and end as
@@ -45,6 +45,7 @@ def quoted(quote: str, there: str) -> bool:
 
 
 def _within(left: str, right: str) -> bool:
-    """Whether a word goes on from one character to the next. Letters beyond the first blocks of Unicode are left out:
-    scripts without spaces have no such ends."""
+    """Returns whether a word goes on from one character to the next. Letters beyond the first blocks of Unicode are
+    left out: scripts without spaces have no such ends.
+    """
     return left.isalnum() and right.isalnum() and left < "\u0530" and right < "\u0530"

@@ -151,7 +151,7 @@ def _inquiry(prompt: str, variables: Mapping[str, Any], count: int, media: Seque
 
 
 async def _compared(ctx: Context, params: Params, quiz: Quiz, answers: _Answers) -> list[Outcome]:
-    """What the comparing verifiers say of one opinion's answers."""
+    """Returns what the comparing verifiers say of one opinion's answers."""
     return await beside(
         *(
             _verified(ctx, params, one.use or parse_use(params.use), answer, one.answer)
@@ -177,7 +177,7 @@ def _right(outcome: Outcome) -> bool:
 
 
 def _share(outcome: Outcome) -> float:
-    """How far within its range."""
+    """Returns how far within its range."""
     assert outcome.score is not None
     low, high = outcome.range
     return (outcome.score - low) / (high - low) if high > low else float(outcome.score >= high)

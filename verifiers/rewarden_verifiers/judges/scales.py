@@ -63,7 +63,9 @@ class Scale:
         return {"type": "integer" if self.integer else "number", "minimum": low, "maximum": high}
 
     def words(self) -> dict[str, Any]:
-        """What a prompt says of it: `ends`, `integer`, `better`, and `anchors` in the order of their numbers."""
+        """Returns what a prompt says of it: `ends`, `integer`, `better`, and `anchors` in the order of their
+        numbers.
+        """
         ordered = sorted(self.anchors.items(), key=lambda anchor: float(anchor[0]))
         return {
             "ends": self.ends,

@@ -39,7 +39,7 @@ class Tally:
         self._notes[player].append((opponent, text))
 
     def notes(self, player: int) -> list[str]:
-        """What the judge said of it, in an order that does not hang on which reply came first."""
+        """Returns what the judge said of it, in an order that does not hang on which reply came first."""
         return [text for _, text in sorted(self._notes[player])]
 
     def settled(self) -> list[Match]:

@@ -92,7 +92,7 @@ class Places:
 
 
 def text_of(template: str, variables: Mapping[str, Any], where: str) -> str:
-    """What a template says. Raises InvalidParams, at `where`, for one that says nothing or too much."""
+    """Returns what a template says. Raises InvalidParams, at `where`, for one that says nothing or too much."""
     pieces: list[str] = []
     length = 0
     try:
@@ -132,7 +132,7 @@ def _loop(context: Context, value: Any, parts: int) -> Any:
 
 @jinja2.pass_context
 def _compared(context: Context, value: Any) -> Any:
-    """What is compared: quickly, or not at all."""
+    """Returns what is compared: quickly, or not at all."""
     if isinstance(value, str):
         _spend(context, len(value))
     elif not (value is None or isinstance(value, (int, float, jinja2.Undefined))):
@@ -181,7 +181,7 @@ def _default(value: Any, default_value: Any = "", boolean: bool = False) -> Any:
 
 
 def _shown(value: Any) -> Any:
-    """What is written out: a field's own methods are no text."""
+    """Returns what is written out: a field's own methods are no text."""
     if value is None or isinstance(value, (str, int, float, Placed, list, tuple, Mapping, jinja2.Undefined)):
         return value
     raise TypeError("a prompt shows fields, and this is none")
@@ -231,7 +231,7 @@ def _compiled(template: str, where: str) -> jinja2.Template:
 
 
 def _check(node: nodes.Node, where: str, depth: int) -> int:
-    """How many parts a node has, itself among them. Raises InvalidParams for one that a prompt may not have."""
+    """Returns how many parts a node has, itself among them. Raises InvalidParams for one that a prompt may not have."""
     count = 1
     for child in node.iter_child_nodes():
         if not isinstance(child, _ALLOWED):

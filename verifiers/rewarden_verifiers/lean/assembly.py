@@ -42,7 +42,7 @@ def whole_file(submission: str, statement: Statement, mode: Mode) -> tuple[str, 
 
 
 def _begins_anew(body: str, statement: Statement) -> bool:
-    """Whether a text repeats what stands before the reference's theorem."""
+    """Returns whether a text repeats what stands before the reference's theorem."""
     before = {token.text for token in code(statement.preamble)} & _ONCE
     return bool(before) and any(token.text in before for token in code(body))
 
@@ -52,7 +52,7 @@ def _join(statement: Statement, body: str) -> str:
 
 
 def _states(body: str, statement: Statement) -> bool:
-    """Whether a text declares what is asked for, or at least begins with a declaration, as no proof does."""
+    """Returns whether a text declares what is asked for, or at least begins with a declaration, as no proof does."""
     first = next(iter(code(body)), None)
     if first is not None and first.text in _BEGINS:
         return True

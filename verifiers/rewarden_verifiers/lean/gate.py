@@ -74,7 +74,7 @@ is not among them, nor is `warn.sorry`: that warning is how the screen knows of 
 
 
 def refusals(text: str, *, sorry: bool = False, meta: bool = False) -> Iterator[Refusal]:
-    """Why a text is refused, in the order of the reasons below; nothing where it is not.
+    """Yields why a text is refused, in the order of the reasons below; nothing where it is not.
 
     sorry: whether what is still to be proved may be left open (statements alone). meta: whether code may run while it
     elaborates.
@@ -126,8 +126,9 @@ def _word(token: Token, body: list[Token], index: int, *, sorry: bool, meta: boo
 
 
 def _meta(token: Token, body: list[Token], index: int) -> bool:
-    """Whether a word runs code: `meta` within a line is a name, as it was before Lean 4.22; and rules that Aesop shall
-    try late are called `unsafe`."""
+    """Returns whether a word runs code: `meta` within a line is a name, as it was before Lean 4.22; and rules that
+    Aesop shall try late are called `unsafe`.
+    """
     word = token.text
     behind = body[index + 1] if index + 1 < len(body) else None
     if behind is not None and behind.text == "%" and behind.start == token.end:
@@ -142,7 +143,7 @@ _RULES = frozenset({"apply", "forward", "destruct", "constructors", "cases"})
 
 
 def _in_attribute(body: list[Token], index: int) -> bool:
-    """Whether a word stands within `@[…]` or behind `attribute [`."""
+    """Returns whether a word stands within `@[…]` or behind `attribute [`."""
     for token in reversed(body[max(0, index - 30) : index]):
         if token.text == "]":
             return False

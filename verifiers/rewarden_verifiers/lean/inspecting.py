@@ -114,7 +114,7 @@ async def inspect(
 
 
 def _loading(stderr: bytes) -> bool:
-    """Whether the inspection ended while it loaded what reference and submission both import."""
+    """Returns whether the inspection ended while it loaded what reference and submission both import."""
     stages = [line for line in stderr.decode("utf-8", "replace").splitlines() if line in (LOADING, LOADED)]
     return stages[-1:] == [LOADING]
 

@@ -122,14 +122,14 @@ _BELONGS = re.compile(r"(?:/--(?:(?!-/)[\s\S])*-/|@\[[^\]]*\])\s*\Z")
 
 
 def _begin(text: str, start: int) -> int:
-    """Where a theorem begins whose keyword stands at `start`."""
+    """Returns where a theorem begins whose keyword stands at `start`."""
     while (found := _BELONGS.search(text, 0, start)) is not None:
         start = found.start()
     return start
 
 
 def declarations(text: str) -> list[tuple[int, str, str]]:
-    """What a source declares: where the keyword stands, the keyword, the name as written; in order.
+    """Returns what a source declares: where the keyword stands, the keyword, the name as written; in order.
 
     A theorem with attributes or modifiers before it begins with these.
     """

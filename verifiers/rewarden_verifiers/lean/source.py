@@ -265,7 +265,8 @@ def attributes(found: Sequence[Token]) -> Iterator[Token]:
 
 
 def runs_code(text: str) -> bool:
-    """Whether code of the text's own may run while it elaborates, so that nobody should use the process after it.
+    """Returns whether code of the text's own may run while it elaborates, so that nobody should use the process after
+    it.
 
     A word that hides from this one changes no verdict: what a warm process says is only a screen.
     """

@@ -271,7 +271,7 @@ class _Judgement:
     def _theorem(
         self, proved: Proved, rests: Mapping[str, tuple[str, ...] | None]
     ) -> tuple[str | None, str | None, tuple[str, ...]]:
-        """What stands against a theorem, in words too, and all axioms that it rests on."""
+        """Returns what stands against a theorem, in words too, and all axioms that it rests on."""
         imported = {axiom for name in proved.imported for axiom in rests.get(name) or ()}
         listed = tuple(sorted({*proved.axioms, *imported}))
         if proved.reason is not None:
@@ -318,13 +318,14 @@ def _refused(text: str, *, open_proofs: bool, meta: bool) -> Refusal | None:
 
 
 def _unnameable(name: str) -> bool:
-    """Whether no source can write the name: of a private constant, or one that the elaborator numbered. The submission
-    cannot make such names in the modules that it imports."""
+    """Returns whether no source can write the name: of a private constant, or one that the elaborator numbered. The
+    submission cannot make such names in the modules that it imports.
+    """
     return _NUMBERED.search(_QUOTED.sub("«»", name)) is not None
 
 
 def _forbidden(axioms: Iterable[str], permitted: tuple[str, ...]) -> str | None:
-    """Why axioms are not permitted, the plainest reason first."""
+    """Returns why axioms are not permitted, the plainest reason first."""
     strange = [name for name in axioms if name not in permitted]
     if "sorryAx" in strange:
         return "sorry"

@@ -44,7 +44,7 @@ def refused(
 
 
 async def ask(ctx: Context, task: Task[R], model: str | None, seen: Seen) -> R:
-    """What the model makes of the task, counted in `seen`. Raises what `ctx.model.run` raises."""
+    """Returns what the model makes of the task, counted in `seen`. Raises what `ctx.model.run` raises."""
     result = await ctx.model.run(task, model)
     seen.enter(result.facts)  # type: ignore[attr-defined]  # every result has them
     return result
@@ -100,7 +100,7 @@ def chat_of(prompt: Text | None, response: str | None, system: str = "", media: 
 
 
 def sees(prompt: Text | None) -> bool:
-    """Whether images stand in a prompt."""
+    """Returns whether images stand in a prompt."""
     return any(isinstance(one["content"], list) for one in chat_of(prompt, None))
 
 

@@ -77,8 +77,9 @@ class Hosted:
         return self
 
     async def ask(self, question: Question, judge: str | None = None) -> Reply:
-        """What the model of that name says: of the choices their probabilities, else one written text. Raises what
-        `ctx.model.run` raises."""
+        """Returns what the model of that name says: of the choices their probabilities, else one written text. Raises
+        what `ctx.model.run` raises.
+        """
         try:
             return await self._said(question, judge)
         except InputTooLong as error:

@@ -37,7 +37,7 @@ def sigmoid(value: float) -> float:
 
 
 def exclusive(logits: Logits, activation: Activation = "auto") -> bool:
-    """Whether the labels' shares sum to 1: where `auto` finds several labels that the model does not say to be
+    """Returns whether the labels' shares sum to 1: where `auto` finds several labels that the model does not say to be
     independent of each other, or softmax is asked for."""
     if activation == "auto":
         return len(logits.values) > 1 and not logits.multi

@@ -71,7 +71,7 @@ class PairParams(GenerativeParams):
 
     @property
     def said(self) -> str:
-        """What is said of the verdict's form."""
+        """Returns what is said of the verdict's form."""
         if self.by == "token":
             return f"Reply with one letter and nothing else: {self.first[0].strip()} or {self.second[0].strip()}."
         what = "A, B or tie"
@@ -96,7 +96,7 @@ class PairParams(GenerativeParams):
 
 
 def inquire_of(params: PairParams) -> Inquire:
-    """What the model is asked of two texts."""
+    """Returns what the model is asked of two texts."""
     direct: Callable[[Reply], Margin]
     if params.by == "token":
 

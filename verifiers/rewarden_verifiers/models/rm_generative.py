@@ -122,7 +122,7 @@ def _inquiry(
 
 
 def _form(params: Params) -> str:
-    """What is said of the verdict's form."""
+    """Returns what is said of the verdict's form."""
     yes, no = (group[0].strip() for group in (params.accept, params.reject))
     if params.by == "token":
         return f"Reply with one word and nothing else: {yes} or {no}."

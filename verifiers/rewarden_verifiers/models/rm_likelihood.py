@@ -163,7 +163,7 @@ def _steps(tokens: Tokens) -> list[StepScore]:
 
 
 def _repetitive(response: str) -> bool:
-    """Whether a text of some length says the same over and over, in any script."""
+    """Returns whether a text of some length says the same over and over, in any script."""
     text = " ".join(response.split())
     return len(text) >= _SHORTEST and any(_share(text, window, gram) < _VARIED for window, gram in _WINDOWS)
 

@@ -191,7 +191,7 @@ class _ModelContest(Contest):
                     tally.planned[player] -= 1
 
     def _too_long(self, error: InputTooLong, pair: tuple[int, int]) -> list[int]:
-        """Who of a pair is too long. Raises the error where that is neither's doing."""
+        """Returns who of a pair is too long. Raises the error where that is neither's doing."""
         too_long(error)
         if self.own.by == "scalar":
             return [player for player in pair if self._failed(player)]

@@ -30,8 +30,9 @@ def segments_of(text: str, by: Segments) -> list[str]:
 
 
 def copied(response: str, prompt: str) -> bool:
-    """Whether the response is the prompt, or a part of it that is no short phrase; case, marks and what is invisible
-    count for nothing."""
+    """Returns whether the response is the prompt, or a part of it that is no short phrase; case, marks and what is
+    invisible count for nothing.
+    """
     said = tokens(response)
     asked = tokens(prompt)
     if not said or len(said) > len(asked):

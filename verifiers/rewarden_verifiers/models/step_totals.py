@@ -19,9 +19,9 @@ class Total:
 
 
 def total(values: Sequence[float], same: Sequence[int], start: float, params: Params) -> Total:
-    """What steps of these values, at least one, come to. same: of each, the first step that says the same; `mean` and
-    `sum` count those once, with the least of their values, so that no step is repeated to be paid again. start: the
-    value before the first step, for progress.
+    """Returns what steps of these values, at least one, come to. same: of each, the first step that says the same;
+    `mean` and `sum` count those once, with the least of their values, so that no step is repeated to be paid again.
+    start: the value before the first step, for progress.
 
     Of clip, delta and their combination (arXiv 2410.15115) with values v_1 … v_T:
 

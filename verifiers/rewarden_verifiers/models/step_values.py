@@ -65,8 +65,9 @@ async def by_model(
 
 
 def value_of(outputs: Sequence[float], labels: Sequence[str], multi: bool, params: Params) -> float:
-    """What a head's raw outputs say, by `output` and `activation`. Raises InvalidParams for an output that the head
-    lacks, and ModelError for what is no number."""
+    """Returns what a head's raw outputs say, by `output` and `activation`. Raises InvalidParams for an output that the
+    head lacks, and ModelError for what is no number.
+    """
     if not outputs or not all(math.isfinite(one) for one in outputs):
         raise ModelError("the model's outputs are no finite numbers")
     place = _place(len(outputs), labels, params)
@@ -109,7 +110,7 @@ def of_signals(signals: Mapping[str, Any] | None, count: int | None, params: Par
 
 
 def together(found: Sequence[Values], names: Sequence[str | None], params: Params) -> Values:
-    """What several models' values come to; each model's own are in the evidence."""
+    """Returns what several models' values come to; each model's own are in the evidence."""
     if len(found) == 1:
         return found[0]
     join = min if params.ensemble == "min" else statistics.fmean
@@ -130,7 +131,7 @@ async def _prefixes(
 
 
 def _input(prompt: Text | None, params: Params, candidate: str, *, begun: str | None = None) -> Input:
-    """What stands before the steps; begun: and the steps themselves, left open."""
+    """Returns what stands before the steps; begun: and the steps themselves, left open."""
     if params.input == "text":
         text = params.text.replace("{prompt}", transcript(prompt) if prompt is not None else "")
         return Input(text=text + (begun or ""), candidate=candidate, fit=params.fit)

@@ -116,7 +116,7 @@ async def _classified(
 
 
 def _value(logits: Logits, measure: Measure, path: str) -> float:
-    """How good a text is by this measure, from 0 to 1."""
+    """Returns how good a text is by this measure, from 0 to 1."""
     found = shares(logits, measure.activation)
     if isinstance(measure.label, dict):
         weighed = [(weight, found[place_of(logits, name, path)]) for name, weight in measure.label.items()]

@@ -46,7 +46,7 @@ class Measured:
 
 
 def measured(logprobs: Sequence[float], weights: Sequence[float] | None, params: Params) -> Measured:
-    """What tokens, at least one, come to. weights: at least 0, not all 0; None: all the same."""
+    """Returns what tokens, at least one, come to. weights: at least 0, not all 0; None: all the same."""
     shares = [1.0] * len(logprobs) if weights is None else weights
     whole = math.fsum(shares)
 

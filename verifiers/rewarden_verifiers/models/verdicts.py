@@ -53,7 +53,7 @@ class Form:
         return self.name or (default if self.kind == "line" else default.lower())
 
     def words(self, default: str, what: str, schema: dict[str, Any]) -> str:
-        """What is said of the form. what: the verdict, in words; schema: of its JSON value."""
+        """Returns what is said of the form. what: the verdict, in words; schema: of its JSON value."""
         name = self.called(default)
         if self.kind == "json":
             return (
@@ -69,7 +69,7 @@ class Form:
 
 
 def after_thought(text: str, opened: bool = False) -> str:
-    """What stands behind the thought. Raises UnreadableError where a thought is never closed."""
+    """Returns what stands behind the thought. Raises UnreadableError where a thought is never closed."""
     closed = text.rfind(_CLOSE)
     if text.find(_OPEN, closed + 1) >= 0 or (opened and closed < 0):
         raise UnreadableError("unclosed thought")
@@ -142,7 +142,7 @@ def _schema(name: str, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lines(text: str, name: str) -> list[str]:
-    """What the last lines say of this form, up to one of another, the last first."""
+    """Returns what the last lines say of this form, up to one of another, the last first."""
     # No mark of a quotation may stand before it.
     form = re.compile(rf"[ \t*_#]*{re.escape(name)}[ \t*_]*[:=][ \t*_]*([^\n]*?)[ \t*_.]*", re.IGNORECASE)
     found: list[str] = []

@@ -97,6 +97,6 @@ class CountdownChecker:
         return RIGHT
 
     def _plain(self, text: str) -> bool:
-        """Whether it is a number; a fraction only where the target is one, since 48/2 is no way to state 24."""
+        """Returns whether it is a number; a fraction only where the target is one, since 48/2 is no way to state 24."""
         written = "".join(arithmetic.tokens(text))
         return (_WHOLE if self.target.denominator == 1 else _RATIONAL).fullmatch(written) is not None

@@ -25,7 +25,7 @@ class Checker(Protocol):
     """A puzzle that knows its solutions."""
 
     def check(self, answer: str) -> Finding:
-        """What an answer is worth. Never raises; its work is near-linear in the answer."""
+        """Returns what an answer is worth. Never raises; its work is near-linear in the answer."""
 
 
 RIGHT = Finding()

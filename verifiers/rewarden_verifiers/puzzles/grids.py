@@ -124,7 +124,7 @@ def _listed(value: Any, height: int, width: int) -> list[list[str]] | None:
 
 
 def best_constant(cells: Sequence[str]) -> int:
-    """How many of these cells the best answer that is the same everywhere gets right."""
+    """Returns how many of these cells the best answer that is the same everywhere gets right."""
     counts: dict[str, int] = {}
     for cell in cells:
         counts[cell] = counts.get(cell, 0) + 1

@@ -110,7 +110,7 @@ def _boxes(answer: str, entry: Entry) -> str | Finding:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two values of JSON are equal; true is no 1, which Python takes it for."""
+    """Returns whether two values of JSON are equal; true is no 1, which Python takes it for."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):

@@ -62,7 +62,7 @@ _SHELLS = (*_FAMILIES, "coaching", "induction")
 
 
 def folder() -> Path:
-    """Where the library is installed. Raises MissingDependency."""
+    """Returns where the library is installed. Raises MissingDependency."""
     found = importlib.util.find_spec(NAME)
     if found is None or not found.submodule_search_locations:
         raise MissingDependency(

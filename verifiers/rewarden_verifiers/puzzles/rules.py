@@ -49,7 +49,8 @@ TASKS: Mapping[str, type[Any]] = {
 
 
 def task_of(reference: Mapping[str, Any], params: RulesParams) -> str:
-    """Which puzzle a reference is: its own `task`, or the parameters', or by its `dataset` one of the library's.
+    """Returns which puzzle a reference is: its own `task`, or the parameters', or by its `dataset` one of the
+    library's.
 
     Raises InvalidReference.
     """

@@ -94,7 +94,9 @@ class Run:
         raise PluginError(f"recipe {self._recipe.name!r}: no row of the table holds")  # the last row has no `when`
 
     async def _passed(self, base: float) -> tuple[bool | None, bool]:
-        """Whether the sample passed, as the verdict says it (None: no notion of it), and for shaping's sides."""
+        """Returns whether the sample passed, as the verdict says it (None: no notion of it), and for shaping's
+        sides.
+        """
         if self._recipe.passed is not None:
             await self._supply_all(self._recipe.passed, "passed")
             told = self._holds(self._recipe.passed, "passed")
@@ -249,7 +251,7 @@ class Run:
         return score is not None and score >= outcome.range[1]
 
     def _bound(self, name: str) -> dict[str, Any]:
-        """What expressions see of a component. Without a score it has a status and nothing else."""
+        """Returns what expressions see of a component. Without a score it has a status and nothing else."""
         outcome = self._ran[name]
         seen: dict[str, Any] = {"status": outcome.status}
         if (score := self._score(name)) is None:
@@ -364,7 +366,7 @@ class Run:
 
 
 def known_before(params: Any, progress: Progress | None) -> dict[str, dict[str, Any]]:
-    """What is known before anything runs: the recipe's parameters and the progress of training."""
+    """Returns what is known before anything runs: the recipe's parameters and the progress of training."""
     told: dict[str, Any] = {}
     if progress is not None:
         told["step"] = float(progress.step)
@@ -394,7 +396,7 @@ def expressions_in(params: Any, path: str) -> list[tuple[str, Expression]]:
 
 
 def is_scheduled(expression: Expression) -> bool:
-    """Whether the value changes with training."""
+    """Returns whether the value changes with training."""
     return any(read.path[0] in ("progress", "schedule") for read in expression.reads)
 
 

@@ -47,7 +47,7 @@ class Expression:
         self._calls = {name: call for name in names if (call := FUNCTIONS[name].call) is not None}
 
     def lacks(self, known: Known) -> list[Read]:
-        """What is certainly needed next and not known yet, in the order of the text; empty when all is there.
+        """Returns what is certainly needed next and not known yet, in the order of the text; empty when all is there.
 
         Raises EvaluationError when a condition on the way fails.
         """
@@ -80,7 +80,7 @@ class Expression:
         return found
 
     def plain(self) -> Read | None:
-        """What is read, when the expression is `root.field` and nothing else."""
+        """Returns what is read, when the expression is `root.field` and nothing else."""
         return self._plain_read(self._root)
 
     # --- the walk -----------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class Expression:
         return found
 
     def _plain_read(self, node: Node) -> Read | None:
-        """What a node reads, when it is `root.field` and nothing else: most are, and need no evaluator."""
+        """Returns what a node reads, when it is `root.field` and nothing else: most are, and need no evaluator."""
         if node.kind != "select" or node.children[0].kind != "name":
             return None
         return self._reads.get((node.start, node.end))

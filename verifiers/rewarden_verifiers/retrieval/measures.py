@@ -36,7 +36,7 @@ def parse(text: str) -> Measure:
 
 
 def gained(gain: float, how: Gain) -> float:
-    """What a relevance is worth: itself, or 2^relevance - 1."""
+    """Returns what a relevance is worth: itself, or 2^relevance - 1."""
     return gain if how == "linear" else 2.0**gain - 1.0
 
 

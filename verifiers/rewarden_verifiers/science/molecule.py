@@ -146,12 +146,12 @@ class MoleculeParams:
 
     @cached_property
     def reader(self) -> Reader:
-        """What is worked out once for all samples with these parameters."""
+        """Returns what is worked out once for all samples with these parameters."""
         return Reader(self)
 
     @cached_property
     def identity(self) -> Identity:
-        """What makes two molecules the same."""
+        """Returns what makes two molecules the same."""
         return Identity(stereo=self.stereo, isotopes=self.isotopes, charges=self.charges, tautomers=self.tautomers)
 
 
@@ -226,7 +226,9 @@ def _ordered(text: str) -> str:
 def _forbidden_molecules(
     params: MoleculeParams, expected: Expected, metadata: Mapping[str, Any], prompt: str | None
 ) -> list[Molecule]:
-    """What must not be returned as the answer: what the parameters, the metadata and the prompt hold of reactants."""
+    """Returns what must not be returned as the answer: what the parameters, the metadata and the prompt hold of
+    reactants.
+    """
     found = list(expected.reactants)
     if params.reactants_key is not None:
         listed = metadata.get(params.reactants_key)
@@ -270,7 +272,7 @@ class MoleculeEquivalence:
         return smiles.key(found.smiles, self._identity) if isinstance(found, Molecule) else answer
 
     def same(self, a: str, b: str) -> bool | None:
-        """Whether they are the same molecule."""
+        """Returns whether they are the same molecule."""
         first, second = smiles.read(a), smiles.read(b)
         if isinstance(first, Molecule) and isinstance(second, Molecule):
             return smiles.same(first, second, self._identity)
@@ -355,7 +357,7 @@ def _reason(scores: Mapping[Part, float]) -> str:
 
 
 def _unfit(built: Molecule, prepared: Expected, params: MoleculeParams) -> str | None:
-    """Why a molecule is not judged at all, or None."""
+    """Returns why a molecule is not judged at all, or None."""
     allowed = None
     if params.fragments == "one" or (params.fragments == "as_reference" and not prepared.molecules):
         allowed = {1}
@@ -376,7 +378,7 @@ def _unfit(built: Molecule, prepared: Expected, params: MoleculeParams) -> str |
 
 
 def _returns(built: Molecule, refused: list[Molecule], prepared: Expected, identity: Identity) -> bool:
-    """Whether the answer is what went in: one of the reactants, or all of them, and not the reference."""
+    """Returns whether the answer is what went in: one of the reactants, or all of them, and not the reference."""
     if any(smiles.same(built, wanted, identity) for wanted in prepared.molecules):
         return False
     if any(smiles.same(built, one, identity) for one in refused):

@@ -73,7 +73,7 @@ class Molecule:
 
 
 def looks_like_smiles(text: str) -> bool:
-    """Whether a word has the characters of a SMILES; whether it is one, only reading it tells."""
+    """Returns whether a word has the characters of a SMILES; whether it is one, only reading it tells."""
     return _ALPHABET.fullmatch(text) is not None and _LETTERS.search(text) is not None
 
 
@@ -128,7 +128,7 @@ def _why_none(Chem: Any, text: str) -> Problem:
 
 @lru_cache(maxsize=8192)
 def key(smiles: str, identity: Identity) -> str:
-    """What is equal for molecules that are the same in the sense of `identity`; from a canonical SMILES."""
+    """Returns what is equal for molecules that are the same in the sense of `identity`; from a canonical SMILES."""
     if identity == _STRICT:
         return smiles
     Chem = rdkit()
@@ -157,7 +157,7 @@ _STRICT = Identity()
 
 
 def same(a: Molecule, b: Molecule, identity: Identity) -> bool:
-    """Whether two molecules are the same. Symmetric and reflexive."""
+    """Returns whether two molecules are the same. Symmetric and reflexive."""
     if key(a.smiles, identity) == key(b.smiles, identity):
         return True
     if a.atoms != b.atoms:

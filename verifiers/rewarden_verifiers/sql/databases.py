@@ -70,7 +70,7 @@ class Database:
 
     @property
     def made(self) -> bool:
-        """Whether it has to be made before it can be asked."""
+        """Returns whether it has to be made before it can be asked."""
         return self.file is None and self.dsn is None
 
 

@@ -33,8 +33,8 @@ _Sources = Mapping[str, _Source]
 
 
 def constant(tree: exp.Expr) -> bool:
-    """Whether no column of a query holds anything of a table's rows. How many rows there are does not count, so that
-    `SELECT 5 FROM t LIMIT 1` is constant; but where the rows choose between several constants, it is not.
+    """Returns whether no column of a query holds anything of a table's rows. How many rows there are does not count, so
+    that `SELECT 5 FROM t LIMIT 1` is constant; but where the rows choose between several constants, it is not.
 
     Raises RecursionError for what is nested too deeply.
     """
@@ -44,7 +44,7 @@ def constant(tree: exp.Expr) -> bool:
 
 
 def _query(tree: exp.Expr, ctes: _Sources, outer: _Sources) -> _Source:
-    """What a query gives to those around it."""
+    """Returns what a query gives to those around it."""
     with_ = tree.args.get("with_")
     if with_ is not None:
         ctes = dict(ctes)
@@ -82,8 +82,9 @@ def _query(tree: exp.Expr, ctes: _Sources, outer: _Sources) -> _Source:
 
 
 def _chooses(tree: exp.Select, ctes: _Sources, sources: _Sources) -> bool:
-    """Whether a table's rows say which rows of constants are given: `SELECT v FROM (VALUES (1), (2)) AS t(v) WHERE v IN
-    (SELECT id FROM person)`, `… ORDER BY n DESC LIMIT 1`."""
+    """Returns whether a table's rows say which rows of constants are given: `SELECT v FROM (VALUES (1), (2)) AS t(v)
+    WHERE v IN (SELECT id FROM person)`, `… ORDER BY n DESC LIMIT 1`.
+    """
     parts = [tree.args.get(name) for name in ("where", "having", "qualify")]
     parts += [join.args.get("on") for join in tree.args.get("joins") or ()]
     if tree.args.get("limit") is not None:
@@ -142,7 +143,7 @@ def _named(source: _Source, holder: exp.Expr) -> _Source:
 
 
 def _sources(tree: exp.Select, ctes: _Sources, outer: _Sources) -> Iterator[tuple[str, _Source]]:
-    """What stands in the FROM and its joins, by the name under which columns are asked of it."""
+    """Yields what stands in the FROM and its joins, by the name under which columns are asked of it."""
     start = tree.args.get("from_")
     held = [start.this] if start is not None else []
     held += [join.this for join in tree.args.get("joins") or ()]
@@ -176,7 +177,7 @@ def _source(item: exp.Expr, ctes: _Sources, outer: _Sources) -> _Source:
 
 
 def _none(tree: exp.Select) -> bool:
-    """Whether a query gives no rows, whatever its tables hold: `WHERE 0`, `LIMIT 0`."""
+    """Returns whether a query gives no rows, whatever its tables hold: `WHERE 0`, `LIMIT 0`."""
     limit = tree.args.get("limit")
     if limit is not None and isinstance(limit.expression, exp.Literal) and limit.expression.this == "0":
         return True
@@ -185,7 +186,7 @@ def _none(tree: exp.Select) -> bool:
 
 
 def _truth(condition: exp.Expr) -> bool | None:
-    """What a condition comes to, where it is plain without any row."""
+    """Returns what a condition comes to, where it is plain without any row."""
     if isinstance(condition, exp.And) and False in map(_truth, condition.flatten()):
         return False
     if condition.find(exp.Column, exp.Query) is not None:
@@ -216,7 +217,7 @@ def _reads_within(tree: exp.Expr | None, ctes: _Sources, sources: _Sources) -> b
 
 
 def _reads(tree: exp.Expr, ctes: _Sources, sources: _Sources, counts: bool = False) -> bool:
-    """Whether a value depends on rows. counts: whether how many rows it stands among does."""
+    """Returns whether a value depends on rows. counts: whether how many rows it stands among does."""
     waiting = [tree]
     while waiting:
         one = waiting.pop()
@@ -256,7 +257,7 @@ def _scalar(query: exp.Expr) -> bool:
 
 
 def _missed(query: exp.Expr) -> bool:
-    """Whether it is asked if a condition leaves a query any row: `COALESCE((SELECT 'yes' … WHERE …), 'no')`."""
+    """Returns whether it is asked if a condition leaves a query any row: `COALESCE((SELECT 'yes' … WHERE …), 'no')`."""
     inner, around = query, query.parent
     while isinstance(inner, (exp.Subquery, exp.Paren)):
         inner = inner.this
@@ -329,7 +330,7 @@ def time_dependent(statement: Statement) -> bool:
 
 
 def _arguments(tokens: Sequence[Token], start: int) -> int:
-    """How many arguments stand in the bracket that opens here."""
+    """Returns how many arguments stand in the bracket that opens here."""
     depth = commas = 0
     for place in range(start, len(tokens)):
         sign = tokens[place].text if tokens[place].kind == "sign" else ""

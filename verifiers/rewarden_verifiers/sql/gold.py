@@ -75,21 +75,21 @@ class Gold:
 
     @cached_property
     def reads_rows(self) -> bool:
-        """Whether the reference's answer depends on the database's rows."""
+        """Returns whether the reference's answer depends on the database's rows."""
         return self.stored is not None or not any(guard.constant(statement) for statement in self.statements)
 
     @cached_property
     def timed(self) -> bool:
-        """Whether what its queries answer depends on when they are asked."""
+        """Returns whether what its queries answer depends on when they are asked."""
         return any(guard.time_dependent(statement) for statement in self.statements)
 
     @property
     def writes(self) -> bool:
-        """Whether a change is asked for, and not an answer."""
+        """Returns whether a change is asked for, and not an answer."""
         return any(statement.kind == "write" for statement in self.statements)
 
     def ordered(self, place: int, params: SqlParams) -> bool:
-        """Whether the order of rows counts, for the query at a place."""
+        """Returns whether the order of rows counts, for the query at a place."""
         if params.order != "auto":
             return params.order == "yes"
         if self.order_told is not None:
@@ -110,7 +110,7 @@ class Gold:
         return _known(RESULTS, database, statement, ask, watch)
 
     def written(self, database: Database, caps: Caps, watch: Watch) -> Sequence[Written]:
-        """What each of the statements does to a database. Raises ReferenceFailed, SampleError, Expired."""
+        """Returns what each of the statements does to a database. Raises ReferenceFailed, SampleError, Expired."""
         return [self._written(database, statement, caps, watch) for statement in self.statements]
 
     def _written(self, database: Database, statement: Statement, caps: Caps, watch: Watch) -> Written:
@@ -121,7 +121,7 @@ class Gold:
 
 
 def _known(kept: Kept[T], database: Database, statement: Statement, ask: Callable[[], T], watch: Watch) -> T:
-    """What a reference's statement gave on a database: kept, unless it depends on when it is asked."""
+    """Returns what a reference's statement gave on a database: kept, unless it depends on when it is asked."""
     key = (database.key, statement.text)
     found = kept.get(key)
     if found is None:

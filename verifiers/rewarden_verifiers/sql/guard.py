@@ -116,8 +116,9 @@ def check(statement: Statement, *, writes: bool) -> None:
 
 
 def constant(statement: Statement) -> bool:
-    """Whether what a query answers cannot depend on the rows of any table: nothing but constants in its columns, or no
-    table at all."""
+    """Returns whether what a query answers cannot depend on the rows of any table: nothing but constants in its
+    columns, or no table at all.
+    """
     if statement.kind != "query":
         return False
     if statement.tree is None:
@@ -228,7 +229,7 @@ def _check_tables(statement: Statement, tree: exp.Expression) -> None:
 
 
 def time_dependent(statement: Statement) -> bool:
-    """Whether what a query answers depends on when it is asked (`now`, CURRENT_DATE): it is not kept then."""
+    """Returns whether what a query answers depends on when it is asked (`now`, CURRENT_DATE): it is not kept then."""
     return dependence.time_dependent(statement)
 
 

@@ -79,7 +79,7 @@ class SqlParams:
 
     @cached_property
     def caps(self) -> Caps:
-        """What one statement may take."""
+        """Returns what one statement may take."""
         return Caps(time_s=self.time_s, rows=self.max_rows, bytes=self.max_bytes, memory_mb=self.memory_mb)
 
     @cached_property
@@ -89,7 +89,7 @@ class SqlParams:
         return tuple(dict.fromkeys((*first, *self.metrics)))
 
     def comparison(self, ordered: bool, keys: tuple[int, ...] = ()) -> Comparison:
-        """How results are compared. ordered, keys: see `Comparison`."""
+        """Returns how results are compared. ordered, keys: see `Comparison`."""
         return Comparison(
             ordered=ordered,
             keys=keys,

@@ -90,7 +90,7 @@ class Statement:
 
     @cached_property
     def ordered(self) -> bool:
-        """Whether the outermost query has an ORDER BY."""
+        """Returns whether the outermost query has an ORDER BY."""
         return _ordered(self.tokens)
 
 
@@ -146,7 +146,7 @@ def _one(tokens: list[Token]) -> list[Token]:
 
 
 def _quick(tokens: Sequence[Token], dialect: str) -> bool:
-    """Whether sqlglot reads it in a time that grows with its length. Raises Unreadable where it is too deep."""
+    """Returns whether sqlglot reads it in a time that grows with its length. Raises Unreadable where it is too deep."""
     types = _types(dialect)
     tries: list[bool] = []
     joins = costly = chained = 0
@@ -206,8 +206,9 @@ def _tree(text: str, tokens: Sequence[Token], dialect: str) -> exp.Expression | 
 
 
 def _ordered(tokens: Sequence[Token]) -> bool:
-    """Whether ORDER BY stands in no bracket, but for those around the whole: windows, aggregates and subqueries have
-    theirs within some."""
+    """Returns whether ORDER BY stands in no bracket, but for those around the whole: windows, aggregates and subqueries
+    have theirs within some.
+    """
     depth, closed = 0, len(tokens)
     for place, token in enumerate(tokens):
         if token.kind == "sign" and token.text in "([{":

@@ -164,7 +164,7 @@ class _Judgement:
         return [difference(result, got, self._how(place)) for place, result in enumerate(expected)]
 
     def _how(self, place: int) -> Comparison:
-        """How results are compared with those of the reference's query at a place."""
+        """Returns how results are compared with those of the reference's query at a place."""
         keys = sorted_by(self.gold.statements[place]) if self.gold.statements else ()
         return self.params.comparison(self.gold.ordered(place, self.params), keys)
 

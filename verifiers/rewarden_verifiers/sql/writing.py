@@ -49,7 +49,7 @@ class WriteDifference:
 def written(
     database: Database, statement: Statement | None, servers: Mapping[str, str], caps: Caps, watch: Watch
 ) -> Written:
-    """What a statement does to a copy of a database; None: the database as it is.
+    """Returns what a statement does to a copy of a database; None: the database as it is.
 
     Raises QueryFailed where the statement fails, SampleError where there is no copy or it cannot be read, Expired.
     """
@@ -66,7 +66,7 @@ def written(
 
 
 def differs(expected: Sequence[Written], got: Written, how: Comparison) -> WriteDifference | None:
-    """How what was done differs from the first of what was expected; None where it is as any of them.
+    """Returns how what was done differs from the first of what was expected; None where it is as any of them.
 
     how: its tolerances count; tables are compared without order, with duplicates, by position.
     """

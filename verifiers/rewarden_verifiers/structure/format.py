@@ -38,7 +38,7 @@ class Count:
             raise ValueError("min must be at least 0, and max at least min")
 
     def holds(self, number: int) -> bool:
-        """Whether so many are allowed."""
+        """Returns whether so many are allowed."""
         return self.min <= number and (self.max is None or number <= self.max)
 
 
@@ -112,7 +112,7 @@ class FormatParams:
 
     @cached_property
     def checks(self) -> Checks:
-        """What is worked out once for all samples with these parameters."""
+        """Returns what is worked out once for all samples with these parameters."""
         return Checks(self)
 
 
@@ -241,7 +241,7 @@ class Checks:
 
 
 def _problem(tag: Tag, found: list[Element]) -> str | None:
-    """What is wrong with the tags of this name within one parent, or None."""
+    """Returns what is wrong with the tags of this name within one parent, or None."""
     if len(found) < tag.min:
         return "is missing" if not found else f"stands {len(found)} times, not at least {tag.min}"
     if tag.max is not None and len(found) > tag.max:

@@ -80,13 +80,13 @@ def script(word: str) -> str | None:
 
 
 def mixed(word: str) -> bool:
-    """Whether a word has Latin letters and others: a term with an ending of the language that it is used in."""
+    """Returns whether a word has Latin letters and others: a term with an ending of the language that it is used in."""
     found = {_script(char) for char in word} - {None}
     return "LATIN" in found and len(found) > 1
 
 
 def belongs(found: Counter[str], code: str) -> int:
-    """How many words of these scripts a text in this language may hold."""
+    """Returns how many words of these scripts a text in this language may hold."""
     kana = sum(found[name] for name in _KANA)
     # Han characters stand in two languages; kana says which.
     japanese = kana > _KANA_SHARE * (kana + found["CJK"])
@@ -116,7 +116,7 @@ def warm() -> None:
 
 
 def probabilities(text: str) -> dict[str, float]:
-    """What langdetect takes the text for, the likeliest first; nothing where it finds nothing to go by."""
+    """Returns what langdetect takes the text for, the likeliest first; nothing where it finds nothing to go by."""
     from langdetect.lang_detect_exception import LangDetectException
 
     detector = _factory().create()

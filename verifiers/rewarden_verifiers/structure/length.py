@@ -126,7 +126,7 @@ class LengthParams:
 
 
 def count(text: str, unit: Unit) -> int:
-    """How long a text is in a unit that the text alone decides. Linear."""
+    """Returns how long a text is in a unit that the text alone decides. Linear."""
     if unit == "characters":
         return len(visible(text))
     if unit == "words":
@@ -172,7 +172,7 @@ def _steps(text: str) -> int:
 
 
 def _reference_length(reference: Any, unit: Unit) -> float:
-    """What ratios are taken to. Raises InvalidReference."""
+    """Returns what ratios are taken to. Raises InvalidReference."""
     if isinstance(reference, bool) or not isinstance(reference, (str, int, float)):
         raise InvalidReference("a relative length needs a reference: a text, or its length", path="reference")
     if isinstance(reference, str) and unit == "tokens":

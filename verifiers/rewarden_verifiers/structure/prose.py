@@ -46,7 +46,9 @@ def _unless_prose(match: re.Match[str]) -> str:
 
 
 def _says(text: str) -> bool:
-    """Whether a stretch has the words of a sentence: five of four letters, or ten of a script without spaces."""
+    """Returns whether a stretch has the words of a sentence: five of four letters, or ten of a script without
+    spaces.
+    """
     return len(_WORD.findall(_COMMAND.sub(" ", text))) >= 5 or sum(char > "\u3040" for char in text) >= 10
 
 

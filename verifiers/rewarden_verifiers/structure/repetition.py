@@ -116,7 +116,7 @@ class _Text:
         return ["0" if word.isdecimal() else word for word in found] if self._params.same_numbers else found
 
     def share(self, measure: Measure) -> float:
-        """How much is repeated, from 0 to 1."""
+        """Returns how much is repeated, from 0 to 1."""
         if measure.kind == "compression":
             data = visible(self._text).encode("utf-8", "surrogatepass")
             return max(0.0, 1.0 - len(zlib.compress(data, 6)) / len(data)) if data else 0.0
@@ -128,7 +128,9 @@ class _Text:
         return repeated_share(self.units, measure.n or _N["words" if self.by_words else "characters"])
 
     def _line(self, line: str) -> tuple[str, ...]:
-        """What is compared of a line: its words. One without any ("}", a rule) is no line that could be repeated."""
+        """Returns what is compared of a line: its words. One without any ("}", a rule) is no line that could be
+        repeated.
+        """
         return tuple(self._read(line))
 
 

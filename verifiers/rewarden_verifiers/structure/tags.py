@@ -70,7 +70,7 @@ class Element:
 
     @property
     def closed(self) -> bool:
-        """Whether its closing tag was found."""
+        """Returns whether its closing tag was found."""
         return self.end >= 0
 
 

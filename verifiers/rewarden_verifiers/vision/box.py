@@ -82,7 +82,7 @@ class Judge:
         return 0.0 if value < 0 else 1.0 if value > 1 else value
 
     def worth(self, value: float) -> float:
-        """What a measure is worth: itself, or by thresholds."""
+        """Returns what a measure is worth: itself, or by thresholds."""
         threshold = self.threshold
         if threshold is not None:
             return (value if self.params.keep_value else 1.0) if value >= threshold else 0.0
@@ -91,7 +91,7 @@ class Judge:
         return value
 
     def covers_all(self, shape: Shape, expected: Shape) -> bool:
-        """Whether a box around the whole image stands where less was expected."""
+        """Returns whether a box around the whole image stands where less was expected."""
         if self.image is None or self.params.whole_image == "keep" or self.params.family != "rectangle":
             return False
         width, height = self.image
@@ -235,7 +235,7 @@ class Judge:
         return count
 
     def _in_crowd(self, box: Predicted, crowds: Sequence[GoldBox]) -> bool:
-        """Whether a box lies for the most part in a region where single things are not told apart."""
+        """Returns whether a box lies for the most part in a region where single things are not told apart."""
         shared, area = self.params.own_overlap
         return box.shape is not None and any(
             shared(box.shape, crowd.shape) >= _CROWD_SHARE * area(box.shape)
@@ -287,7 +287,7 @@ def _confused(judge: Judge, items: Sequence[Detection], score: float) -> tuple[S
 
 
 def _shown(items: Sequence[Detection], single: bool) -> Any:
-    """What was judged: the numbers as they were written."""
+    """Returns what was judged: the numbers as they were written."""
     if single:
         return list(items[0].numbers) if items[0].numbers else None
     return [list(item.numbers) if item.numbers else None for item in items[:_SHOWN]]

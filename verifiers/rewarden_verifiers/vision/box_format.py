@@ -31,13 +31,13 @@ class Form:
     make: Callable[[Numbers, float], Shape | None]
 
     def takes(self, count: int) -> bool:
-        """Whether so many numbers are a box."""
+        """Returns whether so many numbers are a box."""
         if self.counts is None:
             return count >= 6 and count % 2 == 0
         return count in self.counts
 
     def takes_points(self, count: int) -> bool:
-        """Whether so many points are a box."""
+        """Returns whether so many points are a box."""
         return count >= 3 if self.counts is None else self.points is not None and count in self.points
 
 

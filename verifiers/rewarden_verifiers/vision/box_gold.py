@@ -75,7 +75,7 @@ def _from_text(text: str, reader: BoxReader) -> tuple[list[Detection], bool]:
 
 
 def _is_single(reference: list[Any] | dict[str, Any], found: list[Detection]) -> bool:
-    """Whether one box stands there by itself, and not as a list of one."""
+    """Returns whether one box stands there by itself, and not as a list of one."""
     if len(found) != 1:
         return False
     if isinstance(reference, list):

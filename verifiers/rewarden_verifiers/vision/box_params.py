@@ -204,7 +204,7 @@ class BoxParams:
 
     @cached_property
     def family(self) -> Family:
-        """What is measured: polygons where the answer or the reference is one."""
+        """Returns what is measured: polygons where the answer or the reference is one."""
         families = {FORMS[self.format].family, FORMS[self.gold_format].family}
         return "polygon" if "polygon" in families else FORMS[self.format].family
 
@@ -236,7 +236,7 @@ class BoxParams:
 
     @cached_property
     def reader(self) -> BoxReader:
-        """What reads answers."""
+        """Returns what reads answers."""
         return BoxReader(self.format)
 
     @cached_property

@@ -327,12 +327,12 @@ class BoxReader:
 
 
 def _misread(found: Sequence[Detection], text: str) -> bool:
-    """Whether "JSON" was only brackets of prose: corners such as `[1, 2], [3, 4]`, which stand side by side."""
+    """Returns whether "JSON" was only brackets of prose: corners such as `[1, 2], [3, 4]`, which stand side by side."""
     return all(item.problem == "malformed" for item in found) and "{" not in text and "[[" not in text
 
 
 def _label_before(text: str, at: int) -> str | None:
-    """What a sentence or a list says of the box that begins here: `dog: [1, 2, 3, 4]`."""
+    """Returns what a sentence or a list says of the box that begins here: `dog: [1, 2, 3, 4]`."""
     label = _PROSE_LABEL.search(text, max(0, at - 60), at)
     return label.group(1).strip() if label else None
 
@@ -344,7 +344,7 @@ def _like(like: Detection, *, label: str | None = None, problem: str | None = No
 
 
 def _beside(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What an object says of its box beside the box."""
+    """Returns what an object says of its box beside the box."""
     return {key: fields[key] for key in (*_LABEL_KEYS, *_SCORE_KEYS, "iscrowd", "crowd", "area") if key in fields}
 
 

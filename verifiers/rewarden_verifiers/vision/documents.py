@@ -92,7 +92,8 @@ def placed_values(text: str) -> list[tuple[int, Any]]:
 
 
 def says_nothing(value: Any) -> bool:
-    """Whether a JSON value is an answer that nothing is there: `[]`, `{}`, `[[]]`, `[null, null]`, `{"boxes": []}`.
+    """Returns whether a JSON value is an answer that nothing is there: `[]`, `{}`, `[[]]`, `[null, null]`, `{"boxes":
+    []}`.
 
     An empty list may stand beside other fields; null alone may not, unless all of them are.
     """
@@ -108,7 +109,7 @@ def says_nothing(value: Any) -> bool:
 
 
 def hollow(value: Any) -> bool:
-    """Whether a JSON value holds nothing but null, however deep."""
+    """Returns whether a JSON value holds nothing but null, however deep."""
     if isinstance(value, dict):
         return all(hollow(item) for item in value.values())
     if isinstance(value, list):
@@ -124,7 +125,7 @@ def unmarked(text: str) -> str:
 
 
 def denies(text: str) -> bool:
-    """Whether a short answer says in words that nothing is there, or that it never happens.
+    """Returns whether a short answer says in words that nothing is there, or that it never happens.
 
     Not knowing is no denial, nor is a negation of something else. Linear in the text.
     """
@@ -137,7 +138,7 @@ def denies(text: str) -> bool:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """Where outermost brackets open and close, as far as they balance."""
+    """Returns where outermost brackets open and close, as far as they balance."""
     found: list[tuple[int, int]] = []
     opened: list[str] = []
     start = deepest = 0

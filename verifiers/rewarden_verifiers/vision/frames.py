@@ -34,7 +34,7 @@ def size_of(value: Any) -> Size | None:
 
 
 def extent(scale: Scale, size: Size | None) -> Size | None:
-    """How far the image reaches in a scale; None: in pixels of an image whose size nobody told."""
+    """Returns how far the image reaches in a scale; None: in pixels of an image whose size nobody told."""
     if scale == "unit":
         return (1.0, 1.0)
     if scale == "thousand":
@@ -43,7 +43,9 @@ def extent(scale: Scale, size: Size | None) -> Size | None:
 
 
 def factors(given: Scale, wanted: Scale, size: Size | None) -> Size | None:
-    """What x and y are multiplied by to go from one scale to the other; None where that takes a size nobody told."""
+    """Returns what x and y are multiplied by to go from one scale to the other; None where that takes a size nobody
+    told.
+    """
     if given == wanted:
         return (1.0, 1.0)
     before, after = extent(given, size), extent(wanted, size)

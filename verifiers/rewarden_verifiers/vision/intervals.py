@@ -9,12 +9,12 @@ Interval = tuple[float, float]
 
 
 def length(interval: Interval) -> float:
-    """How long it lasts."""
+    """Returns how long it lasts."""
     return interval[1] - interval[0]
 
 
 def shared(a: Interval, b: Interval) -> float:
-    """How long both last at once."""
+    """Returns how long both last at once."""
     return max(0.0, min(a[1], b[1]) - max(a[0], b[0]))
 
 

@@ -44,7 +44,7 @@ class Mask:
         self._ends = list(accumulate(runs))
 
     def contains(self, x: float, y: float) -> bool:
-        """Whether the pixel at a place belongs to it; a pixel reaches from its own number to the next."""
+        """Returns whether the pixel at a place belongs to it; a pixel reaches from its own number to the next."""
         column, row = int(x // 1), int(y // 1)
         if not (0 <= column < self.width and 0 <= row < self.height):
             return False

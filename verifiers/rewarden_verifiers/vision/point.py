@@ -37,18 +37,18 @@ class _Scaler:
         self.image = extent(params.measured_scale, size)
 
     def by(self, scale: Scale) -> Size | None:
-        """What x and y are multiplied by; None where that takes the image's size."""
+        """Returns what x and y are multiplied by; None where that takes the image's size."""
         return factors(scale, self._params.measured_scale, self._size)
 
     def plausible(self, spots: Spots, scale: Scale) -> bool:
-        """Whether points could be written in a scale: they lie within its image."""
+        """Returns whether points could be written in a scale: they lie within its image."""
         reach = extent(scale, self._size)
         return reach is not None and all(
             spot is not None and 0 <= spot[0] <= reach[0] and 0 <= spot[1] <= reach[1] for spot in spots
         )
 
     def outside(self, spot: Place) -> bool:
-        """Whether a point, brought to the scale, lies outside of the image."""
+        """Returns whether a point, brought to the scale, lies outside of the image."""
         if self.image is None:
             return False
         return not (0 <= spot[0] <= self.image[0] and 0 <= spot[1] <= self.image[1])
@@ -253,8 +253,8 @@ def _acted(
 
 
 def _parts(item: Action, wanted: ExpectedAction, by: Size, params: PointParams, scaler: _Scaler) -> dict[str, float]:
-    """What each part that the reference has is worth. Of an action of another type none is worth anything: a click at
-    the right place is no text typed there.
+    """Returns what each part that the reference has is worth. Of an action of another type none is worth anything: a
+    click at the right place is no text typed there.
     """
     same = item.type == wanted.action.type
     parts = {"type": float(same)}
@@ -289,7 +289,7 @@ def _weighed(parts: Mapping[str, float], params: PointParams) -> float:
 
 
 def _alike(ours: str | None, theirs: str, params: PointParams) -> bool:
-    """Whether two texts are the same, as `text` says."""
+    """Returns whether two texts are the same, as `text` says."""
     if ours is None:
         return False
     if params.text == "exact" or ours == theirs:
@@ -306,7 +306,7 @@ def _chord(keys: str | None) -> str | None:
 
 
 def _shown(item: Action) -> dict[str, Any]:
-    """What was judged."""
+    """Returns what was judged."""
     return {
         name: list(value) if isinstance(value, tuple) else value[:_LONGEST_TEXT] if isinstance(value, str) else value
         for name, value in item._asdict().items()

@@ -44,7 +44,7 @@ class PointGold:
 
 
 def prepare(reference: str | list[Any] | dict[str, Any], params: PointParams) -> PointGold:
-    """What is expected. Raises InvalidReference for what is neither a point, a region nor an action."""
+    """Returns what is expected. Raises InvalidReference for what is neither a point, a region nor an action."""
     value: Any = reference
     if isinstance(reference, str):
         values = values_in(reference)

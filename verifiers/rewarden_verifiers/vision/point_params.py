@@ -135,10 +135,10 @@ class PointParams:
 
     @cached_property
     def points(self) -> PointReader:
-        """What reads points."""
+        """Returns what reads points."""
         return PointReader(centers=self.boxes == "center")
 
     @cached_property
     def acts(self) -> ActionReader:
-        """What reads actions."""
+        """Returns what reads actions."""
         return ActionReader(self.points, self.action_names)

@@ -18,7 +18,7 @@ class Target(Protocol):
     """Something to be pointed at."""
 
     def worth(self, x: float, y: float) -> float:
-        """What a point at this place earns, 0 to 1."""
+        """Returns what a point at this place earns, 0 to 1."""
 
 
 class BoxTarget:

@@ -92,7 +92,7 @@ class TemporalParams:
         return rules_of(self.extraction)
 
     def worth(self, value: float) -> float:
-        """What an IoU is worth: itself, or the share of the thresholds that it reaches."""
+        """Returns what an IoU is worth: itself, or the share of the thresholds that it reaches."""
         if not self.thresholds:
             return value
         return sum(value >= least for least in self.thresholds) / len(self.thresholds)

@@ -429,7 +429,7 @@ class CpuLane:
         self._on_done(work, Result(outcome=failures.outcome_of(error)), 0)
 
     def _last_place(self, worker: _Worker) -> bool:
-        """Whether what expires on this worker has reached its limit, and does not begin anew on a slow one."""
+        """Returns whether what expires on this worker has reached its limit, and does not begin anew on a slow one."""
         return worker.slow or self._settings.slow_s >= self._settings.item_cpu_s
 
     def _limit_s(self, worker: _Worker) -> float:
@@ -467,7 +467,9 @@ class CpuLane:
 
     @staticmethod
     def _sleeps(worker: _Worker) -> bool:
-        """Whether the process waits of its own will. Runnable but not run is the host's starvation, not its fault."""
+        """Returns whether the process waits of its own will. Runnable but not run is the host's starvation, not its
+        fault.
+        """
         try:
             with open(f"/proc/{worker.pid}/stat", encoding="ascii", errors="replace") as file:
                 return file.read().rpartition(")")[2].split()[0] in ("S", "T")

@@ -63,7 +63,7 @@ class Hosts(ABC):
 
     @abstractmethod
     def others(self, wants: Wants, avoid: Collection[str]) -> bool:
-        """Whether there is a host to which this can be sent at once, not one of `avoid`."""
+        """Returns whether there is a host to which this can be sent at once, not one of `avoid`."""
 
     @abstractmethod
     async def until_back(self, lent: Lent) -> None:

@@ -182,7 +182,9 @@ class LeanLane:
             return Checked(status="ok", messages=refusal.messages)
 
     async def _tried(self, key: Key, snippet: Snippet, words: _Words, *, last: bool) -> Checked | None:
-        """What became of it in one process; None where it may have been the process's fault, unless it was the last."""
+        """Returns what became of it in one process; None where it may have been the process's fault, unless it was the
+        last.
+        """
         sheet = words.places.sheet
         try:
             async with self._pool.process(key, alone=snippet.alone or last) as held:
@@ -330,7 +332,9 @@ class LeanLane:
         return {name: printed.axioms(by_line.get(line, "")) for line, name in enumerate(names)}
 
     async def _said_of(self, key: Key, sheet: Sheet, *, last: bool) -> list[Message] | None:
-        """What Lean says of a text of ours; None where its host may have been lost, unless it was the last try."""
+        """Returns what Lean says of a text of ours; None where its host may have been lost, unless it was the last
+        try.
+        """
         async with self._pool.process(key, alone=last) as held:
             try:
                 await held.process.elaborate(sheet.sent, self._bounds(Limits()))
@@ -385,7 +389,7 @@ _MODULE = "Main.olean"
 
 
 def _checked(sheet: Sheet, snippet: Snippet, held: Held, end: Ended | None) -> Checked:
-    """What a process said of a text, and how it ended where it did."""
+    """Returns what a process said of a text, and how it ended where it did."""
     said, known = _parted(sheet, held.process.diagnostics) if snippet.infotree else (held.process.diagnostics, None)
     spent, load = held.process.spent, held.process.loading
     return Checked(
@@ -409,7 +413,7 @@ _TREE = "[Elab.info]"
 
 
 def _parted(sheet: Sheet, diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], str]:
-    """What is said for people, and what is known of each command, in the text's order."""
+    """Returns what is said for people, and what is known of each command, in the text's order."""
     said = [each for each in diagnostics if not each.message.startswith(_TREE)]
     known = []
     for each in diagnostics:

@@ -106,7 +106,7 @@ class ModelLane:
 
     @property
     def site(self) -> ModelSite:
-        """What the verifiers that ask models have of this server."""
+        """Returns what the verifiers that ask models have of this server."""
         return ModelSite(
             models={served.name: identity(served.settings) for served in self._served.values()},
             default=self._default,
@@ -143,7 +143,7 @@ class ModelLane:
         return cast(R, _remembered(result) if cached else result)
 
     async def about(self, name: str) -> dict[str, Any]:
-        """What is known of a model and how it stands, JSON-ready. Raises NotFound."""
+        """Returns what is known of a model and how it stands, JSON-ready. Raises NotFound."""
         served = self._named(name)
         if served.about is None and not self._closed:
             await self._learn(served, _PATIENCE_S)

@@ -119,7 +119,7 @@ class RemoteHost(Lent):
     # --- whether it fits
 
     def has(self, languages: Collection[str]) -> bool:
-        """Whether it has these languages, as far as it has said."""
+        """Returns whether it has these languages, as far as it has said."""
         rows: Mapping[str, Any] | None = self.told.get("languages")
         if rows is None:
             return True
@@ -136,12 +136,14 @@ class RemoteHost(Lent):
         return not common or common[0] not in images or bool(images[common[0]])
 
     def knows(self, languages: Collection[str]) -> bool:
-        """Whether it has said that it knows these languages, be their images there or not."""
+        """Returns whether it has said that it knows these languages, be their images there or not."""
         rows: Mapping[str, Any] = self.told.get("languages") or {}
         return all(_row(rows, name.lower()) is not None for name in languages)
 
     def load_with(self, wants: Wants) -> tuple[float, int]:
-        """How full it is with this one more, against others: what we sent and what it said of others', by its slots."""
+        """Returns how full it is with this one more, against others: what we sent and what it said of others', by its
+        slots.
+        """
         if wants.session:
             return (self.sessions + self._other_sessions + 1) / self._most("sessions", 1), self.sessions
         return (self.in_flight + self._others + 1) / self.slots, self.in_flight

@@ -106,7 +106,7 @@ class SandboxLane:
     # --- single runs --------------------------------------------------------------------------------------------
 
     async def run_program(self, run: Run) -> RunResult:
-        """How a program ended. Raises InvalidRequest, Overloaded, Unavailable, InternalError."""
+        """Returns how a program ended. Raises InvalidRequest, Overloaded, Unavailable, InternalError."""
         job = job_of_run(run)
         try:
             check_job(job)  # before it waits for anything
@@ -225,12 +225,14 @@ class Session:
 
     @property
     def report(self) -> host.Report | None:
-        """How the program ended, once `receive` has given nothing; of its stderr the tail."""
+        """Returns how the program ended, once `receive` has given nothing; of its stderr the tail."""
         return self._session.report
 
     @property
     def host_lost(self) -> bool:
-        """Whether it ended because its host went away or is about to: it may be begun anew, and no program did it."""
+        """Returns whether it ended because its host went away or is about to: it may be begun anew, and no program did
+        it.
+        """
         return self._session.host_lost
 
     async def send(self, data: bytes) -> None:
@@ -246,7 +248,7 @@ class Session:
             return await self._session.receive()
 
     async def clock(self) -> host.Clock:
-        """What it has used so far. Raises SandboxError when the session was lost or closed."""
+        """Returns what it has used so far. Raises SandboxError when the session was lost or closed."""
         with _said_as_ours():
             return await self._session.clock()
 

@@ -14,8 +14,8 @@ class Told:
         self._compiled: dict[str, bool] = {}
 
     def is_new(self, event: JobEvent) -> bool:
-        """Whether the caller does not know it yet; it is told then. Raises HostError where what hosts say does not fit
-        together: a verdict that is made of it would be wrong.
+        """Returns whether the caller does not know it yet; it is told then. Raises HostError where what hosts say does
+        not fit together: a verdict that is made of it would be wrong.
         """
         # Wrong verdicts: events were counted, and of two hosts one may compile what the other does not.
         if isinstance(event, CompileResult):

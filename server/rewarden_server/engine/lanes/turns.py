@@ -19,7 +19,7 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """Returns how many wait."""
         return len(self._waiting)
 
     def allow(self, most: int) -> None:

@@ -36,7 +36,7 @@ class Anatomy:
 
 
 def kind_of(model: Any) -> Kind:
-    """What a model's outputs are, by the name that transformers gives its class."""
+    """Returns what a model's outputs are, by the name that transformers gives its class."""
     name = type(model).__name__
     if name.endswith("ForSequenceClassification"):
         return "sequence"
@@ -53,7 +53,7 @@ def base_of(model: Any) -> Any:
 
 
 def head_rows(model: Any, kind: Kind, hidden: Tensor) -> Tensor:
-    """What the model's own code makes of hidden states [N, H] behind its base: [N, outputs].
+    """Returns what the model's own code makes of hidden states [N, H] behind its base: [N, outputs].
 
     The model's own forward runs, with the base replaced by one that returns these states, so that whatever it does
     there (soft caps, scales, dropout that is off) is done here too. A sequence head is applied as a module, since its

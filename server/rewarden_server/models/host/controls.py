@@ -43,7 +43,9 @@ class Controls:
         return text
 
     def seam(self, before: str, after: str) -> str:
-        """What goes between two texts that stand side by side: a space where a control token would arise there."""
+        """Returns what goes between two texts that stand side by side: a space where a control token would arise
+        there.
+        """
         if self._found is None or not before or not after:
             return ""
         near = before[-_LONGEST:] + after[:_LONGEST]

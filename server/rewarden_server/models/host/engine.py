@@ -88,7 +88,7 @@ class ModelEngine:
         return prepared.finish(await self._scheduler.run(weights.forward, prepared.rows))
 
     def about(self) -> About:
-        """What is known of the model, as it is now."""
+        """Returns what is known of the model, as it is now."""
         return self._weights.loaded.about
 
     def swap(self, loaded: Loaded) -> None:

@@ -67,7 +67,7 @@ class Forward:
 
     @cached_property
     def anatomy(self) -> Anatomy:
-        """How the model is built; found out at the first need, in the thread that computes."""
+        """Returns how the model is built; found out at the first need, in the thread that computes."""
         return examine(self._model, self._pad)
 
     def run(self, rows: Sequence[Row], tree: Piece | None = None, cap: int = 0) -> list[Output]:
@@ -93,7 +93,9 @@ class Forward:
             return [made[place] for place in range(len(rows))]
 
     def _vector(self, row: Row) -> bool:
-        """Whether the row's output is a vector, which a model without a head for the whole has as its pooled output."""
+        """Returns whether the row's output is a vector, which a model without a head for the whole has as its pooled
+        output.
+        """
         if self.anatomy.kind == "vector" and row.reads:
             raise ValueError("a model without a head has only a pooled output")
         return not row.reads and self.anatomy.kind in ("vector", "language")
@@ -163,7 +165,7 @@ class Forward:
         return made.last_hidden_state, getattr(made, "past_key_values", None) if keep else None
 
     def _inputs(self, rows: Sequence[Row], begin: int = 0, end: int | None = None) -> dict[str, Any]:
-        """What the model takes, padded behind each row's end. Adds to the tally."""
+        """Returns what the model takes, padded behind each row's end. Adds to the tally."""
         lists = [row.ids[begin:end] for row in rows]
         longest, device = max(map(len, lists)), self._model.device
         ids = torch.full((len(lists), longest), self._pad, dtype=torch.long)
@@ -188,7 +190,7 @@ class Forward:
         return inputs
 
     def _heads(self, rows: Sequence[Row], slots: Sequence[_Slot], states: Tensor) -> Iterator[list[float]]:
-        """What is read at each slot: the head's raw outputs, or log-probabilities of the targets there."""
+        """Yields what is read at each slot: the head's raw outputs, or log-probabilities of the targets there."""
         seen = [0] * len(rows)
         config = self._model.config.get_text_config()
         width = config.vocab_size if self.anatomy.kind == "language" else max(1, self._model.config.num_labels)
@@ -250,9 +252,10 @@ class Forward:
 
 
 def pooled_at(model: Any, ids: Sequence[int]) -> int:
-    """Where a decoder's sequence head reads: the last token, or, as transformers has it, the last that is not the one
-    that the model's configuration pads with. This is asked of the row's own tokens, before any padding, so that it does
-    not depend on what shares the batch: heads are trained so, also those whose padding token ends each turn."""
+    """Returns where a decoder's sequence head reads: the last token, or, as transformers has it, the last that is not
+    the one that the model's configuration pads with. This is asked of the row's own tokens, before any padding, so that
+    it does not depend on what shares the batch: heads are trained so, also those whose padding token ends each turn.
+    """
     pad = model.config.get_text_config().pad_token_id
     last = len(ids) - 1
     while last > 0 and ids[last] == pad:

@@ -37,7 +37,7 @@ class Engine(Protocol):
         """A task's result. Raises Failure."""
 
     def about(self) -> About:
-        """What is known of the model."""
+        """Returns what is known of the model."""
 
     def swap(self, loaded: Any) -> Any:
         """Use these weights from now on; what is under way ends with the old ones."""
@@ -123,12 +123,12 @@ class Hosted:
 
     @property
     def loading(self) -> bool:
-        """Whether it is not there yet, and may be soon."""
+        """Returns whether it is not there yet, and may be soon."""
         return self._engine is None and self._loading is not None
 
     @property
     def place(self) -> Place:
-        """Where the weights come from."""
+        """Returns where the weights come from."""
         return Place(model=self._settings.model, revision=self._settings.revision)
 
     async def run(self, task: Task[Any]) -> Any:
@@ -249,7 +249,7 @@ class Hosted:
 
 
 def defect(what: str, error: Exception) -> Failure:
-    """What is said of an exception that is none of ours. Its text may quote a sample: it is not passed on."""
+    """Returns what is said of an exception that is none of ours. Its text may quote a sample: it is not passed on."""
     _log.error("%s: %s\n%s", what, type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
     return Failure("failed", f"{what}: {type(error).__name__}")
 

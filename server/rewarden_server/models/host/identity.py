@@ -45,7 +45,7 @@ def version_of(folder: Path, files: Iterable[Path], *settings: str) -> str:
 
 
 def software(*packages: str) -> str:
-    """What computes: the installed versions of these packages, and the code of this process itself."""
+    """Returns what computes: the installed versions of these packages, and the code of this process itself."""
     return repr([(name, version(name)) for name in packages] + [code_of(Path(__file__).parent)])
 
 

@@ -81,7 +81,7 @@ class Loaded:
 
     @property
     def about(self) -> About:
-        """What callers may know of it."""
+        """Returns what callers may know of it."""
         return About(
             model=self.name,
             version=self.version,

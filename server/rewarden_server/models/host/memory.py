@@ -33,7 +33,7 @@ LEAST = 512
 
 
 def is_memory(error: BaseException) -> bool:
-    """Whether that is what went wrong."""
+    """Returns whether that is what went wrong."""
     import torch
 
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
@@ -42,7 +42,9 @@ def is_memory(error: BaseException) -> bool:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether the device is of no use to this process any more: CUDA refuses all that comes after such an error."""
+    """Returns whether the device is of no use to this process any more: CUDA refuses all that comes after such an
+    error.
+    """
     return isinstance(error, RuntimeError) and any(text in str(error) for text in _LOST)
 
 

@@ -116,7 +116,9 @@ _KINDS = ("mm_token_type_ids", "token_type_ids")
 
 
 def _marker(processor: Any) -> tuple[str, int] | None:
-    """What stands for an image in a rendered chat: its text and its token. None: this processor tells of none."""
+    """Returns what stands for an image in a rendered chat: its text and its token. None: this processor tells of
+    none.
+    """
     token = getattr(processor, "image_token", None)
     token = getattr(token, "content", token)
     if not isinstance(token, str) or getattr(processor, "image_processor", None) is None:

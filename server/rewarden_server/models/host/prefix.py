@@ -39,7 +39,9 @@ class Piece:
 
 
 def common(one: Sequence[int], other: Sequence[int], start: int = 0) -> int:
-    """How many first ids are the same; the first `start` are known to be. Compares slices, so that the work is in C."""
+    """Returns how many first ids are the same; the first `start` are known to be. Compares slices, so that the work is
+    in C.
+    """
     low, high = start, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

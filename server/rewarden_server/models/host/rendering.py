@@ -258,7 +258,9 @@ class Reader:
         )
 
     def _own(self, item: Input) -> str:
-        """What the policy wrote, as it is read: control tokens that are taken apart are many tokens, not one."""
+        """Returns what the policy wrote, as it is read: control tokens that are taken apart are many tokens, not
+        one.
+        """
         return self.controls.harmless(item.candidate.encode("utf-8", "replace").decode())
 
 
@@ -302,8 +304,9 @@ def _text_of(content: Any) -> str:
 
 
 def _takes_parts(tokenizer: Any) -> bool:
-    """Whether a chat template of a model that sees takes content as parts. Of those that take nothing else some pass
-    over a plain text without a word."""
+    """Returns whether a chat template of a model that sees takes content as parts. Of those that take nothing else some
+    pass over a plain text without a word.
+    """
     probe = [{"role": "user", "content": [{"type": "text", "text": "probe"}]}]
     try:
         return "probe" in tokenizer.apply_chat_template(probe, tokenize=False)

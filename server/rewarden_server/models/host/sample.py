@@ -29,7 +29,7 @@ class Tongue:
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def text(self, ids: Sequence[int], shown: frozenset[int] = frozenset()) -> str:
-        """What these tokens say. Special tokens say nothing, except those of `shown`."""
+        """Returns what these tokens say. Special tokens say nothing, except those of `shown`."""
         told = [token for token in ids if token not in self.special or token in shown]
         return str(self.tokenizer.decode(told, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
@@ -123,7 +123,7 @@ class Sample:
 
     @property
     def draw(self) -> float:
-        """What decides the next token, see `sampling.uniform`."""
+        """Returns what decides the next token, see `sampling.uniform`."""
         return uniform(self.task.seed, self.number, len(self.tokens))
 
     def accept(self, token: int) -> None:
@@ -146,7 +146,7 @@ class Sample:
         self.finish = "length"
 
     def written(self) -> Written:
-        """What has been written, without what stopped it."""
+        """Returns what has been written, without what stopped it."""
         text = self._tongue.text(self.tokens, self._shown)
         cut = [at for at in (text.find(stop) for stop in self._stops) if at >= 0]
         if self._stops and cut:

@@ -70,7 +70,7 @@ class Writer:
 
     @property
     def busy(self) -> bool:
-        """Whether there is something to do."""
+        """Returns whether there is something to do."""
         return bool(self._new or self._orders)
 
     def step(self) -> bool:
@@ -170,7 +170,7 @@ class Writer:
                     self._fail(sample, problem)
 
     def _fits(self, rows: int, width: int) -> bool:
-        """Whether there is memory for so many samples as wide as the widest may become."""
+        """Returns whether there is memory for so many samples as wide as the widest may become."""
         if self._room is None:
             self._room = int(_free_bytes(torch.device(self._model.device)) * _SHARE)
         return rows * width * self._kept <= self._room

@@ -94,7 +94,7 @@ class _Seldom(logging.Filter):
         self._next = 0.0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is written."""
+        """Returns whether the line is written."""
         now = time.monotonic()
         if now < self._next:
             return False

@@ -124,7 +124,9 @@ def kappa(rows: Sequence[Judged]) -> float | None:
 
 
 def auroc(rows: Sequence[Judged]) -> float | None:
-    """How probable it is that a right response scores higher than a wrong one, ties counted half (Mann and Whitney)."""
+    """Returns how probable it is that a right response scores higher than a wrong one, ties counted half (Mann and
+    Whitney).
+    """
     right = sum(row.right for row in rows)
     wrong = len(rows) - right
     if not right or not wrong:
@@ -169,7 +171,9 @@ def bins(rows: Sequence[Judged]) -> list[Bin]:
 
 
 def calibration_error(rows: Sequence[Judged]) -> float | None:
-    """How far mean score and share of right ones lie apart in the bins, weighted by their rows (Naeini et al. 2015)."""
+    """Returns how far mean score and share of right ones lie apart in the bins, weighted by their rows (Naeini et al.
+    2015).
+    """
     if not rows:
         return None
     return sum(one.rows * abs(one.score - (one.right.value or 0.0)) for one in bins(rows)) / len(rows)

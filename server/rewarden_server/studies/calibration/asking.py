@@ -34,12 +34,14 @@ class Asker:
 
     @property
     def judges(self) -> bool:
-        """Whether it is a verifier that asks judges, whose options are known, and no recipe."""
+        """Returns whether it is a verifier that asks judges, whose options are known, and no recipe."""
         return self.use.name in JUDGING
 
     @cached_property
     def grouped(self) -> bool:
-        """Whether it judges the members of a group against each other; of what only a server knows nobody can say."""
+        """Returns whether it judges the members of a group against each other; of what only a server knows nobody can
+        say.
+        """
         try:
             return self.use.name is not None and Registry().get(self.use.name).group
         except SampleError:

@@ -71,7 +71,9 @@ def read_label(value: Any, scale: Scale) -> Label:
 
 
 def read_preference(value: Any) -> Side:
-    """Which of the two is better: `response`, `rival` or `tie`, and the usual words for them. Raises LabelError."""
+    """Returns which of the two is better: `response`, `rival` or `tie`, and the usual words for them. Raises
+    LabelError.
+    """
     word = str(value).strip().casefold()
     if word not in _SIDES:
         raise LabelError(f"the preference {str(value)[:40]!r} is none of response, rival, tie (also a, b; 1, 2)")

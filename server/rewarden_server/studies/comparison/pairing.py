@@ -32,7 +32,9 @@ class Judged:
     verdict: Any
 
     def passes(self, threshold: float | None) -> bool | None:
-        """Whether it passes: as its verifier says, else by the threshold or full marks; None where it is unscored."""
+        """Returns whether it passes: as its verifier says, else by the threshold or full marks; None where it is
+        unscored.
+        """
         if self.score is None:
             return None
         if threshold is not None:

@@ -59,7 +59,7 @@ def _content(message: Mapping[str, Any]) -> str:
 
 
 def find_answer(text: str, extracted: Any, rule: Any = None) -> list[tuple[int, int]]:
-    """Where in a response the judged answer stands; empty where it cannot be told.
+    """Returns where in a response the judged answer stands; empty where it cannot be told.
 
     The verdict's evidence names the `rule` that found it: the same rule finds it again. Otherwise the last place
     of the extracted text counts.

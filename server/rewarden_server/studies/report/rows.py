@@ -166,7 +166,7 @@ class _Keeper:
         self._count = 0
 
     def wants(self, group: str, verdict: Mapping[str, Any]) -> bool:
-        """Whether the response will be kept if it is given to `keep` next."""
+        """Returns whether the response will be kept if it is given to `keep` next."""
         self._count += 1
         key = digest(group)
         if verdict["status"] != "scored" and self._unscored > 0:
@@ -238,7 +238,7 @@ def _shown(
 
 
 def _details(verdict: Mapping[str, Any], sample: Mapping[str, Any] | RowFault) -> Iterator[tuple[str, str]]:
-    """What else the verdict says, one line each."""
+    """Yields what else the verdict says, one line each."""
     found: list[tuple[str, str]] = []
     if isinstance(sample, RowFault):
         found.append(("fault of the row", sample.message))

@@ -107,7 +107,7 @@ class Columns:
         return parts[0] if len(parts) == 1 else json.dumps(parts, ensure_ascii=False)
 
     def map(self, row: Mapping[str, Any], file: str, line: int) -> Mapped:
-        """What a row says, by this mapping. Never raises: what cannot be read is a `RowFault`."""
+        """Returns what a row says, by this mapping. Never raises: what cannot be read is a `RowFault`."""
         group = self.group_of(row, file, line)
         source = _name(self._get(row, "data_source", file, line))
         common = self._common(row, file, line)
@@ -184,7 +184,7 @@ class Columns:
 
 
 def is_chat(value: Any) -> bool:
-    """Whether a value is a list of chat messages."""
+    """Returns whether a value is a list of chat messages."""
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "role" in item for item in value)
 
 
@@ -364,7 +364,7 @@ def _fits(name: str, column: str, rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _mostly(fitting: Iterable[bool]) -> bool:
-    """Whether more fit than do not: a few odd rows must not hide the column."""
+    """Returns whether more fit than do not: a few odd rows must not hide the column."""
     each = list(fitting)
     return 2 * sum(each) > len(each)
 

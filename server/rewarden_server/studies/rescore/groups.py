@@ -35,7 +35,7 @@ class Order(Protocol):
         """The lines after a cookie (None: all), each with the cookie after it."""
 
     def share(self, cookie: Cookie) -> float:
-        """How much of the input lies before the cookie, from 0 to 1."""
+        """Returns how much of the input lies before the cookie, from 0 to 1."""
 
 
 class AsItStands:

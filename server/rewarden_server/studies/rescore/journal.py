@@ -106,7 +106,7 @@ class Journal:
 
     @property
     def grown(self) -> bool:
-        """Whether it is time for `compact`."""
+        """Returns whether it is time for `compact`."""
         return self._size >= self._compact_at
 
     def compact(self, state: Mapping[str, Any], outstanding: Iterable[tuple[int, _Known]]) -> None:

@@ -78,11 +78,11 @@ class RescoreOptions:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """What was given as input."""
+        """Returns what was given as input."""
         return (self.input,) if isinstance(self.input, Path) else tuple(self.input)
 
     def identity(self) -> dict[str, Any]:
-        """What decides over the output's bytes, JSON-ready: a resumed run must agree with it."""
+        """Returns what decides over the output's bytes, JSON-ready: a resumed run must agree with it."""
         return {
             self.routing.flag or "--routing": self.routing.identity(),
             "--sort": self.sort,

@@ -33,12 +33,12 @@ _TRUTHS = frozenset(("passed", "exclude", "retryable", "cached"))
 
 
 def is_parquet_target(target: Path) -> bool:
-    """Whether an output is to be Parquet, by its name."""
+    """Returns whether an output is to be Parquet, by its name."""
     return target.suffix in SUFFIXES
 
 
 def place_of(file: int, row: int) -> bytes:
-    """What a staged row has in the place of the input's own columns."""
+    """Returns what a staged row has in the place of the input's own columns."""
     return dumps({PLACE: [file, row]})
 
 

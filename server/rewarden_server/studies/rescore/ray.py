@@ -317,8 +317,9 @@ class _Place:
 
 
 def _told(answer: Any) -> asyncio.Future[Any]:
-    """What an engine answers. Whoever stops waiting does not cancel it: Ray's client would print a traceback for each
-    answer that comes after that."""
+    """Returns what an engine answers. Whoever stops waiting does not cancel it: Ray's client would print a traceback
+    for each answer that comes after that.
+    """
     waiting = asyncio.ensure_future(answer)
     waiting.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be left to hear of it
     return asyncio.shield(waiting)
@@ -369,7 +370,7 @@ def _unjudged(piece: Piece) -> list[Verdict]:
 
 
 def _lost(ray: Any) -> tuple[type[Exception], ...]:
-    """What says that an actor is no more, or out of reach."""
+    """Returns what says that an actor is no more, or out of reach."""
     found = ray.exceptions
     return (found.RayActorError, found.OutOfMemoryError, found.WorkerCrashedError, found.NodeDiedError)
 
@@ -409,7 +410,9 @@ def _first_line(error: BaseException) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """What happened on the node: the first line of the error, and the last of its traceback there, if there is one."""
+    """Returns what happened on the node: the first line of the error, and the last of its traceback there, if there is
+    one.
+    """
     lines = [line for line in str(error).splitlines() if line.strip()]
     first = _first_line(error)
     return first if len(lines) < 2 or lines[-1].startswith((" ", "\t")) else f"{first} {lines[-1].strip()}"

@@ -39,8 +39,8 @@ _DEFAULT_KEY = "OPENAI_API_KEY"
 
 
 def pack(config: Config, environ: Mapping[str, str], uses: Sequence[Use], *, cores: int, engines: int) -> bytes:
-    """What every engine is told: the configuration as this process read it (the file's text, our variables), the
-    variables that hold judges' keys, how many cores it has, and among how many engines judges' limits are shared.
+    """Returns what every engine is told: the configuration as this process read it (the file's text, our variables),
+    the variables that hold judges' keys, how many cores it has, and among how many engines judges' limits are shared.
 
     It holds secrets: it goes to the engines alone, as an argument, never into a runtime environment, which Ray shows.
     """
@@ -91,7 +91,7 @@ def unpack(told: Mapping[str, Any]) -> Config:
 
 
 def has_budgets(config: Config) -> bool:
-    """Whether any judge may take only so much: then an engine's part ends with it."""
+    """Returns whether any judge may take only so much: then an engine's part ends with it."""
     return any(
         limit is not None
         for judge in config.judges.named.values()
@@ -115,7 +115,7 @@ def _part(judge: JudgeEndpoint, engines: int) -> JudgeEndpoint:
 
 
 def fingerprints(uses: Sequence[Use]) -> list[str | None]:
-    """What the packages that are installed here make of uses; None for what cannot be used."""
+    """Returns what the packages that are installed here make of uses; None for what cannot be used."""
     planner = Planner(Registry())
     found: list[str | None] = []
     for use in uses:
@@ -179,7 +179,7 @@ class RayEngine:
         return [verdicts[index] for index in range(len(batch.samples))]
 
     async def verifiers(self, name: str | None) -> bytes:
-        """What can judge here, as JSON."""
+        """Returns what can judge here, as JSON."""
         try:
             return dumps(await self._target.verifiers(name))
         except RequestError as error:

@@ -96,7 +96,7 @@ class Inputs:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file is named or begins as Parquet is."""
+    """Returns whether a file is named or begins as Parquet is."""
     if path.suffix in SUFFIXES:
         return True
     with path.open("rb") as file:

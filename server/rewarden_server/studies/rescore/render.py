@@ -133,5 +133,5 @@ def _without(data: bytes, names: tuple[str, ...]) -> bytes:
 
 
 def is_verdict(value: Any) -> bool:
-    """Whether a value is a verdict that we wrote (some of its fields may have been left out)."""
+    """Returns whether a value is a verdict that we wrote (some of its fields may have been left out)."""
     return isinstance(value, dict) and value.get("status") in STATUSES and value.keys() <= set(VERDICT_FIELDS)

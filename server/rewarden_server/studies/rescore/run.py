@@ -301,7 +301,7 @@ def _beside(output: Path, suffix: str) -> Path:
 
 
 def _is_finished(options: RescoreOptions, header: Mapping[str, Any], work: Path) -> bool:
-    """Whether there is nothing left to do. Raises RescoreError when something stands in the way."""
+    """Returns whether there is nothing left to do. Raises RescoreError when something stands in the way."""
     unfinished = (work / "journal").exists() and read_header(work / "journal") is not None
     if options.force and not options.resume:
         return False
@@ -351,7 +351,7 @@ def _refuse_differences(old: Mapping[str, Any], new: Mapping[str, Any], what: st
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What two headers of runs differ in, for people."""
+    """Returns what two headers of runs differ in, for people."""
     found = []
     if old.get("format") != new.get("format"):
         found.append(f"journal format {old.get('format')}, now {new.get('format')}")
@@ -386,7 +386,7 @@ def _plan(
     unmatched: set[str | None],
     whole: bool,
 ) -> list[str]:
-    """What will be done, to be read before it is done."""
+    """Returns what will be done, to be read before it is done."""
     count = len(inputs.files)
     size = sum(inputs.sizes())
     named = ", ".join(map(str, options.paths[:3])) + (", …" if len(options.paths) > 3 else "")

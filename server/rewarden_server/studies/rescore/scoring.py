@@ -116,7 +116,7 @@ class Scoring:
     # --- out ----------------------------------------------------------------------------------------------------
 
     async def _samples(self) -> AsyncIterator[Sample]:
-        """What is to be judged, in order; waits while too much lies behind the oldest unfinished row."""
+        """Yields what is to be judged, in order; waits while too much lies behind the oldest unfinished row."""
         units = self._maker.units(self._order.lines(self._cookie), self._units)
         sent = 0
         reading = asyncio.ensure_future(asyncio.to_thread(_take_piece, units))

@@ -85,15 +85,15 @@ class Outputs:
         self.targets = targets
 
     def target_of(self, file: int) -> int:
-        """Which output the rows of an input file go to."""
+        """Returns which output the rows of an input file go to."""
         return 0 if len(self.targets) == 1 else file
 
     def by_place(self, file: int) -> bool:
-        """Whether the rows of an input file are staged by their place, without their own columns."""
+        """Returns whether the rows of an input file are staged by their place, without their own columns."""
         return is_parquet_target(self.targets[self.target_of(file)])
 
     def staged(self, target: int) -> Path:
-        """Where an output waits."""
+        """Returns where an output waits."""
         return self._folder / f"rows-{target:06d}"
 
     def publish(self) -> None:

@@ -32,7 +32,7 @@ class Summary:
 
     @property
     def all_failed(self) -> bool:
-        """Whether there was something to score and nothing was scored."""
+        """Returns whether there was something to score and nothing was scored."""
         total = self.total
         return total.scored == 0 and (total.responses > 0 or self.tally.rejected > 0)
 

@@ -41,7 +41,7 @@ class LabelEquivalence:
         return "\n".join(labels) if labels and not read.unknown else self._names.normal(answer)
 
     def same(self, a: str, b: str) -> bool | None:
-        """Whether the keys are equal."""
+        """Returns whether the keys are equal."""
         return self.key(a) == self.key(b)
 
     def _ordered(self, reads: list[Read]) -> list[str]:

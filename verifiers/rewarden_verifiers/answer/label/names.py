@@ -217,7 +217,7 @@ class Names:
         return Read((None,), unknown)
 
     def _doubted(self, text: str) -> bool:
-        """Whether a sentence denies or doubts what it mentions. A label is no denial ("it is false")."""
+        """Returns whether a sentence denies or doubts what it mentions. A label is no denial ("it is false")."""
         if _DOUBT.search(text) is not None:
             return True
         return any(match.group().lower() not in self._places for match in _DENIAL.finditer(text))

@@ -110,12 +110,12 @@ class LabelParams:
 
     @property
     def hierarchical(self) -> bool:
-        """Whether labels stand in a hierarchy."""
+        """Returns whether labels stand in a hierarchy."""
         return self.separator is not None or bool(self.parents)
 
     @cached_property
     def reader(self) -> Reader:
-        """What is worked out once for all samples with these parameters."""
+        """Returns what is worked out once for all samples with these parameters."""
         return Reader(self)
 
 
@@ -154,7 +154,7 @@ class Reader:
         return made
 
     def weight(self, label: str) -> float:
-        """How much a label weighs."""
+        """Returns how much a label weighs."""
         return self.weights.get(label, 1.0)
 
     def extract(self, response: str, names: Names) -> Extracted | None:
@@ -226,7 +226,7 @@ def _is_labels(line: str, names: Names, params: LabelParams) -> bool:
 
 
 def is_empty(text: str, names: Names, params: LabelParams) -> bool:
-    """Whether an answer names the empty set. A label that is called so is a label."""
+    """Returns whether an answer names the empty set. A label that is called so is a label."""
     if params.mode != "multi":
         return False
     form = names.normal(text)

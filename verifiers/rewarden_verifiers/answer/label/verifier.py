@@ -162,7 +162,7 @@ def _labels(reads: Sequence[Read]) -> tuple[str, ...]:
 
 
 def _differ(reads: Sequence[Read]) -> bool:
-    """Whether answers that stand together are lists that differ: each alone would be a set, both are a hedge.
+    """Returns whether answers that stand together are lists that differ: each alone would be a set, both are a hedge.
 
     Boxes with one label each are one list.
     """

@@ -144,7 +144,7 @@ class Atoms(Brackets):
         return name
 
     def _lone_argument(self) -> bool:
-        """Whether the brackets ahead hold one letter or number: `P(x)`, not `P(x+1)`."""
+        """Returns whether the brackets ahead hold one letter or number: `P(x)`, not `P(x+1)`."""
         return self.peek(1)[0] in "vn" and self.peek(2)[1] == ")"
 
     def applied(self, name: str) -> Node:

@@ -78,7 +78,7 @@ def lone(node: Node) -> Node:
 
 
 def is_proper(part: Quotient) -> bool:
-    """Whether a fraction may follow a whole number: both parts whole, the value below one."""
+    """Returns whether a fraction may follow a whole number: both parts whole, the value below one."""
     top, bottom = part.top, part.bottom
     return (
         isinstance(top, Number)
@@ -94,7 +94,7 @@ def is_set(node: Node) -> bool:
 
 
 def is_domain(node: Node) -> bool:
-    """Whether an item only says where a variable lives: `k in Z`."""
+    """Returns whether an item only says where a variable lives: `k in Z`."""
     return isinstance(node, Membership) and isinstance(node.container, NamedSet)
 
 

@@ -63,7 +63,7 @@ class Comparison:
 
     @property
     def method(self) -> str:
-        """How the last decision was reached."""
+        """Returns how the last decision was reached."""
         return self.scalars.method
 
     def same(self, reference: Node, candidate: Node) -> bool | None:
@@ -293,7 +293,7 @@ class Comparison:
         return self.unordered(our_values, their_values)
 
     def unordered(self, ours: Sequence[Node], theirs: Sequence[Node]) -> bool | None:
-        """Whether each item has its own partner. Exact numbers find theirs by value, the rest by trying."""
+        """Returns whether each item has its own partner. Exact numbers find theirs by value, the rest by trying."""
         if len(ours) != len(theirs):
             return False
         if len(ours) > MAX_ITEMS:
@@ -439,7 +439,7 @@ class Comparison:
         return self.value_of_equation(reference, candidate)
 
     def stated_value(self, relation: Relation) -> Node | None:
-        """What `x = 3 + 2 = 5` says x is: the last of the values, which must agree with one another."""
+        """Returns what `x = 3 + 2 = 5` says x is: the last of the values, which must agree with one another."""
         operands = relation.operands
         if set(relation.operators) != {"="}:
             return None
@@ -477,7 +477,9 @@ class Comparison:
         return self.solves(Sum((operands[0], Negation(operands[1]))), candidate)
 
     def solves(self, difference: Node, value: Node) -> bool:
-        """Whether the value solves difference = 0 for the one variable that it lacks, in which that is linear."""
+        """Returns whether the value solves difference = 0 for the one variable that it lacks, in which that is
+        linear.
+        """
         missing = free_symbols(difference) - free_symbols(value)
         if len(missing) != 1 or not free_symbols(value) <= free_symbols(difference):
             return False
@@ -536,7 +538,7 @@ class Comparison:
         )
 
     def proportional(self, ours: Node, theirs: Node, *, positive: bool) -> bool:
-        """Whether one expression is a constant multiple of the other; `positive`: by a positive constant."""
+        """Returns whether one expression is a constant multiple of the other; `positive`: by a positive constant."""
         if not isinstance(ours, Sum) or not isinstance(theirs, Sum):
             return False
         try:
@@ -584,7 +586,7 @@ class Comparison:
 
 
 def is_name(node: Node) -> bool:
-    """Whether a left side only names the answer: a letter, `f(x)`, `AB`, `|AB|`, `S_n`, an angle."""
+    """Returns whether a left side only names the answer: a letter, `f(x)`, `AB`, `|AB|`, `S_n`, an angle."""
     match node:
         case Symbol():
             return True
@@ -639,12 +641,12 @@ def _variables(node: Node) -> frozenset[str]:
 
 
 def _speaks_of(value: Node, label: Node) -> bool:
-    """Whether a value holds the very variable that its label gives it to."""
+    """Returns whether a value holds the very variable that its label gives it to."""
     return isinstance(label, Symbol) and label.name in free_symbols(value)
 
 
 def _is_solved(relation: Relation) -> bool:
-    """Whether an equation gives one variable a value without variables, on either side."""
+    """Returns whether an equation gives one variable a value without variables, on either side."""
     if len(relation.operands) != 2:
         return False
     one, two = relation.operands
@@ -686,7 +688,7 @@ def _entries(node: Node) -> tuple[tuple[int, int], tuple[Node, ...]] | None:
 
 
 def _matching_names(ours: Call, theirs: Call) -> dict[str, str] | None:
-    """How to rename the candidate's arguments to the reference's; None where they are not plain variables."""
+    """Returns how to rename the candidate's arguments to the reference's; None where they are not plain variables."""
     if len(ours.arguments) != len(theirs.arguments):
         return None
     names: dict[str, str] = {}

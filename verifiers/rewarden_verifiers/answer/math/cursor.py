@@ -50,7 +50,7 @@ class Cursor(ABC):
         self.index += 1
 
     def at_remark(self) -> bool:
-        """Whether brackets here hold words only and end the answer: "12 (square units)"."""
+        """Returns whether brackets here hold words only and end the answer: "12 (square units)"."""
         if not self.at("("):
             return False
         index = self.index + 1
@@ -97,4 +97,4 @@ class Cursor(ABC):
 
     @abstractmethod
     def starts_factor(self) -> bool:
-        """Whether the next token begins a factor that stands beside this one."""
+        """Returns whether the next token begins a factor that stands beside this one."""

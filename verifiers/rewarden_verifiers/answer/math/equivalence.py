@@ -58,7 +58,7 @@ class MathEquivalence:
             return None
 
     def same(self, a: str, b: str) -> bool | None:
-        """Whether two answers are equal in either direction; None where that cannot be told."""
+        """Returns whether two answers are equal in either direction; None where that cannot be told."""
         if a == b:
             return True
         unknown = False

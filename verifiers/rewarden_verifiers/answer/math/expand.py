@@ -20,7 +20,7 @@ from rewarden_verifiers.answer.math.syntax import (
 
 
 def count_signs(node: Node) -> int:
-    """How many plus-minus signs the tree holds."""
+    """Returns how many plus-minus signs the tree holds."""
     return sum(1 for part in walk(node) if isinstance(part, PlusMinus))
 
 

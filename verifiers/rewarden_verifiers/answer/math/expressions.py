@@ -129,7 +129,7 @@ class Expressions(Atoms):
         return times(node, self.signed())
 
     def starts_factor(self) -> bool:
-        """Whether the next token begins a factor that stands beside this one."""
+        """Returns whether the next token begins a factor that stands beside this one."""
         kind, text, _ = self.peek()
         if kind in ("n", "f", "t"):
             return True
@@ -256,7 +256,7 @@ class Expressions(Atoms):
         return Based(str(body.value), value)
 
     def _starts_unit(self, node: Node, kind: str, text: str, spaced: bool) -> bool:
-        """Whether a unit follows the value just read."""
+        """Returns whether a unit follows the value just read."""
         if kind not in ("w", "t", "f") or not isinstance(node, SCALARS):
             return False
         if kind == "f":

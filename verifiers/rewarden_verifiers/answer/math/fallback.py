@@ -28,7 +28,7 @@ def load() -> None:
 
 
 def same(reference: str, candidate: str) -> bool | None:
-    """Whether two short LaTeX expressions agree; None where that cannot be told."""
+    """Returns whether two short LaTeX expressions agree; None where that cannot be told."""
     texts = [text.replace("$", " ").strip() for text in (reference, candidate)]
     if not _FOREIGN.search(texts[0]):
         return None

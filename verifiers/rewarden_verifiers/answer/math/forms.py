@@ -35,7 +35,7 @@ Form = Literal["simplified", "lowest_terms", "factored", "expanded"]
 
 
 def has_form(form: Form, candidate: Node, reference: Node, budget: Budget) -> bool:
-    """Whether the candidate, already known to equal the reference, has the form."""
+    """Returns whether the candidate, already known to equal the reference, has the form."""
     candidate, reference = _value(candidate), _value(reference)
     if form == "lowest_terms":
         return all(_lowest(node, budget) for node in walk(candidate))
@@ -54,7 +54,7 @@ def _value(node: Node) -> Node:
 
 
 def _size(node: Node) -> int:
-    """How many numbers, names and operations are written."""
+    """Returns how many numbers, names and operations are written."""
     return sum(1 for part in walk(node) if not isinstance(part, Negation))
 
 
@@ -134,7 +134,7 @@ def _is_sum(node: Node) -> bool:
 
 
 def _undone(node: Node, budget: Budget) -> bool:
-    """Whether arithmetic was left undone at this node."""
+    """Returns whether arithmetic was left undone at this node."""
     if isinstance(node, Quotient):
         return not _lowest(node, budget) or _rational(node.top, budget) == 0
     if isinstance(node, Root):
@@ -155,7 +155,7 @@ def _undone(node: Node, budget: Budget) -> bool:
 
 
 def _small(node: Node, budget: Budget) -> bool:
-    """Whether the value could reasonably have been written out: 2^5 could, 2^100 could not."""
+    """Returns whether the value could reasonably have been written out: 2^5 could, 2^100 could not."""
     value = _rational(node, budget)
     return value is not None and abs(value.numerator) < 10**9 and value.denominator < 10**9
 
@@ -170,7 +170,7 @@ def _has_power(value: Fraction, index: int) -> bool:
 
 
 def _like_terms(node: Sum, budget: Budget) -> bool:
-    """Whether two terms of a sum differ in their coefficients only."""
+    """Returns whether two terms of a sum differ in their coefficients only."""
     seen: set[str] = set()
     for term in node.terms:
         body = term.body if isinstance(term, Negation) else term

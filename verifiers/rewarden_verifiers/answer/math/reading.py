@@ -91,7 +91,7 @@ def unwrap(text: str) -> str:
 
 
 def _spans(text: str, start: int) -> bool:
-    """Whether the brace at `start` closes at the end of the text."""
+    """Returns whether the brace at `start` closes at the end of the text."""
     depth = 0
     for index in range(start, len(text)):
         if text[index] in "{}" and text[index - 1] != "\\":

@@ -54,12 +54,12 @@ Region = list[Piece]
 
 
 def is_interval(node: Node) -> bool:
-    """Whether brackets hold two items, and so may be an interval."""
+    """Returns whether brackets hold two items, and so may be an interval."""
     return isinstance(node, Group) and len(node.items) == 2
 
 
 def is_region(node: Node) -> bool:
-    """Whether a node can only mean a set of reals: an inequality, a union, half-open brackets, a condition."""
+    """Returns whether a node can only mean a set of reals: an inequality, a union, half-open brackets, a condition."""
     match node:
         case Relation(operators=operators):
             return any(operator in "<=>=!=" and operator != "=" for operator in operators) and "~" not in operators

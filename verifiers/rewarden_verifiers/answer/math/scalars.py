@@ -69,12 +69,12 @@ def evaluator(digits: int) -> Evaluator:
 
 
 def has_infinity(node: Node) -> bool:
-    """Whether infinity occurs in the tree."""
+    """Returns whether infinity occurs in the tree."""
     return any(isinstance(part, Constant) and part.name == "oo" for part in walk(node))
 
 
 def has_decimals(node: Node) -> bool:
-    """Whether a literal with a decimal point occurs in the tree."""
+    """Returns whether a literal with a decimal point occurs in the tree."""
     return any(isinstance(part, Number) and part.places is not None for part in walk(node))
 
 
@@ -154,7 +154,7 @@ class Scalars:
         self.method = "identical"
 
     def same(self, reference: Node, candidate: Node) -> bool | None:
-        """Whether the candidate equals the reference; None where that could not be told."""
+        """Returns whether the candidate equals the reference; None where that could not be told."""
         if reference == candidate:
             return True
         rules = self.rules
@@ -292,7 +292,7 @@ class Scalars:
         return True
 
     def _roughly(self, reference: Node, candidate: Node) -> bool:
-        """Whether values that the field calls equal also agree in floating point."""
+        """Returns whether values that the field calls equal also agree in floating point."""
         try:
             ours = evaluator(20).value(reference, {}, self.budget)
             theirs = evaluator(20).value(candidate, {}, self.budget)
@@ -393,7 +393,7 @@ class Scalars:
 
 
 def _counts(node: Node) -> bool:
-    """Whether a variable counts something: the range of a sum, the argument of a factorial or binomial."""
+    """Returns whether a variable counts something: the range of a sum, the argument of a factorial or binomial."""
     for part in walk(node):
         if isinstance(part, Series) and free_symbols(part):
             return True

@@ -62,7 +62,7 @@ def singular(word: str) -> str:
 
 
 def is_unit(word: str) -> bool:
-    """Whether bare letters after a number are a unit: `5 km`, `3 hours`; never one letter."""
+    """Returns whether bare letters after a number are a unit: `5 km`, `3 hours`; never one letter."""
     return singular(word.lower()) in BARE_UNITS
 
 
@@ -109,7 +109,7 @@ def reduce_unit(text: str) -> dict[str, tuple[F, int]] | None:
 
 
 def conversion(reference: str, candidate: str) -> F | None:
-    """What a value in the candidate's unit is multiplied by to be in the reference's. None: they conflict.
+    """Returns what a value in the candidate's unit is multiplied by to be in the reference's. None: they conflict.
 
     Units that are not understood neither convert nor conflict: the factor is one.
     """

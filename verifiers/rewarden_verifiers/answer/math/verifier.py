@@ -71,7 +71,7 @@ def equivalence(params: MathParams) -> Equivalence:
 
 
 def rules_of(params: MathParams) -> Rules:
-    """What counts as equal."""
+    """Returns what counts as equal."""
     return Rules(
         rel_tol=params.rel_tol,
         significant_digits=0 if params.strict else params.significant_digits,
@@ -186,7 +186,9 @@ def _candidates(texts: Sequence[str], limit: int) -> list[Node]:
 
 
 def _blame(prepared: PreparedReference, candidates: Sequence[Node], details: dict[str, Any]) -> Outcome:
-    """Whose expression was too expensive: the reference's, when it cannot even be compared with a plain number."""
+    """Returns whose expression was too expensive: the reference's, when it cannot even be compared with a plain
+    number.
+    """
     for alternative in prepared.alternatives:
         for reference in alternative.nodes:
             try:

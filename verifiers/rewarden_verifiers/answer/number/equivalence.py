@@ -54,7 +54,9 @@ class NumberEquivalence:
         return ";".join(keys) + ("" if len(keys) == 1 else ";")
 
     def same(self, a: str, b: str) -> bool | None:
-        """Whether two answers are equal; None where one of them is no number, which cannot be told from another."""
+        """Returns whether two answers are equal; None where one of them is no number, which cannot be told from
+        another.
+        """
         first, second = self._read(a), self._read(b)
         if first is None or second is None:
             return None if a != b else True

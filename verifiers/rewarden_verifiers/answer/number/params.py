@@ -96,7 +96,7 @@ class NumberParams:
 
     @property
     def tolerant(self) -> bool:
-        """Whether any tolerance is given."""
+        """Returns whether any tolerance is given."""
         given = (self.abs_tol, self.rel_tol, self.significant, self.decimals)
         return any(one is not None for one in given)
 

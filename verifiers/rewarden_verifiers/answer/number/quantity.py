@@ -95,7 +95,7 @@ class QuantityReader:
         return Quantity(value, percent, unit, read.digits, read.places, read.large, self._label(at)), at
 
     def _inverse(self, at: int) -> bool:
-        """Whether "1/s" begins here."""
+        """Returns whether "1/s" begins here."""
         return self._text(at) == "1" and self._text(at + 1) == "/" and self._kind(at + 2) == "word"
 
     def _unit(self, at: int) -> tuple[Unit, int] | None:
@@ -127,7 +127,7 @@ class QuantityReader:
         )
 
     def _may_sign(self, at: int, begin: int) -> bool:
-        """Whether "-" is a sign here, and not a dash between two numbers."""
+        """Returns whether "-" is a sign here, and not a dash between two numbers."""
         if at > begin:
             return True
         if at == 0 or self._text(at - 1) in _BEFORE_SIGN:
@@ -203,7 +203,7 @@ class QuantityReader:
         return sign + text, end
 
     def _scaled(self, read: Numeral, at: int) -> tuple[Numeral, int]:
-        """What words make of a numeral: "1.5 million", "3 and a half", "2 thirds", "3rd"."""
+        """Returns what words make of a numeral: "1.5 million", "3 and a half", "2 thirds", "3rd"."""
         text = self._text(at)
         if self._kind(at) != "word":
             return read, at

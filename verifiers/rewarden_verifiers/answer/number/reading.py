@@ -213,7 +213,7 @@ def _single(quantity: Quantity, before: Sequence[str], after: Sequence[str]) -> 
 
 
 def _agree(first: Quantity, second: Quantity) -> bool:
-    """Whether two ways of writing a quantity say the same, as precisely as the coarser one is written."""
+    """Returns whether two ways of writing a quantity say the same, as precisely as the coarser one is written."""
     value, other = _base(first), _base(second)
     if first.unit is not None and second.unit is not None and first.unit.dimension != second.unit.dimension:
         return False
@@ -279,7 +279,7 @@ def _after_equal(gap: Sequence[str]) -> int:
 
 
 def _leads(gaps: Sequence[Sequence[str]], parts: Sequence[Quantity]) -> bool:
-    """Whether all before the last "=" leads up to the last number: the same number, or a computation."""
+    """Returns whether all before the last "=" leads up to the last number: the same number, or a computation."""
     sides: list[tuple[list[Quantity], list[str]]] = [([], [])]
     for place, gap in enumerate(gaps[:-1]):
         for word in gap:
@@ -474,7 +474,7 @@ def _refused(name: str) -> Any:
 
 
 def distinct_entries(text: str) -> int:
-    """How many different entries a list has, whatever they are; for answers whose length is what counts.
+    """Returns how many different entries a list has, whatever they are; for answers whose length is what counts.
 
     Raises Unreadable for what is no list, and TooExpensive.
     """

@@ -32,7 +32,9 @@ class TextEquivalence:
         return answer.strip() if self._params.mode == "exact" else self._reader.normal(answer)
 
     def same(self, a: str, b: str) -> bool | None:
-        """Whether the keys are equal or, for `fuzzy`, at least `threshold` alike; None for texts too long to tell."""
+        """Returns whether the keys are equal or, for `fuzzy`, at least `threshold` alike; None for texts too long to
+        tell.
+        """
         first, second = self.key(a), self.key(b)
         if first == second or first is None or second is None:
             return first == second

@@ -47,7 +47,7 @@ class Offers:
     commas: int
 
     def beyond(self, others: Sequence[Offers]) -> bool:
-        """Whether it offers more than any of the others."""
+        """Returns whether it offers more than any of the others."""
         return (
             (self.alternatives and not any(other.alternatives for other in others))
             or (self.slashes and not any(other.slashes for other in others))
@@ -57,7 +57,7 @@ class Offers:
 
 
 def offering(text: str) -> bool:
-    """Whether a text can put alternatives at all: a quick look that spares most texts a thorough one."""
+    """Returns whether a text can put alternatives at all: a quick look that spares most texts a thorough one."""
     return _OFFERING.search(text) is not None
 
 
@@ -93,7 +93,8 @@ def negations(parts: Sequence[str]) -> int:
 
 
 def affirmed(wanted: str, text: str, after: str = "") -> bool:
-    """Whether spaced tokens stand among other spaced tokens, at least once without being denied. `after` goes on.
+    """Returns whether spaced tokens stand among other spaced tokens, at least once without being denied. `after` goes
+    on.
 
     "not Paris" and "Paris is wrong" mention Paris and deny it; "not London but Paris" does not.
     """

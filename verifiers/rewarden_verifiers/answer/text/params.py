@@ -107,7 +107,7 @@ class TextParams:
 
     @cached_property
     def reader(self) -> Reader:
-        """What is worked out once for all samples with these parameters."""
+        """Returns what is worked out once for all samples with these parameters."""
         return Reader(self)
 
 
@@ -148,13 +148,13 @@ class Reader:
         return form if form is not None and self._is_plain else self._plain(text)
 
     def refuses(self, plain: str) -> bool:
-        """Whether an answer is nothing but a refusal."""
+        """Returns whether an answer is nothing but a refusal."""
         return plain in self._refusals
 
     def refuses_and_guesses(self, plain: str) -> bool:
-        """Whether an answer begins with a refusal of several words and goes on."""
+        """Returns whether an answer begins with a refusal of several words and goes on."""
         return plain.startswith(self._begun)
 
     def refused(self, response: str) -> bool:
-        """Whether a response without a marked answer is a refusal as a whole."""
+        """Returns whether a response without a marked answer is a refusal as a whole."""
         return len(response) <= _SHORT and self.refuses(self._plain(response))

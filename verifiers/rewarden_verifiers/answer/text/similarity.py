@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"-?[0-9]+(?:[.,/:^][0-9-]+)*")
 
 
 def counted(parts: Sequence[str]) -> Mapping[str, int]:
-    """How often each token occurs."""
+    """Returns how often each token occurs."""
     once = dict.fromkeys(parts, 1)
     return once if len(once) == len(parts) else Counter(parts)
 
@@ -52,7 +52,7 @@ def numbers(normalised: str) -> tuple[str, ...]:
 
 
 def among(few: tuple[str, ...], many: tuple[str, ...]) -> bool:
-    """Whether numbers are all among others, each as often."""
+    """Returns whether numbers are all among others, each as often."""
     return not few or Counter(few) <= Counter(many)
 
 

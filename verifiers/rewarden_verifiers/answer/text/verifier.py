@@ -136,7 +136,7 @@ def _led(answer: str, prepared: Prepared, params: TextParams) -> int | None:
 
 
 def _problem(answer: str, form: str, prepared: Prepared, params: TextParams, details: Details) -> Outcome | None:
-    """Why an answer that is none of the references is no answer at all, if it is none."""
+    """Returns why an answer that is none of the references is no answer at all, if it is none."""
     reader = params.reader
     plain = reader.plain(answer, form)
     if reader.refuses(plain):
@@ -187,7 +187,7 @@ def _within(answer: str, spaced: str, prepared: Prepared, params: TextParams, de
 
 
 def _affirmed(answer: str, spaced: str, one: Alternative, reader: Reader) -> bool:
-    """Whether a reference that stands in an answer is not denied there, or not within its own sentence."""
+    """Returns whether a reference that stands in an answer is not denied there, or not within its own sentence."""
     if affirmed(one.spaced, spaced):
         return True
     parts = sentences(answer)
@@ -198,19 +198,21 @@ def _affirmed(answer: str, spaced: str, one: Alternative, reader: Reader) -> boo
 
 
 def _turned(answer: str, spaced: str, count: int, one: Alternative, reader: Reader) -> bool:
-    """Whether an answer denies what a reference says, or the other way round. "Paris, not London" says Paris."""
+    """Returns whether an answer denies what a reference says, or the other way round. "Paris, not London" says
+    Paris.
+    """
     if count == one.negations:
         return False
     return f" {one.spaced} " not in f" {spaced} " or not _affirmed(answer, spaced, one, reader)
 
 
 def _denied(answer: str, spaced: str, one: Alternative, reader: Reader) -> bool:
-    """Whether an answer holds a whole reference, and only to deny it."""
+    """Returns whether an answer holds a whole reference, and only to deny it."""
     return f" {one.spaced} " in f" {spaced} " and not _affirmed(answer, spaced, one, reader)
 
 
 def _is_enough(spaced: str, one: Alternative, params: TextParams) -> bool:
-    """Whether an answer stands in a reference and is enough of it: "of the" stands in many."""
+    """Returns whether an answer stands in a reference and is enough of it: "of the" stands in many."""
     if spaced in CLOSED or len(spaced) < params.least_share * len(one.spaced):
         return False
     return f" {spaced} " in f" {one.spaced} "
@@ -222,7 +224,7 @@ def _found(one: Alternative, details: Details) -> Outcome:
 
 
 def _first_clause(answer: str, wanted: str, reader: Reader) -> bool:
-    """Whether yes or no is the first clause of an answer that does not go on to say the opposite."""
+    """Returns whether yes or no is the first clause of an answer that does not go on to say the opposite."""
     first, rest = clause(answer)
     opposite = OPPOSITES.get(wanted, "")
     return reader.normal(first) == wanted and f" {opposite} " not in f" {reader.normal(rest)} "

@@ -41,7 +41,9 @@ class TimeEquivalence:
         return str(moment)
 
     def same(self, a: str, b: str) -> bool | None:
-        """Whether two answers are equal: each at least as precise as the other, unless parameters accept less."""
+        """Returns whether two answers are equal: each at least as precise as the other, unless parameters accept
+        less.
+        """
         first, second = self._read(a), self._read(b)
         if first is None or second is None:
             return first is second and plain_name(a[:_LONG]) == plain_name(b[:_LONG])
@@ -51,7 +53,7 @@ class TimeEquivalence:
         return forward and backward
 
     def _sound(self, text: str) -> bool:
-        """Whether a text is a moment, or no attempt at one: a name or an order."""
+        """Returns whether a text is a moment, or no attempt at one: a name or an order."""
         try:
             self._moment(text)
         except Unreadable as error:

@@ -117,7 +117,7 @@ def date(year: int | None, month: int | None, day: int | None) -> Point | None:
 
 
 def distance(a: Moment, b: Moment, unit: Unit) -> Fraction | None:
-    """How far two moments of one kind are apart; None for two kinds.
+    """Returns how far two moments of one kind are apart; None for two kinds.
 
     Between months (or years) the difference is counted in months, all of one length. What has no year, and times of
     day, go round: December is one month from January.

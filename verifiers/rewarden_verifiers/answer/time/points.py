@@ -149,7 +149,9 @@ def _date_at(text: str, at: int, order: DayOrder) -> tuple[Point, int] | None:
 
 
 def _ends(text: str, at: int) -> bool:
-    """Whether a date may end here: not within a word, but before the T of a time, and in scripts without blanks."""
+    """Returns whether a date may end here: not within a word, but before the T of a time, and in scripts without
+    blanks.
+    """
     following = text[at : at + 2]
     if not following[:1].isalnum() or not following[0].isascii():
         return True

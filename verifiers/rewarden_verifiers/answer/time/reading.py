@@ -193,7 +193,7 @@ def plain_name(text: str) -> str:
 
 
 def order_key(text: str, day_order: DayOrder) -> str:
-    """What an entry of an order is known by: its date, where it is one, else its name."""
+    """Returns what an entry of an order is known by: its date, where it is one, else its name."""
     try:
         return str(read_moment(text, "date", day_order))
     except (Unreadable, TooExpensive):

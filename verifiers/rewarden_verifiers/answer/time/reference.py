@@ -87,7 +87,7 @@ def prepare(reference: Reference, params: TimeParams) -> Prepared:
 
 
 def weight_of(name: str, params: TimeParams) -> float:
-    """What a part counts."""
+    """Returns what a part counts."""
     return next((weight for given, weight in params.weights.items() if plain_name(given) == name), 1.0)
 
 

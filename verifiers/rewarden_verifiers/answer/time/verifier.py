@@ -98,7 +98,7 @@ def _float(value: Fraction) -> float | None:
 
 
 def _judged(found: Extracted, expected: Expected, params: TimeParams, rate: float) -> Judgement:
-    """What was extracted, against one reference. Of several boxes each must hold."""
+    """Returns what was extracted, against one reference. Of several boxes each must hold."""
     judgements = [_one(text, expected, params, rate) for text in dict.fromkeys(found.texts)]
     if len(judgements) > 1 and not all(one.right for one in judgements):
         return Judgement(0.0, reason="hedged")

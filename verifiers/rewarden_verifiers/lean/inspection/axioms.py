@@ -14,8 +14,9 @@ TRUSTED_CODE = frozenset({("Lean", "ofReduceBool"), ("Lean", "ofReduceNat"), ("L
 
 
 def native(name: Name) -> bool:
-    """Whether an axiom stands for a computation: Lean's own ones, and those that `native_decide` makes for each use
-    since 4.28 (`f._native.native_decide.ax_1`)."""
+    """Returns whether an axiom stands for a computation: Lean's own ones, and those that `native_decide` makes for each
+    use since 4.28 (`f._native.native_decide.ax_1`).
+    """
     return name in TRUSTED_CODE or "_native" in name
 
 
@@ -29,7 +30,7 @@ class Rests:
     imported: tuple[Name, ...]
 
     def unsafe(self, module: Module) -> tuple[Name, ...]:
-        """Which of `own` are outside the logic: unsafe, or partial definitions."""
+        """Returns which of `own` are outside the logic: unsafe, or partial definitions."""
         return tuple(sorted_names(name for name in self.own if module.constants[name].safety != "safe"))
 
 
@@ -81,7 +82,7 @@ def mentioned(module: Module, at: int) -> Name | None:
 
 
 def rests(module: Module, name: Name) -> Rests:
-    """What the constant rests on. Raises KeyError where the module does not declare it."""
+    """Returns what the constant rests on. Raises KeyError where the module does not declare it."""
     own: set[Name] = set()
     imported: set[Name] = set()
     seen: set[int] = set()

@@ -154,7 +154,7 @@ class Kernel:
         return self.objects.keep(part(self.objects.keep(environment)))
 
     def _done(self, result: int) -> int:
-        """What a function of `IO` gave. Raises Unavailable in its error's words."""
+        """Returns what a function of `IO` gave. Raises Unavailable in its error's words."""
         objects = self.objects
         value = objects.field(result, 0)
         if objects.tag(result) != 0:

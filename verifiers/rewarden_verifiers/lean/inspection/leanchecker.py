@@ -18,7 +18,7 @@ _SAID = 2000
 
 
 def check(data: bytes, *, toolchain: Path, path: Sequence[str]) -> tuple[bool | None, str]:
-    """Whether it accepts the module, with its words where not. None: it said neither.
+    """Returns whether it accepts the module, with its words where not. None: it said neither.
 
     toolchain: its folder, with `bin/leanchecker`. path: as LEAN_PATH.
     """

@@ -101,7 +101,7 @@ class Inspection:
         }
 
     def theorem(self, asked: str) -> dict[str, Any]:
-        """What is found of one theorem, by its name as Lean prints it."""
+        """Returns what is found of one theorem, by its name as Lean prints it."""
         name = _parsed(asked)
         said: dict[str, Any] = {"name": asked, "found": False, "reason": "theorem_missing", "feedback": None}
         said |= {"difference": None, "axioms": [], "imported": [], "uses": [], "steps": [], "holes": [], "unsafe": []}
@@ -138,7 +138,7 @@ class Inspection:
         return said | {"reason": reason, "feedback": words}
 
     def definition(self, asked: str) -> dict[str, Any]:
-        """Whether a constant of the reference is declared likewise."""
+        """Returns whether a constant of the reference is declared likewise."""
         name = _parsed(asked)
         if self.comparison is None or name not in self.comparison.reference.module.constants:
             return {"name": asked, "reason": "not_in_reference", "feedback": None, "difference": None}
@@ -147,14 +147,14 @@ class Inspection:
         return said if difference is None else said | self._told(difference, None)
 
     def granted(self, candidates: frozenset[Name]) -> set[Name]:
-        """Which of these constants reference and submission both declare, and alike."""
+        """Returns which of these constants reference and submission both declare, and alike."""
         if self.comparison is None:
             return set()
         both = candidates & self.comparison.reference.module.constants.keys() & self.submission.constants.keys()
         return {name for name in both if self.comparison.definition(name) is None}
 
     def _unsound(self, rests: axioms.Rests) -> tuple[str | None, str | None]:
-        """Why a proof of the right statement proves nothing, as far as its own module tells."""
+        """Returns why a proof of the right statement proves nothing, as far as its own module tells."""
         unsafe = rests.unsafe(self.submission)
         if unsafe:
             return "unsafe_code", f"it rests on what is outside the logic: {_listed(unsafe)}"
@@ -170,8 +170,9 @@ class Inspection:
         return None, None
 
     def _premise(self, name: Name) -> bool:
-        """Whether an axiom that the submission declares is the reference's own. By its name alone it is not: a file
-        that imports nothing may declare `propext` as it likes."""
+        """Returns whether an axiom that the submission declares is the reference's own. By its name alone it is not: a
+        file that imports nothing may declare `propext` as it likes.
+        """
         comparison = self.comparison
         if comparison is None:
             return False
@@ -247,7 +248,9 @@ def wanted(module: Module) -> list[Name]:
 
 
 def _left_open(module: Module, name: Name) -> bool:
-    """Whether a theorem's own proof has a `sorry`, which may stand in a part that the elaborator gave another name."""
+    """Returns whether a theorem's own proof has a `sorry`, which may stand in a part that the elaborator gave another
+    name.
+    """
     seen: set[int] = set()
     known, todo = {name}, [name]
     while todo:

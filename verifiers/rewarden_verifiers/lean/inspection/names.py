@@ -70,16 +70,18 @@ def bare(name: Name) -> Name:
 
 
 def sayable(name: Name) -> bool:
-    """Whether a source can mean a constant by this name: Lean has no source for numbers in names, nor for constants
-    that are private to another module."""
+    """Returns whether a source can mean a constant by this name: Lean has no source for numbers in names, nor for
+    constants that are private to another module.
+    """
     return bool(name) and not any(
         isinstance(part, int) or part.isdigit() or part in _NOT_SAID or not _INSIDE.match(part) for part in name
     )
 
 
 def made_up(name: Name) -> bool:
-    """Whether the elaborator chose this name (`f.match_1`, `f._proof_2`): the numbers in it depend on what stood
-    before, so that only the content tells such constants apart."""
+    """Returns whether the elaborator chose this name (`f.match_1`, `f._proof_2`): the numbers in it depend on what
+    stood before, so that only the content tells such constants apart.
+    """
     parts = bare(name)
     rest = parts[1:] if parts[:1] == ("_private",) else parts
     return any(isinstance(part, str) and (part.startswith("_") or _NUMBERED.match(part)) for part in rest)

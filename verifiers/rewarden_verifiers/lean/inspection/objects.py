@@ -110,7 +110,7 @@ class Objects:
 
     @staticmethod
     def tag(address: int) -> int:
-        """Which constructor an object was made by."""
+        """Returns which constructor an object was made by."""
         return address >> 1 if address & 1 else BYTE.from_address(address + 7).value
 
     @staticmethod

@@ -199,7 +199,7 @@ class _Writer:
         return f"#{index}" if context is None else context[0]
 
     def _uses(self, body: int) -> bool:
-        """Whether a binder's variable occurs in its body; yes where that would take long to find out."""
+        """Returns whether a binder's variable occurs in its body; yes where that would take long to find out."""
         seen: set[tuple[int, int]] = set()
         todo = [(body, 0)]
         while todo:

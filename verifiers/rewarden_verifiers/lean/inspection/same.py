@@ -69,13 +69,13 @@ class Forms:
             raise TooLarge("terms shared between too many constants")
 
     def key(self, name: Name) -> tuple[Any, ...]:
-        """What tells a constant."""
+        """Returns what tells a constant."""
         if name not in self.module.constants:
             return ("imported", name)
         return self._keys[name] if self.hidden(name) else ("own", self._bare[name])
 
     def hidden(self, name: Name) -> bool:
-        """Whether the constant has a made-up name, and something to be put in its place."""
+        """Returns whether the constant has a made-up name, and something to be put in its place."""
         constant = self.module.constants.get(name)
         return constant is not None and constant.kind in ("definition", "theorem") and names.made_up(name)
 
@@ -206,7 +206,7 @@ class Forms:
         return replace(theorem, level_params=tuple(dict.fromkeys((*found, *theorem.level_params))))
 
     def told(self, name: Name) -> tuple[Any, ...]:
-        """What tells a constant by its name alone, made up or not."""
+        """Returns what tells a constant by its name alone, made up or not."""
         return ("own", self._bare[name]) if name in self.module.constants else ("imported", name)
 
     def declared(self, constant: Constant, *, value: bool = True) -> set[Name]:
@@ -253,7 +253,7 @@ class Comparison:
         self._same: dict[Name, Difference | None] = {}
 
     def theorem(self, name: Name) -> Difference | None:
-        """Whether the submission proves what the reference states under that name; None: it does."""
+        """Returns whether the submission proves what the reference states under that name; None: it does."""
         ours = self.reference.module.constants[name]
         found = self._counterpart(name)
         if found is None:
@@ -276,7 +276,7 @@ class Comparison:
         return self._definitions(self.reference.declared(ours, value=False))
 
     def definition(self, name: Name) -> Difference | None:
-        """Whether the submission declares the constant, and all that it is made of, as the reference does."""
+        """Returns whether the submission declares the constant, and all that it is made of, as the reference does."""
         return self._definitions({name})
 
     def holes(self, name: Name) -> tuple[Name, ...]:
@@ -346,7 +346,7 @@ class Comparison:
         return Difference(reason="definition_changed", name=name, message="its declaration differs")
 
     def _parted(self, name: Name, ours: Constant, theirs: Constant) -> Difference:
-        """Where two statements part: at a constant that the submission brings with it, or otherwise."""
+        """Returns where two statements part: at a constant that the submission brings with it, or otherwise."""
         a, b = self._first_difference(ours, theirs)
         for other in self._at(b):
             at_reference = self.reference.owned.get(names.bare(other))

@@ -74,7 +74,7 @@ class Steps:
         return at
 
     def states(self, lemmas: Forms, name: Name) -> bool:
-        """Whether one of the steps states the lemma, a constant of that module."""
+        """Returns whether one of the steps states the lemma, a constant of that module."""
         module = lemmas.module
         shapes = _shapes(lemmas, self._shapes)
         at = module.constants[name].type
@@ -90,7 +90,7 @@ class Steps:
             at = module.exprs[at][3]
 
     def _alike(self, lemmas: Module, lemma: int, around: _Context, step: int, context: _Context) -> bool:
-        """Whether two terms of one shape speak of variables of the same names."""
+        """Returns whether two terms of one shape speak of variables of the same names."""
         seen: set[tuple[int, int, int]] = set()
         todo = [(lemma, step, 0)]
         while todo:

@@ -84,7 +84,7 @@ def closest(
 
 
 def common(pairs: Pairs, how: Comparison) -> int:
-    """How many rows of the paired columns both sides have, duplicates counted."""
+    """Returns how many rows of the paired columns both sides have, duplicates counted."""
     return matching.shared(*shaped_rows(pairs, how), Tolerance(how.abs, how.rel))
 
 
@@ -169,7 +169,7 @@ def _narrow(
 def _settled(
     place: int, found: Sequence[int], expected: Sequence[Column], got: Sequence[Column], twins: Sequence[int]
 ) -> bool:
-    """Whether only one column, or several equal ones, can be that at a place, and all are compared exactly."""
+    """Returns whether only one column, or several equal ones, can be that at a place, and all are compared exactly."""
     return len({twins[other] for other in found}) == 1 and not any(map(_special, (expected[place], got[found[0]])))
 
 
@@ -180,12 +180,12 @@ def _numbered(columns: Sequence[Column], numbers: dict[Hashable, int]) -> list[i
 
 
 def _special(column: Column) -> bool:
-    """Whether a column may agree with one of other values: within a tolerance, or as dates."""
+    """Returns whether a column may agree with one of other values: within a tolerance, or as dates."""
     return column.fractions or column.dated
 
 
 def _signature(column: Column, how: Comparison, beside: Sequence[int] | None = None) -> Hashable:
-    """What is equal for two columns exactly where they agree: alone, or beside the numbers of their rows."""
+    """Returns what is equal for two columns exactly where they agree: alone, or beside the numbers of their rows."""
     keys: Sequence[Hashable] = column.keys(False)
     if beside is not None:
         keys = list(zip(beside, keys, strict=True))

@@ -60,7 +60,7 @@ def columns_of(result: ResultSet, folded: bool) -> list[Column]:
 
 
 def agree(pairs: Pairs, how: Comparison, work: Work) -> bool:
-    """Whether the rows that the paired columns make agree. Raises matching.Exhausted."""
+    """Returns whether the rows that the paired columns make agree. Raises matching.Exhausted."""
     if not pairs:
         return True
     if how.ordered and how.duplicates and not any(_inexact(pair, how) for pair in pairs):

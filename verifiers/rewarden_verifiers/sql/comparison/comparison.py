@@ -21,7 +21,7 @@ _ALIKE = 16
 
 
 def difference(expected: ResultSet, got: ResultSet, how: Comparison) -> Difference | None:
-    """What tells the two apart; None where they agree.
+    """Returns what tells the two apart; None where they agree.
 
     `order` and `duplicates` say that the rows are the same but for that; else it is the first of `Difference` that
     holds. Results so much alike that a bounded search finds no way to match them (thousands of rows that are all near
@@ -57,8 +57,9 @@ def difference(expected: ResultSet, got: ResultSet, how: Comparison) -> Differen
 
 
 def _identical(expected: ResultSet, got: ResultSet, how: Comparison) -> bool:
-    """Whether the rows are equal as they are, a short way to the usual answer: what Python holds equal is equal here
-    too. Not for rows whose hashes are made to be alike (multiples of 2^61 - 1), which would be slow to count."""
+    """Returns whether the rows are equal as they are, a short way to the usual answer: what Python holds equal is equal
+    here too. Not for rows whose hashes are made to be alike (multiples of 2^61 - 1), which would be slow to count.
+    """
     if how.columns == "name" or len(expected.columns) != len(got.columns):
         return False
     try:

@@ -37,21 +37,21 @@ class Work:
 
 
 def in_order(left: Sequence[Row], right: Sequence[Row], tolerance: Tolerance) -> bool:
-    """Whether the rows agree place by place."""
+    """Returns whether the rows agree place by place."""
     return len(left) == len(right) and all(
         one[0] == other[0] and _near(one[1], other[1], tolerance) for one, other in zip(left, right, strict=True)
     )
 
 
 def one_to_one(left: Sequence[Row], right: Sequence[Row], tolerance: Tolerance, work: Work) -> bool:
-    """Whether every row of the one side has a row of its own on the other that agrees. Raises Exhausted."""
+    """Returns whether every row of the one side has a row of its own on the other that agrees. Raises Exhausted."""
     return len(left) == len(right) and all(
         len(ours) == len(theirs) and _matched(ours, theirs, tolerance, work) for ours, theirs in _groups(left, right)
     )
 
 
 def covered(left: Sequence[Row], right: Sequence[Row], tolerance: Tolerance, work: Work) -> bool:
-    """Whether every row of either side agrees with some row of the other. Raises Exhausted."""
+    """Returns whether every row of either side agrees with some row of the other. Raises Exhausted."""
     return all(
         _all_near(ours, theirs, tolerance, work) and _all_near(theirs, ours, tolerance, work)
         for ours, theirs in _groups(left, right)
@@ -115,7 +115,9 @@ _LOOK = 64
 
 
 def _neighbours(ordered: list[Numbers], numbers: Numbers, tolerance: Tolerance) -> range:
-    """Where rows near these may stand: all that the first number permits, or those about its place in sorted order."""
+    """Returns where rows near these may stand: all that the first number permits, or those about its place in sorted
+    order.
+    """
     if not numbers:
         return range(0)
     reach = tolerance.reach(numbers[0])
@@ -167,7 +169,9 @@ def _matched(left: list[Numbers], right: list[Numbers], tolerance: Tolerance, wo
 
 
 def _mixed(left: list[Numbers], right: list[Numbers]) -> bool:
-    """Whether there are whole numbers, of which two agree only where they are equal: sorted order proves nothing."""
+    """Returns whether there are whole numbers, of which two agree only where they are equal: sorted order proves
+    nothing.
+    """
     return any(type(row[0]) is int for row in left) and any(type(row[0]) is int for row in right)
 
 
@@ -191,7 +195,7 @@ def _clusters(
 
 
 def _bipartite(left: list[Numbers], right: list[Numbers], tolerance: Tolerance, work: Work) -> bool:
-    """Whether there is a perfect matching: augmenting paths, breadth first. Both are sorted."""
+    """Returns whether there is a perfect matching: augmenting paths, breadth first. Both are sorted."""
     firsts = [row[0] for row in right]
     edges: dict[int, list[int]] = {}
     taken: dict[int, int] = {}  # place on the right: place on the left
@@ -230,7 +234,7 @@ def _bipartite(left: list[Numbers], right: list[Numbers], tolerance: Tolerance, 
 
 
 def _all_near(left: list[Numbers], right: list[Numbers], tolerance: Tolerance, work: Work) -> bool:
-    """Whether each of the left is near some of the right."""
+    """Returns whether each of the left is near some of the right."""
     if not left or not right:
         return not left
     if not left[0]:
@@ -254,7 +258,7 @@ def _window(sorted_values: list[Number], value: Number, tolerance: Tolerance) ->
 
 
 def shared(left: Sequence[Row], right: Sequence[Row], tolerance: Tolerance) -> int:
-    """How many rows of the one side find one of their own on the other."""
+    """Returns how many rows of the one side find one of their own on the other."""
     if not any(numbers for _, numbers in left) or not any(numbers for _, numbers in right):
         return sum((Counter(left) & Counter(right)).values())
     return len(left) - len(alone(left, right, tolerance)[0])

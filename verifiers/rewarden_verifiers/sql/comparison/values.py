@@ -61,8 +61,9 @@ class Tolerance:
         return self.abs > 0 or self.rel > 0
 
     def near(self, one: Number, other: Number) -> bool:
-        """Whether two numbers agree. Symmetric, not transitive; what is near a number that is not whole is an interval,
-        whose ends grow with it."""
+        """Returns whether two numbers agree. Symmetric, not transitive; what is near a number that is not whole is an
+        interval, whose ends grow with it.
+        """
         if type(one) is int and type(other) is int:
             return one == other
         return math.isclose(one, other, rel_tol=self.rel, abs_tol=self.abs)
@@ -99,7 +100,7 @@ class Reading:
         return [shape for shape, _ in found], [numbers for _, numbers in found]
 
     def key(self, cell: Any) -> Key:
-        """What stands for a cell. Never raises."""
+        """Returns what stands for a cell. Never raises."""
         kind = type(cell)
         if kind is float:
             return _float(cell)
@@ -179,17 +180,17 @@ def kinds_of(cells: Iterable[Any]) -> frozenset[type]:
 
 
 def holds_dates(kinds: frozenset[type]) -> bool:
-    """Whether these types are those of real dates, times, intervals or UUIDs, among others."""
+    """Returns whether these types are those of real dates, times, intervals or UUIDs, among others."""
     return any(issubclass(kind, _DATED) for kind in kinds)
 
 
 def holds_fractions(kinds: frozenset[type]) -> bool:
-    """Whether these types are those of numbers that need not be whole, among others."""
+    """Returns whether these types are those of numbers that need not be whole, among others."""
     return any(issubclass(kind, (float, Decimal)) for kind in kinds)
 
 
 def _ordinary(cells: Sequence[Any], kinds: frozenset[type]) -> bool:
-    """Whether every number is finite and of 64 bits, and so its own key."""
+    """Returns whether every number is finite and of 64 bits, and so its own key."""
     if kinds.isdisjoint(_NUMBERS):
         return True
     numbers = cells if kinds <= _NUMBERS else [cell for cell in cells if type(cell) in _NUMBERS]

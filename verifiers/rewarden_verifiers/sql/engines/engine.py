@@ -38,11 +38,13 @@ class Caps:
     memory_mb: int = 256
 
     def seconds(self, watch: Watch) -> float:
-        """What a statement has where it runs now: less, on a fast worker, than the limit."""
+        """Returns what a statement has where it runs now: less, on a fast worker, than the limit."""
         return self.time_s if watch.quick_s is None else min(self.time_s, watch.quick_s)
 
     def goes_on(self, watch: Watch) -> bool:
-        """Whether a statement that has used its `seconds` begins anew on a slow worker, its limit not reached."""
+        """Returns whether a statement that has used its `seconds` begins anew on a slow worker, its limit not
+        reached.
+        """
         return watch.quick_s is not None and watch.quick_s < self.time_s
 
     def exceeded(self, rows: int, size: int) -> tuple[FailureReason, str] | None:

@@ -112,7 +112,7 @@ class Wire:
         self._settle()
 
     def closed(self) -> bool:
-        """Whether the server ended the connection: nothing else makes an idle one readable."""
+        """Returns whether the server ended the connection: nothing else makes an idle one readable."""
         socket = self._connection._sock
         return socket is None or bool(select.select([socket], [], [], 0)[0])
 
@@ -149,7 +149,7 @@ class Wire:
 
 
 def connect_arguments(dsn: str, name: str | None = None) -> dict[str, Any]:
-    """What `pymysql.connect` is given for `mysql://user:password@host:port/database?unix_socket=…&ssl_ca=…`.
+    """Returns what `pymysql.connect` is given for `mysql://user:password@host:port/database?unix_socket=…&ssl_ca=…`.
 
     Raises DatabaseFailed.
     """
@@ -180,7 +180,7 @@ def connect_arguments(dsn: str, name: str | None = None) -> dict[str, Any]:
 
 
 def said(error: BaseException) -> str:
-    """What the server said."""
+    """Returns what the server said."""
     if isinstance(error, pymysql.MySQLError) and len(error.args) > 1:
         # Where the database is called what it is called here, that is nobody's business.
         return re.sub(r"\brewarden_\w+\.", "", str(error.args[1]))[:500]

@@ -179,11 +179,11 @@ class _Limit:
 
     @property
     def why(self) -> str:
-        """What ended it."""
+        """Returns what ended it."""
         return self.ended or f"its script ran for more than {self._seconds:g} s"
 
     def full(self) -> bool:
-        """Whether it holds more than it may."""
+        """Returns whether it holds more than it may."""
         if self._trusted:
             return False
         row = self._admin.execute("SELECT pg_database_size(%s)", (self._name,)).fetchone()

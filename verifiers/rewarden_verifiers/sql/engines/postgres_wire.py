@@ -183,7 +183,7 @@ class Wire:
 
 
 def connect_arguments(dsn: str, name: str | None = None) -> dict[str, Any]:
-    """What `psycopg.connect` is given for an address: its own settings count where ours do not decide."""
+    """Returns what `psycopg.connect` is given for an address: its own settings count where ours do not decide."""
     try:
         given: dict[str, Any] = dict(conninfo_to_dict(dsn))
     except psycopg.Error:
@@ -202,7 +202,7 @@ def connect_arguments(dsn: str, name: str | None = None) -> dict[str, Any]:
 
 
 def said(error: BaseException) -> str:
-    """What the server said, without where it is and how the statement went on."""
+    """Returns what the server said, without where it is and how the statement went on."""
     if isinstance(error, psycopg.Error) and error.diag.message_primary:
         return error.diag.message_primary
     text = str(error).strip() or type(error).__name__

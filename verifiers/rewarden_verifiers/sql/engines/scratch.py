@@ -25,12 +25,12 @@ def name_of(database: Database) -> str:
 
 
 def trusted(database: Database) -> bool:
-    """Whether its script is of the server's own catalogue."""
+    """Returns whether its script is of the server's own catalogue."""
     return database.script_file is not None
 
 
 def make_seconds(database: Database) -> float:
-    """How long it may take to make."""
+    """Returns how long it may take to make."""
     return TRUSTED_MAKE_S if trusted(database) else MAKE_S
 
 

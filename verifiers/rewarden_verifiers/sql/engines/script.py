@@ -65,7 +65,7 @@ _MADE = (
 
 
 def _any(*forms: str) -> re.Pattern[str]:
-    """Whether a form begins as one of these."""
+    """Returns whether a form begins as one of these."""
     return re.compile("|".join(forms), re.IGNORECASE)
 
 
@@ -156,7 +156,7 @@ def steps(script: str, dialect: Dialect, *, trusted: bool = False) -> Iterator[s
 
 
 def form(statement: str, dialect: Dialect) -> str:
-    """How a statement begins: without comments, its words one space apart, some hundred characters at most."""
+    """Returns how a statement begins: without comments, its words one space apart, some hundred characters at most."""
     if dialect == "postgres":
         inner = None
         while inner != statement:  # PostgreSQL's comments nest
@@ -179,7 +179,8 @@ def check(statement: str, dialect: Dialect, *, write: bool = False) -> None:
 
 
 def names_scratch(statement: str) -> bool:
-    """Whether a statement of MySQL names another database that was made here: `rewarden_…` outside of its literals.
+    """Returns whether a statement of MySQL names another database that was made here: `rewarden_…` outside of its
+    literals.
 
     One account reads all of them there, and MySQL has no way to lock a session into one.
     """

@@ -35,7 +35,7 @@ class Run:
         return self._watch.limit(wall_s=self.limit_s + GRACE_S + _CANCEL_S)
 
     def late(self) -> BaseException:
-        """What it is that the time is up."""
+        """Returns what it is that the time is up."""
         if self.caps.goes_on(self._watch):
             return Expired()
         return QueryFailed("time_limit", f"it ran for more than {self.caps.time_s:g} s")

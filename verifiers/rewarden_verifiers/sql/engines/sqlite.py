@@ -132,7 +132,9 @@ def _open_file(database: Database, file: str, *, copy: bool) -> apsw.Connection:
 
 
 def _holds_changes(file: str) -> bool:
-    """Whether a journal holds anything: one that was kept after its use (PERSIST, TRUNCATE) begins with zeros."""
+    """Returns whether a journal holds anything: one that was kept after its use (PERSIST, TRUNCATE) begins with
+    zeros.
+    """
     try:
         with open(file, "rb") as opened:
             return any(opened.read(28))
@@ -177,7 +179,7 @@ def _make(connection: apsw.Connection, database: Database) -> None:
 
 
 def _may_make(action: int, first: str | None, second: str | None, base: str | None, trigger: str | None) -> int:
-    """What a script that makes a database may do: all but reach out of it."""
+    """Returns what a script that makes a database may do: all but reach out of it."""
     if action in (apsw.SQLITE_ATTACH, apsw.SQLITE_DETACH, apsw.SQLITE_CREATE_VTABLE):
         return int(apsw.SQLITE_DENY)
     if action == apsw.SQLITE_PRAGMA and (first or "").lower().startswith(("temp_store", "hard_heap", "soft_heap")):
@@ -363,7 +365,7 @@ class _Run:
 
     @property
     def _codec(self) -> tuple[str, str]:
-        """How a text that was cast to a BLOB is read."""
+        """Returns how a text that was cast to a BLOB is read."""
         with _unguarded(self._connection):
             encoding = str(self._connection.pragma("encoding"))
         if encoding == "UTF-8":

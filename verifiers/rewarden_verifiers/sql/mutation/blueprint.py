@@ -74,7 +74,7 @@ class _Definition:
 
 
 def blueprint(database: Database, session: Session, words: Collection[str], caps: Caps, watch: Watch) -> Blueprint:
-    """What there is under the words of some queries: each table and view so named, and all that these rest on.
+    """Returns what there is under the words of some queries: each table and view so named, and all that these rest on.
 
     Raises Impossible: for a table that no statement at hand makes (virtual ones among them), for too many.
     """

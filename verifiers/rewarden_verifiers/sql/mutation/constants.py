@@ -129,7 +129,7 @@ class Mentions:
 
     @property
     def orders_by_something(self) -> bool:
-        """Whether every LIMIT stands by an order that depends on the rows."""
+        """Returns whether every LIMIT stands by an order that depends on the rows."""
         nodes = [node for node in self._nodes((exp.Query,)) if node.args.get("limit") or node.args.get("fetch")]
         return bool(nodes) and all(
             node.args.get("order") is not None and node.args["order"].find(exp.Column, exp.AggFunc) is not None
@@ -138,8 +138,9 @@ class Mentions:
 
     @cached_property
     def picks(self) -> bool:
-        """Whether it takes some of its rows by their order: LIMIT, FETCH, a window, or as SQLite does where a plain
-        column stands beside a MAX or a MIN."""
+        """Returns whether it takes some of its rows by their order: LIMIT, FETCH, a window, or as SQLite does where a
+        plain column stands beside a MAX or a MIN.
+        """
         return any(True for _ in self._nodes((exp.Limit, exp.Fetch, exp.Offset, exp.Window))) or any(
             any(isinstance(item.unalias(), exp.Column) for item in node.selects)
             and any(item.find(exp.Max, exp.Min) is not None for item in node.selects)
@@ -148,7 +149,7 @@ class Mentions:
 
     @cached_property
     def extreme(self) -> bool:
-        """Whether it asks for a greatest or a least, in whatever way."""
+        """Returns whether it asks for a greatest or a least, in whatever way."""
         return self.picks or any(True for _ in self._nodes((exp.Max, exp.Min, exp.All)))
 
     def _nodes(self, kinds: tuple[Any, ...]) -> Iterator[Any]:

@@ -61,7 +61,7 @@ def folded(value: Value) -> Value:
 
 
 def shape(text: str) -> str:
-    """What a text looks like: runs of digits, capitals and small letters each become one sign."""
+    """Returns what a text looks like: runs of digits, capitals and small letters each become one sign."""
     marks = ["9" if c.isdigit() else "A" if c.isupper() else "a" if c.isalpha() else c for c in text]
     return re.sub(r"(.)\1+", r"\1", "".join(marks))
 
@@ -114,7 +114,7 @@ class Look:
 
     @cached_property
     def _cases(self) -> tuple[bool, bool, bool]:
-        """Whether all are in capitals, in small letters, begin with a capital."""
+        """Returns whether all are in capitals, in small letters, begin with a capital."""
         texts = [value for value in self.samples if value]
         enough = len(texts) >= 3
         return (
@@ -135,7 +135,7 @@ class Look:
         return bool(self.samples) and min(self.samples) >= 0
 
     def permits(self, value: Value) -> bool:
-        """Whether a value that is not NULL would not stand out."""
+        """Returns whether a value that is not NULL would not stand out."""
         if value in self.samples:
             return True
         if self.closed or self.kind == "frozen" or not self.samples:

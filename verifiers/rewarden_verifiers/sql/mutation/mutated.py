@@ -142,7 +142,7 @@ def _fair(
 def _settled(
     session: Session, statement: Statement, result: ResultSet, params: SqlParams, watch: Watch, *, ordered: bool
 ) -> bool:
-    """Whether ties leave nothing open. Raises Unsettled, QueryFailed."""
+    """Returns whether ties leave nothing open. Raises Unsettled, QueryFailed."""
     open_ = readings(statement, len(result.columns))
     if open_ is None:
         return True
@@ -249,7 +249,7 @@ def _points(name: str, table: str, key: str, equated: frozenset[tuple[str, str]]
 
 
 def _below(habits: Sequence[Habits], one: int, other: int) -> bool:
-    """Whether the first table points, perhaps through others, to the second."""
+    """Returns whether the first table points, perhaps through others, to the second."""
     target = habits[other].part.name.lower()
     ahead, seen = [habits[one]], set()
     while ahead:
@@ -318,7 +318,7 @@ class _Search:
         )
 
     def _told(self, database: Database) -> frozenset[int] | None:
-        """Which neighbours of the reference answer otherwise here; None where the database is of no use."""
+        """Returns which neighbours of the reference answer otherwise here; None where the database is of no use."""
         try:
             session = open_session(database, self._gold.servers, self._watch)
         except InvalidSample:
@@ -351,7 +351,9 @@ class _Search:
 
 
 def _tries(engine: EngineName, wanted: int) -> int:
-    """How many databases are made at most: SQLite makes one in a millisecond, the others take a hundred times that."""
+    """Returns how many databases are made at most: SQLite makes one in a millisecond, the others take a hundred times
+    that.
+    """
     return 3 * wanted + 10 if engine == "sqlite" else wanted + 2
 
 
@@ -418,7 +420,7 @@ class _Parent:
 
 
 def _places(habits: Habits, orders: frozenset[tuple[str, ...]]) -> tuple[tuple[int, ...], ...]:
-    """Where the columns stand of each order that is by columns of this table alone."""
+    """Returns where the columns stand of each order that is by columns of this table alone."""
     lower = {name.lower(): place for name, place in habits.place.items()}
     return tuple(
         tuple(lower[name] for name in order) for order in sorted(orders) if all(name in lower for name in order)

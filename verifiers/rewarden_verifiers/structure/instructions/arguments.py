@@ -85,7 +85,7 @@ class Arguments:
         return tuple(value)
 
     def at_least(self, argument: str = "relation") -> bool:
-        """Whether the relation is "at least"; the other is "less than"."""
+        """Returns whether the relation is "at least"; the other is "less than"."""
         value = self._take(argument)
         if value not in _RELATIONS:
             self.refuse(argument, f"one of {', '.join(_RELATIONS)}")

@@ -13,7 +13,7 @@ from rewarden_verifiers.structure.instructions.text import Text
 
 
 def compared(found: int, wanted: int, at_least: bool) -> bool:
-    """Whether a number stands in IFEval's relation to another: "at least" or "less than"."""
+    """Returns whether a number stands in IFEval's relation to another: "at least" or "less than"."""
     return found >= wanted if at_least else found < wanted
 
 

@@ -17,7 +17,7 @@ def _several(text: Text) -> bool:
 
 
 def _alliterative(sentence: str) -> int:
-    """How many words stand in runs of the same first letter."""
+    """Returns how many words stand in runs of the same first letter."""
     words = [word for raw in sentence.lower().split() if (word := raw.lstrip(STRIPPED))]
     number = 0
     running = False

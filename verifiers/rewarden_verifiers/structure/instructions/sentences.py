@@ -79,7 +79,7 @@ class _Token:
 
 
 def _begins(token: _Token) -> bool | None:
-    """Whether a word's case says that a sentence begins with it; None where that cannot be told."""
+    """Returns whether a word's case says that a sentence begins with it; None where that cannot be told."""
     if token.text in (";", ":", ",", ".", "!", "?"):
         return False
     seen = _model().ortho_context.get(token.seen_as, 0)
@@ -114,7 +114,7 @@ def _revise(token: _Token, following: _Token) -> None:
 
 
 def _ends(context: str) -> bool:
-    """Whether a sentence ends within a candidate's surroundings, before their last word."""
+    """Returns whether a sentence ends within a candidate's surroundings, before their last word."""
     before: _Token | None = None
     for line in context.split("\n"):
         for word in _WORD.findall(line):
@@ -128,7 +128,7 @@ def _ends(context: str) -> bool:
 
 
 def _breaks(text: str) -> Iterator[tuple[int, int]]:
-    """Where sentences end and the next begin."""
+    """Yields where sentences end and the next begin."""
     waiting: re.Match[str] | None = None
     start = stop = 0
     for match in _CANDIDATE.finditer(text):

@@ -42,7 +42,9 @@ def csv_city(text: Text) -> bool:
 
 
 def _special(field: str) -> bool:
-    """Whether quotation marks enclose a character that is no letter, digit or blank; on the field's first line."""
+    """Returns whether quotation marks enclose a character that is no letter, digit or blank; on the field's first
+    line.
+    """
     line = field.partition("\n")[0]
     last = line.rfind('"')
     return line.startswith('"') and last > 1 and _SPECIAL.search(line, 1, last) is not None

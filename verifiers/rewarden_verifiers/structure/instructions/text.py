@@ -35,7 +35,7 @@ class Text:
 
     @cached_property
     def words(self) -> Sequence[str]:
-        """What blanks part."""
+        """Returns what blanks part."""
         return self.value.split()
 
     @cached_property
@@ -45,7 +45,7 @@ class Text:
 
     @cached_property
     def lines(self) -> Sequence[str]:
-        """What line feeds part."""
+        """Returns what line feeds part."""
         return self.value.split("\n")
 
     @cached_property

@@ -99,7 +99,7 @@ _NO_VERBS = frozenset(("bed", "bes", "bing", "seed"))
 
 
 def _stems(verb: str) -> tuple[str, ...]:
-    """What endings may be added to: "make" gives "mak", "plan" gives "plann", "carry" gives "carri" besides."""
+    """Returns what endings may be added to: "make" gives "mak", "plan" gives "plann", "carry" gives "carri" besides."""
     if verb.endswith("ie"):
         return (verb, f"{verb[:-2]}y")
     if verb.endswith("e"):
@@ -130,6 +130,6 @@ _NOUNS_TOO = frozenset(_ALSO_NOUNS) - _FORMS
 
 
 def is_verb(word: str, following: str) -> bool:
-    """Whether a text's first word is a verb, given its second word ("" where it has none)."""
+    """Returns whether a text's first word is a verb, given its second word ("" where it has none)."""
     small = word.lower()
     return small in _FORMS or (small in _NOUNS_TOO and following.lower() in _COMPLEMENTS)

@@ -106,7 +106,7 @@ class Rules:
         return replace(self, **given)
 
     def credit(self, expected: Any, value: Any, effort: Effort) -> float:
-        """How far a scalar is the expected one: 0 to 1, between them only for `similarity`."""
+        """Returns how far a scalar is the expected one: 0 to 1, between them only for `similarity`."""
         kind, other = type(expected), type(value)
         if kind is str and other is str:
             return 1.0 if expected == value else self._texts(expected, value, effort)

@@ -69,13 +69,13 @@ class Scheme:
         return above
 
     def is_blank(self, value: Any) -> bool:
-        """Whether a value is taken as not being there."""
+        """Returns whether a value is taken as not being there."""
         return self.blank == "absent" and (
             value is None or value == [] or value == {} or (isinstance(value, str) and not value.strip())
         )
 
     def weigh(self, value: Any, path: Path, rules: Rules) -> float:
-        """What the leaves of a value count that matches nothing."""
+        """Returns what the leaves of a value count that matches nothing."""
         if isinstance(value, (dict, list)) and value:
             steps: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
             if not self.fields:
@@ -141,7 +141,7 @@ class Node:
         self.unordered = False
 
     def compare(self, value: Any, tally: Tally, note: bool) -> Counts:
-        """How far a value is this one. `note`: whether to write down what was found at which path."""
+        """Returns how far a value is this one. `note`: whether to write down what was found at which path."""
         raise NotImplementedError
 
     def miss(self, tally: Tally) -> None:
@@ -373,7 +373,7 @@ class Target:
         self._whole = content(node, self._value, 1.0)
 
     def compare(self, value: Any, beta: float) -> Content:
-        """How far an answer is this value. Raises TooExpensive."""
+        """Returns how far an answer is this value. Raises TooExpensive."""
         if value == self._value and (self._plain or canonical(value) == self._text):
             return self._whole
         return content(self.node, value, beta)

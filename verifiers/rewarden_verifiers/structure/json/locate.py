@@ -77,7 +77,7 @@ class Hedged(Exception):
 
 
 def extent(text: str) -> tuple[int, int]:
-    """Where the text begins and ends but for blanks: what covers it stands alone. Once, not for each fence."""
+    """Returns where the text begins and ends but for blanks: what covers it stands alone. Once, not for each fence."""
     return len(text) - len(text.lstrip()), len(text.rstrip())
 
 
@@ -122,7 +122,7 @@ def fences(text: str) -> list[Fence]:
 
 
 def begins_as_json(text: str, position: int) -> bool:
-    """Whether a list or object seems to begin there, blanks aside."""
+    """Returns whether a list or object seems to begin there, blanks aside."""
     return _BRACKET.match(text, position) is not None
 
 
@@ -134,7 +134,9 @@ def _ended(text: str, opened: tuple[str, str, int, int], start: int, end: int) -
 
 
 def ended_behind(text: str, marks: str, start: int, end: int) -> re.Match[str] | None:
-    """Where between two places the marks of a fence stand at the end of a line, right behind a list or object."""
+    """Returns where between two places the marks of a fence stand at the end of a line, right behind a list or
+    object.
+    """
     for match in BEHIND.finditer(text, start, end):
         if match.group(1)[0] == marks[0] and len(match.group(1)) >= len(marks):
             return match

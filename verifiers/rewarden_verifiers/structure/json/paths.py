@@ -59,7 +59,7 @@ def pattern_of(text: str) -> Pattern:
 
 
 def matches(pattern: Pattern, path: Sequence[Step]) -> bool:
-    """Whether a path is one that the pattern means. The time is at most the product of their lengths."""
+    """Returns whether a path is one that the pattern means. The time is at most the product of their lengths."""
     places = _closed({0}, pattern)
     for step in path:
         moved = set()

@@ -108,7 +108,7 @@ class JsonParams:
 
     @cached_property
     def reader(self) -> Reader:
-        """What is worked out once for all samples with these parameters."""
+        """Returns what is worked out once for all samples with these parameters."""
         return Reader(self)
 
 

@@ -38,7 +38,7 @@ class JsonEquivalence:
         return canonical(_plain(value, self._rules if self._keyed else Rules()))
 
     def same(self, a: str, b: str) -> bool | None:
-        """Whether two answers are equal, either taken for what is expected."""
+        """Returns whether two answers are equal, either taken for what is expected."""
         try:
             first, second = parse(a), parse(b)
             there = content(self._reader.scheme.node(first), second, 1.0).exact

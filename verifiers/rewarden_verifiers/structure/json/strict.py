@@ -184,6 +184,6 @@ def _next(text: str, position: int) -> int:
 
 
 def _opened(text: str, start: int, end: int) -> int:
-    """How many brackets are open after a part of a text, strings not looked at."""
+    """Returns how many brackets are open after a part of a text, strings not looked at."""
     opened = text.count("[", start, end) + text.count("{", start, end)
     return opened - text.count("]", start, end) - text.count("}", start, end)

@@ -49,11 +49,13 @@ class Validation:
         self._validator = validator
 
     def holds(self, value: Any) -> bool:
-        """Whether the value is valid. The value is from the strict parser: no NaN, no lone surrogates, not deep."""
+        """Returns whether the value is valid. The value is from the strict parser: no NaN, no lone surrogates, not
+        deep.
+        """
         return self._validator.is_valid(value)
 
     def faults(self, value: Any, most: int) -> list[dict[str, str]]:
-        """What is wrong with the value, at most so many entries: its path, the keyword, a message."""
+        """Returns what is wrong with the value, at most so many entries: its path, the keyword, a message."""
         return [
             {
                 "path": "/" + "/".join(str(step)[:80] for step in error.instance_path),

@@ -120,7 +120,7 @@ def _judged(found: Located, expected: Expected, params: JsonParams) -> Outcome:
 
 
 def _nothing_expected(expected: Expected) -> bool:
-    """Whether an expected value has only blanks, where blanks count as absent."""
+    """Returns whether an expected value has only blanks, where blanks count as absent."""
     return any(not target.node.total for target in expected.targets)
 
 

@@ -69,7 +69,7 @@ def _listed(items: list[Any], tagged: bool) -> list[Call]:
 
 
 def _like(value: Mapping[str, Any], tagged: bool) -> bool:
-    """Whether an object is meant as a call."""
+    """Returns whether an object is meant as a call."""
     if "name" in value and "arguments" in value and isinstance(value["name"], str):
         return True
     if isinstance(value.get("function"), dict):

@@ -50,7 +50,7 @@ class Tool:
         }
 
     def holds(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether settled arguments are valid."""
+        """Returns whether settled arguments are valid."""
         return self._validation.holds(arguments)
 
     def _typed(self, name: str, value: Untyped) -> Any:

@@ -52,7 +52,7 @@ class Golden:
 
     @property
     def abstaining(self) -> bool:
-        """Whether it is right to call nothing."""
+        """Returns whether it is right to call nothing."""
         return not all(self.alternatives)
 
 

@@ -126,7 +126,9 @@ def match(
 
 
 def _all_right(golds: Sequence[GoldCall], candidates: Sequence[Candidate], order: Order, partial: bool) -> bool:
-    """Whether each call is right, taken in the order in which the names come: nearly always the answer if it is yes."""
+    """Returns whether each call is right, taken in the order in which the names come: nearly always the answer if it is
+    yes.
+    """
     waiting = list(candidates)
     for gold in golds:
         place = 0
@@ -219,7 +221,7 @@ def _pair(gold: GoldCall, one: Candidate, partial: bool) -> Pair:
 
 
 def _credit(argument: Argument, value: Any, partial: bool) -> float:
-    """What an argument's value earns: the best over those that are right."""
+    """Returns what an argument's value earns: the best over those that are right."""
     if not argument.targets:
         return 1.0
     readings = [value]

@@ -20,7 +20,7 @@ _LARGEST = 10**MAX_DIGITS
 
 
 def looks_like_python(text: str) -> bool:
-    """Whether a text, blanks at its ends removed, is meant as calls in Python's syntax."""
+    """Returns whether a text, blanks at its ends removed, is meant as calls in Python's syntax."""
     return text.endswith((")", "]")) and _BEGINNING.match(text) is not None
 
 

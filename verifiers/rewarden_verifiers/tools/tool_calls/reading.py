@@ -66,7 +66,7 @@ def read(text: str) -> Reading:
 
 
 def _behind_prefix(body: str) -> str:
-    """What follows a template's word for calls, prose before it or not; without one, the text itself."""
+    """Returns what follows a template's word for calls, prose before it or not; without one, the text itself."""
     for prefix in _PREFIXES:
         position = body.find(prefix)
         if position < 0 or body[body.rfind("\n", 0, position) + 1 : position].lstrip().startswith(">"):
@@ -99,8 +99,8 @@ def _block(body: str) -> Reading | None:
 
 
 def told(text: str, tools: Container[str] | None) -> bool:
-    """Whether a text without calls holds one amid its words: as a JSON object, or as a list in Python's syntax of tools
-    that there are (without definitions: with a named argument). Raises Malformed for what would take too long.
+    """Returns whether a text without calls holds one amid its words: as a JSON object, or as a list in Python's syntax
+    of tools that there are (without definitions: with a named argument). Raises Malformed for what would take too long.
     """
     return _object_told(text) or _list_told(text, tools)
 
@@ -128,7 +128,7 @@ def _object_told(text: str) -> bool:
 
 
 def _definition(call: Call) -> bool:
-    """Whether this is rather the definition of a tool: a schema stands for its arguments."""
+    """Returns whether this is rather the definition of a tool: a schema stands for its arguments."""
     return call.arguments.get("type") == "object" and isinstance(call.arguments.get("properties"), dict)
 
 
@@ -153,7 +153,7 @@ def _among(call: Call, tools: Container[str]) -> bool:
 
 
 def mere_code(reading: Reading, tools: Container[str] | None) -> bool:
-    """Whether what was read is an example of code amid prose, which calls none of the tools that there are."""
+    """Returns whether what was read is an example of code amid prose, which calls none of the tools that there are."""
     return reading.loose and tools is not None and not any(_among(call, tools) for call in reading.calls)
 
 

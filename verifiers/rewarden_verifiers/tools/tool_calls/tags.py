@@ -58,7 +58,9 @@ def tagged_calls(text: str) -> tuple[list[Call], bool]:
 
 
 def _fence_end(text: str, position: int, marks: str) -> int:
-    """Where the code fence that was opened ends: after a line of its marks alone, else with its line or the text."""
+    """Returns where the code fence that was opened ends: after a line of its marks alone, else with its line or the
+    text.
+    """
     line = text.find("\n", position)
     if line < 0:
         return len(text)

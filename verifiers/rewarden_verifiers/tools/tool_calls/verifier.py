@@ -78,7 +78,7 @@ class ToolCallsParams:
 
     @cached_property
     def scheme(self) -> Scheme:
-        """How values are compared."""
+        """Returns how values are compared."""
         rules = Rules(
             text=self.text,
             threshold=self.threshold,

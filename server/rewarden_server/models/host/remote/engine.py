@@ -56,7 +56,7 @@ class RemoteEngine:
             self._done += 1
 
     def about(self) -> About:
-        """What is known of the model."""
+        """Returns what is known of the model."""
         remote = self._served.remote
         loaded = remote.loaded
         return About(

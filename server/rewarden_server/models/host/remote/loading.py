@@ -38,8 +38,9 @@ class Remote:
 
 
 def load(name: str, settings: ModelEndpoint) -> Remote:
-    """What can be known of it. Blocks. Raises Failure where its server does not answer, has no such model, or gives a
-    head's outputs only after an activation."""
+    """Returns what can be known of it. Blocks. Raises Failure where its server does not answer, has no such model, or
+    gives a head's outputs only after an activation.
+    """
     folder = files_beside(
         settings.tokenizer or settings.model, settings.revision if settings.tokenizer is None else None
     )
@@ -64,7 +65,7 @@ def load(name: str, settings: ModelEndpoint) -> Remote:
 
 
 def engine_of(name: str, settings: ModelEndpoint) -> tuple[Engine, Connection]:
-    """Who asks its server, and through what. Made and used on one loop."""
+    """Returns who asks its server, and through what. Made and used on one loop."""
     connection = Connection(
         name, settings.address or "", settings.key, timeout_s=settings.timeout_s, concurrency=settings.concurrency
     )

@@ -29,7 +29,7 @@ class Engine(Protocol):
     """One model behind one protocol. Every method raises Failure."""
 
     async def about(self) -> Served:
-        """What is served."""
+        """Returns what is served."""
 
     async def classified(self, ids: Sequence[int]) -> list[float]:
         """Raw outputs of a sequence head."""
@@ -49,7 +49,7 @@ class Engine(Protocol):
     async def written(
         self, ids: Sequence[int], *, max_tokens: int, temperature: float, top_p: float, seed: int, stop: Sequence[str]
     ) -> Written:
-        """What the model writes behind these tokens, without a text of `stop`."""
+        """Returns what the model writes behind these tokens, without a text of `stop`."""
 
 
 def numbers(value: Any, what: str) -> list[float]:
@@ -83,7 +83,8 @@ def logprob(value: Any) -> float:
 
 
 def raw(outputs: Sequence[Sequence[float]]) -> bool:
-    """Whether outputs of several texts are a head's own, and not shares after softmax or sigmoid: one of them lies
-    outside of what those give. A server that leaves out the wish for raw outputs says nothing about it, and every
-    reward would lie between 0 and 1."""
+    """Returns whether outputs of several texts are a head's own, and not shares after softmax or sigmoid: one of them
+    lies outside of what those give. A server that leaves out the wish for raw outputs says nothing about it, and every
+    reward would lie between 0 and 1.
+    """
     return any(not 0.0 <= value <= 1.0 for row in outputs for value in row)
