@@ -29,7 +29,9 @@ def lines_of(file: Path) -> list[dict[str, Any]]:
 
 
 async def ended(server: Running, file: Path) -> list[dict[str, Any]]:
-    """Returns what the log holds once the server has ended."""
+    """Returns the lines of the log once the server has ended. A call's line is written when the call has ended, which
+    over gRPC may be after its caller has the answer: lines of both surfaces have no order.
+    """
     await server.http.aclose()
     await server.serving.drain(0.0)
     return lines_of(file)
@@ -83,10 +85,10 @@ async def test_streams_and_grpc_are_lines_too(start: Start, tmp_path: Path) -> N
     assert [item async for item in server.stub.VerifyStream(messages())]
     lines = await ended(server, file)
     told = [(line["surface"], line["route"], line["status"], line["samples"], line["ids"]) for line in lines]
-    assert told == [
-        ("http", "/v1/verify/stream", "200", 1, ["a"]),
+    assert sorted(told) == [
         ("grpc", "Verify", "OK", 1, ["b"]),
         ("grpc", "VerifyStream", "OK", 1, ["b"]),
+        ("http", "/v1/verify/stream", "200", 1, ["a"]),
     ]
     assert {line["peer"] for line in lines} == {"127.0.0.1"}
 
@@ -104,14 +106,13 @@ async def test_refused_keys_reloads_and_programs_are_lines(start: Start, tmp_pat
     await server.http.post("/v1/run", json={"language": "python", "code": TEXT}, headers=mine)
     await server.http.get("/readyz")
     lines = await ended(server, file)
-    told = [(line["route"], line["key"], line["status"]) for line in lines]
-    assert told[:3] == [
-        ("unmatched", "", "401"),
-        ("Info", "", "unauthorized"),
-        ("/v1/models/{name}/reload", "trainer", "403"),
+    told = [(line["route"], line["key"], line["status"], line.get("samples")) for line in lines]
+    assert sorted(told) == [
+        ("/v1/models/{name}/reload", "trainer", "403", None),
+        ("/v1/run", "trainer", "503", 1),
+        ("Info", "", "unauthorized", None),
+        ("unmatched", "", "401", None),
     ]
-    assert (lines[3]["route"], lines[3]["samples"]) == ("/v1/run", 1)
-    assert len(lines) == 4
     assert "rwd_wrong" not in file.read_text()
     assert TEXT not in file.read_text()
 
