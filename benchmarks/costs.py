@@ -1,4 +1,4 @@
-"""What a verdict costs in CPU time, by process: the figures that docs/scaling.md multiplies.
+"""The CPU time that a verdict costs, by process: the figures that docs/scaling.md multiplies.
 
 Load: samples of several verifiers, all different, the verdict cache off, over HTTP in requests of 500 and over gRPC as
 one stream; `code` programs with 15 tests each, by what a busy sandbox spends. CPU time, so that a machine that does

@@ -1,4 +1,4 @@
-"""How a verdict's cost grows with the response: over three sizes, for every verifier that is a plain function.
+"""The growth of a verdict's cost with the response: over three sizes, for every verifier that is a plain function.
 
 Load: for each verifier a scored case of its own, its response preceded or followed by 32, 64 and 128 thousand
 characters: of prose, and of each of the fragments that upset scanners (`tests.verifiers.counting.HOSTILE`). Least CPU

@@ -1,4 +1,4 @@
-"""What importing costs, in fresh interpreters: the client and its adapters, as ratios to `import httpx`.
+"""The cost of importing, in fresh interpreters: the client and its adapters, as ratios to `import httpx`.
 
 Load: `python -c "import …"` in this environment, the least CPU time (user and system) of ten, less that of a bare
 interpreter. A trainer imports an adapter in each of its reward workers.

@@ -163,7 +163,7 @@ async def _dead(report: Report, server: Slow) -> None:
 
 
 async def _budgets(report: Report) -> None:
-    """What is spent over a budget of 50.5 requests, 100 in flight, 300 wanted."""
+    """Measure the spending over a budget of 50.5 requests, 100 in flight, 300 wanted."""
     price = {"input_usd": 1.0, "output_usd": 1.0}
     budgets: Mapping[str, Mapping[str, Any]] = {
         "calls": {"budget_calls": 50},

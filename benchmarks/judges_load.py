@@ -1,4 +1,4 @@
-"""What judges are asked in the benchmarks: texts that all differ, so that nothing remembers an answer to them."""
+"""Questions to the judges in the benchmarks: texts that all differ, so that nothing remembers an answer to them."""
 
 from __future__ import annotations
 

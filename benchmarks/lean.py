@@ -136,7 +136,7 @@ async def _rates(report: Report, engine: Engine, plain: Plain) -> None:
 
 
 async def _strict(report: Report, engine: Engine) -> None:
-    """What the strict tier adds to a proof's screen, in its parts."""
+    """Measure the cost that the strict tier adds to a proof's screen, in its parts."""
     reference = await engine.lean.compile("base", statement(0), Limits())
     screens: list[Checked] = []
     compiled: list[tuple[Compiled, float]] = []

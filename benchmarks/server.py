@@ -17,7 +17,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Where a server listens, and its process id."""
+    """The addresses on which a server listens, and its process id."""
 
     http: str
     grpc: str

@@ -1,4 +1,4 @@
-"""What a trainer's call adds to the engine: 512 math samples (32 references × 16), cache off, 2 workers.
+"""The cost that a trainer's call adds to the engine: 512 math samples (32 references × 16), cache off, 2 workers.
 
 Load: the first 512 of the GRPO-like pairs, through adapters to a server in a process of its own, over HTTP, in turn
 with the engine alone in this process. `batch` is one call with lists (TRL, plain, OpenRLHF's file), `each` 512

@@ -1,4 +1,4 @@
-"""What HTTP and gRPC add to the engine, and what 10,000 cheap samples cost against plain JSON.
+"""The cost that HTTP and gRPC add to the engine, and that of 10,000 cheap samples against plain JSON.
 
 Loads: the 2,000 math pairs in one request, cache off, over HTTP and gRPC against the engine in process; and 10,000
 `choice` samples of about 1 kB in one POST against `json.loads` of the request's bytes plus `json.dumps` of them.

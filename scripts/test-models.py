@@ -42,7 +42,7 @@ TEXTS = (
     "The service was slow, the soup was cold.",
     "x = 3; therefore x squared is 9, and nine is odd.",
 )
-"""What heads are scaled by."""
+"""The texts that heads are scaled by."""
 
 
 def package(name: str) -> Path:

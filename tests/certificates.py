@@ -14,7 +14,7 @@ from rewarden_sandboxes.tls import Tls
 
 @dataclass(frozen=True)
 class Shown:
-    """What one side has, as PEM files: a chain, its key, and the authority that it believes."""
+    """The PEM files of one side: a chain, its key, and the authority that it believes."""
 
     cert: Path
     key: Path

@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Configuration that holds for all tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SERVERS = {"make_engine", "open_lane", "scripted", "start", "target"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """What tests.suite asks for."""
+    """Add the options that tests.suite asks for."""
     suite = parser.getgroup("suite")
     suite.addoption("--core", action="store_true", help="skip the tests that are in a group of tests/suite/groups.py")
     suite.addoption(

@@ -1,4 +1,4 @@
-"""What tests that run programs need to know: which verifiers do, and whether this machine has a sandbox, and a Lean."""
+"""Facts for tests that run programs: which verifiers do, and whether this machine has a sandbox, and a Lean."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LEAN = {
 """Verifiers and recipes whose cases run Lean."""
 
 LEAN_PROJECTS = f"tests={TOOLCHAIN}"
-"""What a server is told by REWARDEN_LEAN_PROJECTS for these cases."""
+"""The value of REWARDEN_LEAN_PROJECTS for a server in these cases."""
 
 
 async def problem_of(name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What is generated from the registry is up to date."""
+"""The documents generated from the registry are up to date."""
 
 from __future__ import annotations
 

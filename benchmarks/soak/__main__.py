@@ -42,12 +42,12 @@ LEAST_STEADY_S = 600.0
 MOST_MB_AN_HOUR = {"server": 30.0, "workers": 60.0, "hosts": 30.0}
 MOST_UNSCORED = 0.001
 MORE = {"descriptors: server": 8, "descriptors: hosts": 8, "processes: slots": 8}
-"""What may be more at rest than it was at rest before: connections and slots come and go."""
+"""Counts that may be higher at rest than they were at rest before: connections and slots come and go."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """What is seen while the load is steady."""
+    """The observations made while the load is steady."""
 
     began: float = field(default_factory=time.monotonic)
     memory: list[tuple[float, dict[str, float]]] = field(default_factory=list)

@@ -29,7 +29,7 @@ _HANGS_S = 300
 
 @dataclass(slots=True)
 class Tally:
-    """What came back. Times in seconds.
+    """The results that came back. Times in seconds.
 
     verdicts: by kind, that were right. wrong: in words. lost: samples whose call raised. again: verdicts that had to be
     asked for again. latencies: by kind, of calls of one sample. stragglers: of each stream, from when all but one in

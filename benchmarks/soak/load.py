@@ -1,4 +1,4 @@
-"""What the soak sends: samples of five kinds whose right verdict is known, one in twenty of them rough.
+"""The load of the soak: samples of five kinds whose right verdict is known, one in twenty of them rough.
 
 Half of the samples are code with 15 tests; the rest is math, sql, choice and json in equal shares. Rough ones are those
 that harm a server that is not made for them: bombs, loops, floods, sleepers, huge and broken texts. Every text holds a

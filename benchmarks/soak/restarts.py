@@ -1,4 +1,4 @@
-"""What is done to the services under load: each is restarted, as a deployment is rolled, and killed."""
+"""Disruptions of the services under load: each is restarted, as a deployment is rolled, and killed."""
 
 from __future__ import annotations
 

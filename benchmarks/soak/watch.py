@@ -1,4 +1,4 @@
-"""What the services hold: memory, descriptors, processes, containers, cgroups, temporary files; read from /proc."""
+"""Resources of the services: memory, descriptors, processes, containers, cgroups, temporary files; read from /proc."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ PARTS = ("server", "workers", "hosts", "slots")
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What is held at one moment. `memory`: resident MB of the server itself, its workers, the hosts themselves and
-    what lives in their slots; pages that processes share count once for each. Those of services that were ended or
+    """The resources held at one moment. `memory`: resident MB of the server itself, its workers, the hosts themselves
+    and what lives in their slots; pages that processes share count once for each. Those of services that were ended or
     killed count too: `processes: strays` are processes of theirs that outlived them. `under_way`: what the server says
     of itself, which is nothing when it rests.
     """

@@ -27,7 +27,7 @@ _OWN = {
 
 
 class Command(Protocol):
-    """What a command's module has."""
+    """The interface of a command's module."""
 
     HELP: str
 

@@ -61,7 +61,7 @@ UseLike = Union[str, Mapping[str, Any], Use]
 
 
 Content = Union[str, bytes, Mapping[str, str]]
-"""What a program reads: text, bytes, or `{"base64": "…"}`."""
+"""Content that a program reads: text, bytes, or `{"base64": "…"}`."""
 
 
 class AsyncClient:

@@ -55,7 +55,7 @@ _FINISH: Mapping[str, str] = {
     **dict.fromkeys(("length", "max_tokens", "max_length", "max_new_tokens", "truncated", "incomplete"), "length"),
     **dict.fromkeys(("abort", "aborted", "cancelled", "content_filter", "error"), "abort"),
 }
-"""What samplers and providers call the ends of a generation."""
+"""The names that samplers and providers give to the ends of a generation."""
 
 
 def finish_reason(value: Any) -> Any:

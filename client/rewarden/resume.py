@@ -31,14 +31,14 @@ def samples_cancelled() -> InvalidRequest:
 
 
 class _SourceFailed(Exception):
-    """What the caller's own iterator raised, wrapped so that it is not taken for an error of the server's."""
+    """An error that the caller's own iterator raised, wrapped so that it is not taken for an error of the server's."""
 
     def __init__(self, cause: BaseException) -> None:
         self.cause = cause
 
 
 class _Ledger:
-    """Which samples were sent and are not settled: not answered, or of a group whose statistics have not come."""
+    """The samples that were sent and are not settled: not answered, or of a group whose statistics have not come."""
 
     def __init__(self) -> None:
         self.open: dict[int, Sample] = {}

@@ -1,4 +1,4 @@
-"""When to try again, and how long to wait before."""
+"""The rules for trying again, and for the wait before."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ Status = Literal["scored", "undecided", "error"]
 broke."""
 
 Fault = Literal["policy", "reference", "verifier", "caller", "infra"]
-"""Whose fault an outcome short of full marks is."""
+"""The party at fault for an outcome short of full marks."""
 
 FinishReason = Literal["stop", "length", "abort"]
 
@@ -29,7 +29,7 @@ Text = Union[str, Sequence[Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """Which verifier or recipe judges, and with which parameters.
+    """The verifier or recipe that judges, and its parameters.
 
     Exactly one of `name` (verifiers and recipes share one namespace) and `recipe` (a recipe inline) is set.
     """
@@ -102,7 +102,7 @@ class BadSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far training is, for scheduled parameters."""
+    """The progress of training, for scheduled parameters."""
 
     step: int = 0
     total_steps: int | None = None
@@ -150,7 +150,7 @@ class StepScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a verifier says of one sample, and what is cached. Make one with `rewarden_verifiers.outcome`.
+    """A verifier's outcome for one sample, as it is cached. Make one with `rewarden_verifiers.outcome`.
 
     `score` is a number exactly when `status` is `scored`, and lies within `range`. `passed` is None where the verifier
     has no notion of it. `reason` is snake_case and stable enough to count by. `effective` holds the values of
@@ -178,7 +178,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifierRef:
-    """Which verifier judged; `fingerprint` covers all that may change its verdicts, parameters included."""
+    """The verifier that judged; `fingerprint` covers all that may change its verdicts, parameters included."""
 
     name: str
     version: str
@@ -238,7 +238,7 @@ class BatchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a program may use in its room. None: the language's default, then the sandbox host's.
+    """The resources that a program may use in its room. None: the language's default, then the sandbox host's.
 
     cpu_s: CPU seconds of all its processes together. wall_s: seconds that it may spend idle (neither running nor
     runnable). memory_mb: of all its processes and files together, MiB. processes: processes and threads.
@@ -271,7 +271,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """How a program ended.
+    """The result of running a program.
 
     status: `ok` (exit code 0), `runtime_error` (another exit code, or a signal), `time_limit`, `memory_limit`,
     `output_limit`, `compile_error`, `internal_error` (ours: says nothing of the program; `message` says what).

@@ -24,7 +24,7 @@ Problem = dict[str, Any]
 
 @dataclass(frozen=True)
 class Style:
-    """How one kind of problem is asked: the instruction, worked examples (question, response), and the token limit."""
+    """A way to ask one kind of problem: the instruction, worked examples (question, response), and the token limit."""
 
     system: str
     examples: tuple[tuple[str, str], ...]

@@ -23,7 +23,7 @@ class Sum(vf.TaskData):
 
 
 class SumTask(vf.Task[Sum]):
-    """What is judged: the trace of one rollout."""
+    """The task whose judged part is the trace of one rollout."""
 
     @vf.reward
     async def correct(self, task: Sum, trace: vf.Trace) -> float:

@@ -1,4 +1,4 @@
-"""What a job may ask for, whoever asks. The host refuses the rest before it takes a room, by field.
+"""Checks of what a job may ask for, whoever asks. The host refuses the rest before it takes a room, by field.
 
 Which languages there are, and how much of a limit this host gives away, is the host's own to say.
 """

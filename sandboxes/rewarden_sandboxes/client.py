@@ -48,7 +48,7 @@ _PART = 1 << 16
 """Bytes of a session's stdin that travel in one message."""
 
 _NO_SERVICE = "none"
-"""What no host has, to ask for its health: it says so without looking at anything."""
+"""A service that no host has, to ask for its health: the host says so without looking at anything."""
 
 _CAUSE_S = 5.0
 """Patience with a host that is asked why it broke a call."""

@@ -1,4 +1,4 @@
-"""What the sandbox host refuses, and why. How a *program* fails is never an error: it stands in its report."""
+"""Refusals of the sandbox host, and their reasons. How a *program* fails is never an error: it stands in its report."""
 
 from __future__ import annotations
 

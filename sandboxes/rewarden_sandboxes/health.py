@@ -1,4 +1,4 @@
-"""Whether a host is ready, by gRPC's own protocol for health (`grpc.health.v1`), which container engines can ask."""
+"""The readiness of a host, by gRPC's own protocol for health (`grpc.health.v1`), which container engines can ask."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rewarden_sandboxes.host import Host
 
 SERVICES = ("", "rewarden_sandbox.v1.SandboxHost")
-"""What may be asked for: the host as a whole, under either name."""
+"""The services that may be asked for: the host as a whole, under either name."""
 
 _LOOK_S = 1.0
 

@@ -57,7 +57,7 @@ _AHEAD_BYTES = 64 * 1024**2
 
 
 class Kind(NamedTuple):
-    """Which slots are alike. memory_mb: what one run may have at most. fed: they are for sessions."""
+    """The traits of slots that are alike. memory_mb: what one run may have at most. fed: they are for sessions."""
 
     image: str
     mounts: tuple[tuple[str, str], ...] = ()
@@ -152,7 +152,7 @@ class Host:
             self._finding = asyncio.get_running_loop().create_task(self._find_rooms())
 
     async def _find_rooms(self) -> None:
-        """Whether rooms can be had here: by having one. Jobs wait for the answer."""
+        """Find out whether rooms can be had here: by having one. Jobs wait for the answer."""
         trial = Job(program=Program(language="python", code=b"print('room')"))
         pool = self._first_pool()
         slot: Slot | None = None

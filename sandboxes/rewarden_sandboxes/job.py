@@ -1,4 +1,4 @@
-"""What the host is asked, and what it answers: frozen dataclasses, with checks at the border.
+"""Requests to the host, and its answers: frozen dataclasses, with checks at the border.
 
 A *job* is a program, compiled once, and the cases on which it runs, each in a room of its own. A *session* is a program
 that runs once, fed and read while it does. A *partner* is a second
@@ -19,7 +19,7 @@ RunStatus = Literal[
 at that limit. `compile_error`: there is nothing to run. `internal_error`: ours; says nothing about the program."""
 
 Mode = Literal["script", "serve", "tests", "call", "shared"]
-"""How a program is run. `script`: as the language's registry row says. The others are Python's, see
+"""The mode in which a program is run. `script`: as the language's registry row says. The others are Python's, see
 `rewarden_sandboxes.agent.modes`."""
 
 Join = Literal["", "socket", "stdio"]
@@ -27,7 +27,7 @@ Join = Literal["", "socket", "stdio"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a room may use. None: the language's default, then the host's.
+    """The resources that a room may use. None: the language's default, then the host's.
 
     cpu_s: CPU seconds of all its processes together. wall_s: seconds that it may spend idle (neither running nor
     runnable). memory_mb: of all processes and files together, MiB. processes: processes and threads. output_bytes:
@@ -88,7 +88,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """How one room ended.
+    """The report of how one room ended.
 
     limit: the limit that was hit. exit_code: None where a signal or a limit ended it. reply: what the mode wrote to
     its own channel. Times in seconds: cpu_time of all its processes together, wall_time since it started, idle_time
@@ -126,7 +126,7 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileResult:
-    """How a compilation ended. When it is no `ok`, no case runs and no case result comes."""
+    """The result of a compilation. When it is no `ok`, no case runs and no case result comes."""
 
     report: Report
     who: Literal["program", "partner"] = "program"
@@ -134,7 +134,7 @@ class CompileResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """What a session has used so far. cpu_s: CPU seconds of all its processes together. idle_s: seconds in which
+    """The usage of a session so far. cpu_s: CPU seconds of all its processes together. idle_s: seconds in which
     nothing of it ran or was runnable. memory: bytes that it holds now and that cannot be taken back from it; what
     processes share counts for each. None where nothing says so.
     """

@@ -1,4 +1,4 @@
-"""Where Lean lies on this machine: elan's toolchains, and what lake built in a project's folder and for it.
+"""The places of Lean on this machine: elan's toolchains, and what lake built in a project's folder and for it.
 
 Layouts: elan keeps `leanprover/lean4:v4.9.0` in `toolchains/leanprover--lean4---v4.9.0`, and a link to a folder under
 the name that was given to it. lake writes compiled modules to `.lake/build/lib/lean` (before Lean 4.13 without the last
@@ -21,11 +21,11 @@ _RELEASE = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-rc(\d+))?")
 _OURS = re.compile(r"leanprover--lean4(?:-nightly)?---")
 
 BUILD = "lake exe cache get && lake build"
-"""What builds a project: the first where Mathlib is among its packages."""
+"""The commands that build a project: the first where Mathlib is among its packages."""
 
 
 INSTALL = "curl -sSf https://elan.lean-lang.org/elan-init.sh | sh -s -- -y"
-"""What installs elan, and with it the current Lean."""
+"""The command that installs elan, and with it the current Lean."""
 
 
 class LeanError(ValueError):

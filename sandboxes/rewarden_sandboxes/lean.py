@@ -24,10 +24,10 @@ from rewarden_sandboxes.lake import LeanError, is_toolchain, packages_of, stats_
 from rewarden_sandboxes.languages import Language
 
 NAME = re.compile(r"(?!worker-|check-)[a-z0-9][a-z0-9._-]*")
-"""What a project may be called: a part of languages' names, none of which may be another project's."""
+"""The form of a project's name: a part of languages' names, none of which may be another project's."""
 
 TOOLCHAIN = "/mnt/lean/toolchain"
-"""Where rooms see the toolchain."""
+"""The path at which rooms see the toolchain."""
 
 _PROJECT = "/mnt/lean/project"
 _PACKAGES = "/mnt/lean/packages"

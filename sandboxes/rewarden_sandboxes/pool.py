@@ -23,7 +23,7 @@ _HOPELESS = 3
 _IDLE_S = 300.0
 _SLOT_TASKS = 64
 _WARM_MB = 768
-"""What the zygotes of all tiers may hold beside the runs."""
+"""The memory that the zygotes of all tiers may hold beside the runs."""
 
 
 class Pool:

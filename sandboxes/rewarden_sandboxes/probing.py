@@ -1,4 +1,4 @@
-"""What a killed host left behind, and its removal. For `rewarden doctor --clean`."""
+"""The remains of a killed host, and their removal. For `rewarden doctor --clean`."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _SCIENTIFIC = (b"scipy", b"pandas", b"sympy", b"networkx")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """What goes to a slot. `pace_s`: seconds in which each result must come; `memory_mb`: of the largest run;
+    """The work that goes to a slot. `pace_s`: seconds in which each result must come; `memory_mb`: of the largest run;
     `mounts`: (inside, outside), sorted.
     """
 

@@ -33,7 +33,7 @@ SessionEvent = Begun | bytes | Taken | Clock | Report
 
 
 class Feed:
-    """What the caller wants of a session, until the slot is told. Never waits, holds at most `WINDOW` bytes."""
+    """The wishes of a session's caller, until the slot is told. Never waits, holds at most `WINDOW` bytes."""
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()

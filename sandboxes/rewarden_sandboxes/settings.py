@@ -1,4 +1,4 @@
-"""What the sandbox host is told."""
+"""The settings of the sandbox host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOM_LIMITS = Limits(
 MOST_LIMITS = Limits(
     cpu_s=600.0, wall_s=600.0, memory_mb=4096, processes=512, output_bytes=64 * 1024**2, disk_mb=2048, open_files=4096
 )
-"""What a job may ask for at most."""
+"""The most that a job may ask for."""
 
 
 def cores() -> int:

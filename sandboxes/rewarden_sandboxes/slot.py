@@ -35,7 +35,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
-"""What every program finds in its environment. Nothing of the host's."""
+"""The variables that every program finds in its environment. Nothing of the host's."""
 
 START_S = 30.0
 """Seconds within which a slot must be ready."""

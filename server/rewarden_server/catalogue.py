@@ -1,4 +1,5 @@
-"""What can judge, described: the same JSON for `/v1/verifiers`, gRPC's `ListVerifiers` and the pages of `/docs`."""
+"""The descriptions of what can judge: the same JSON for `/v1/verifiers`, gRPC's `ListVerifiers` and the pages of
+`/docs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server is told: one `rewarden.toml`, the environment, flags. The later wins; each value knows its source.
+"""The settings of the server: one `rewarden.toml`, the environment, flags. The later wins; each value knows its source.
 
 Every key of the file is also `REWARDEN_SECTION_KEY` in the environment (`engine.workers` is `REWARDEN_ENGINE_WORKERS`).
 A key that is not known is refused with the nearest known name: a misspelt limit must not be silently without effect.
@@ -47,7 +47,7 @@ class ConfigError(RewardenError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Where the server listens (port 0: any free one), and how many seconds it may take to end what is in flight.
+    """The server's address (port 0: any free one), and how many seconds it may take to end what is in flight.
 
     tls_cert, tls_key: PEM files; with them both ports speak TLS only. origins: addresses of pages
     (`https://rewards.example.com`), beside the server's own, whose requests are served. hosts: the names by which the
@@ -66,7 +66,7 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings:
-    """What one request may weigh; over it is 413, for a single row that row's error. Sizes in bytes, unpacked.
+    """The limits of one request; over them is 413, for a single row that row's error. Sizes in bytes, unpacked.
 
     max_body_bytes: a whole request. max_sample_bytes: one row. max_samples: rows of a request that is no stream.
     max_depth: nesting of JSON. max_run_bytes: a program with its input and files. max_blob_bytes: one blob.
@@ -90,7 +90,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySettings:
-    """Who may ask. Without any key everyone who reaches the port may.
+    """The keys of those who may ask. Without any key everyone who reaches the port may.
 
     `named` maps a key's name to its SHA-256 in hex; `file` holds lines of `name sha256`. Make one with
     `rewarden doctor --new-key NAME`. `rules`: what a key may do, by its name; `*` is for those without one.
@@ -137,8 +137,8 @@ class RecordSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingSettings:
-    """Who judges samples that name nobody, in requests that name nobody either. `file`: a routing file, or `starter`
-    for the routes that ship; without one such samples are errors of the caller's."""
+    """The routing of samples that name no verifier, in requests that name none either. `file`: a routing file, or
+    `starter` for the routes that ship; without one such samples are errors of the caller's."""
 
     file: str | None = None
 
@@ -158,7 +158,7 @@ class SqlSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
-    """How much is said, and whether as JSON lines or for a person."""
+    """The level of the log, and its form: JSON lines, or text for a person."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     json: bool = False

@@ -1,4 +1,5 @@
-"""What `GET /v1/info` and gRPC's `Info` say: versions, places where work runs, limits. No secret, no name of a key."""
+"""The answer to `GET /v1/info` and gRPC's `Info`: versions, places where work runs, limits. No secret, no name of a
+key."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class _Item(pytest.Item):
 
 
 class KindsItem(_Item):
-    """That there are cases of every kind."""
+    """The check that there are cases of every kind."""
 
     def __init__(self, *, lacking: list[str], **fields: Any) -> None:
         super().__init__(**fields)

@@ -1,4 +1,5 @@
-"""What the surfaces share: the engine and what stands around it, and the checks that a request passes on its way in."""
+"""The parts that the surfaces share: the engine and what stands around it, and the checks that a request passes on its
+way in."""
 
 from __future__ import annotations
 

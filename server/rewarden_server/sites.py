@@ -1,4 +1,4 @@
-"""What the configuration provides for single verifiers: for `sql` its databases, for `lean` its projects."""
+"""The sites that the configuration provides for single verifiers: for `sql` its databases, for `lean` its projects."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _judges(config: Config) -> JudgeSite:
 
 
 def _check_models(config: Config) -> None:
-    """What models provide is the engine's to say: it moves with their weights."""
+    """Check the default model. What models provide is the engine's to say: it moves with their weights."""
     settings = config.models
     if settings.default is not None and settings.default not in settings.named:
         known = ", ".join(settings.named) or "none"

@@ -14,7 +14,7 @@ __all__ = ["Running", "Start", "start"]
 
 @pytest.fixture
 def script() -> Script:
-    """What the scripted server is to do, and what it saw."""
+    """Returns the script of the scripted server, and the record of what it saw."""
     return Script()
 
 

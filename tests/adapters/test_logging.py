@@ -1,4 +1,4 @@
-"""What adapters log: every verdict that a trainer is given, wherever it came from."""
+"""Adapters log every verdict that a trainer is given, wherever it came from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trainer hands over, as samples."""
+"""A trainer's data as samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all adapters share: what may pass is waited out, and what stays unscored is never a number unasked."""
+"""Common to all adapters: what may pass is waited out, and what stays unscored is never a number unasked."""
 
 from __future__ import annotations
 

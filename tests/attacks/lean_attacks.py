@@ -499,4 +499,4 @@ STATEMENTS = [
     "section\ntheorem t : True := sorry\n\nend",
     "theorem t : True := sorry\n\n-- end",
 ]
-"""How references end and begin."""
+"""The ways in which references end and begin."""

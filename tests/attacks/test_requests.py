@@ -114,7 +114,7 @@ def the_next_caller_is_served(server: Target) -> Iterator[None]:
 
 
 def is_refused(answer: httpx.Response, *statuses: int) -> None:
-    """Whether an answer is a clear refusal, in the form of all errors."""
+    """Assert that an answer is a clear refusal, in the form of all errors."""
     assert answer.status_code in statuses, (answer.status_code, answer.text[:300])
     error = answer.json()["error"]
     assert error["code"]

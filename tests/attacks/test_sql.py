@@ -35,7 +35,7 @@ def fenced(query: str) -> str:
 
 @pytest.fixture(autouse=True)
 def memory_as_in_a_worker() -> Iterator[None]:
-    """What an embedded engine takes in one step is bounded by the process's own limit."""
+    """Bound the memory that an embedded engine takes in one step by the process's own limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     with open("/proc/self/statm", encoding="ascii") as file:
         used = int(file.read().split()[0]) * resource.getpagesize()

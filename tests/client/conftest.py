@@ -11,7 +11,7 @@ from tests.client.servers import SERVERS, Script
 
 @pytest.fixture
 def script() -> Script:
-    """What the server is to do, and what it saw."""
+    """Returns the script of the server, and the record of what it saw."""
     return Script()
 
 

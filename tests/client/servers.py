@@ -52,7 +52,7 @@ def statistics(name: str, verdicts: list[Verdict]) -> Group:
 
 @dataclass
 class Script:
-    """What the server is to do, and what it saw."""
+    """The script of the server, and the record of what it saw."""
 
     judge: Callable[[Sample, int], Verdict] = judge
     refusals: deque[RequestError] = field(default_factory=deque)

@@ -1,4 +1,4 @@
-"""What is HTTP's own: any framing of the answer, odd servers, proxies' errors, Retry-After."""
+"""Behaviour that is HTTP's own: any framing of the answer, odd servers, proxies' errors, Retry-After."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `pip install ./client` costs a trainer: a small wheel, few packages, and no quarrel over protobuf."""
+"""The cost of `pip install ./client` to a trainer: a small wheel, few packages, and no quarrel over protobuf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every transport promises: one attempt, the whole answer or a named error, both directions at once."""
+"""The promises of every transport: one attempt, the whole answer or a named error, both directions at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What importing costs: trainers and worker processes import the types and pay for nothing else."""
+"""The cost of importing: trainers and worker processes import the types and pay for nothing else."""
 
 from __future__ import annotations
 

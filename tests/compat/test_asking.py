@@ -1,4 +1,4 @@
-"""What an address says, whoever the peer is: a mistake in it is refused at once, and no number stands for it."""
+"""The contents of an address, whoever the peer is: a mistake in it is refused at once, and no number stands for it."""
 
 from __future__ import annotations
 

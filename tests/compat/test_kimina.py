@@ -76,7 +76,7 @@ STATUS = {
     "loud": "repl_error",
     "crash": "repl_error",
 }
-"""What kimina-client calls each."""
+"""The status that kimina-client gives to each."""
 
 
 async def by_text(snippet: Snippet) -> Checked:
@@ -105,7 +105,7 @@ async def server(start: Start) -> Running:
 
 @pytest.fixture
 def prover(server: Running, monkeypatch: pytest.MonkeyPatch) -> ScriptedProver:
-    """What the server's prover does."""
+    """Returns the scripted prover of the server."""
     monkeypatch.setattr(kimina, "_PAUSE_S", 0.0)
     return scripted(server, by_text)
 

@@ -54,7 +54,7 @@ async def by_their_words(job: host.Job) -> AsyncGenerator[host.JobEvent, None]:
 
 @pytest.fixture
 def script() -> ScriptedHost:
-    """What the sandbox does."""
+    """Returns the scripted host of the sandbox."""
     return ScriptedHost(by_their_words)
 
 
@@ -95,7 +95,7 @@ async def test_tests_come_as_a_list_as_json_and_packed(server: Running) -> None:
 
 
 class Harm:
-    """What a pickle may do to who reads it."""
+    """The harm that a pickle may do to its reader."""
 
     def __reduce__(self) -> Any:
         return os.mkdir, ("read",)

@@ -50,7 +50,7 @@ def ending(**report: Any) -> Any:
 
 @pytest.fixture
 def script() -> ScriptedHost:
-    """What the host does."""
+    """Returns the scripted host."""
     return ScriptedHost()
 
 

@@ -128,7 +128,7 @@ def stack(folder: Path) -> Iterator[Stack]:
 
 
 def copy_sources(target: Path) -> None:
-    """What a fresh clone would have, with the machine's own certificate authorities where it has some."""
+    """Copy the files of a fresh clone, with the machine's own certificate authorities where it has some."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     for name in filter(None, names):

@@ -1,4 +1,4 @@
-"""What the code does differently within a container."""
+"""The behaviour of the code that differs within a container."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ WAIT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is judged."""
+    """The row that is judged."""
 
     response: str
     reference: Any = None

@@ -1,4 +1,4 @@
-"""What a server provides for a verifier, verifiers that wait, and fields of a reference that stand in `shared`."""
+"""A server's sites for a verifier, verifiers that wait, and fields of a reference that stand in `shared`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a candidate's text may do to a worker, and what it costs: the candidate, and nobody else."""
+"""The harm that a candidate's text may do to a worker, and its cost: to the candidate, and to nobody else."""
 
 from __future__ import annotations
 

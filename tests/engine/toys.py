@@ -173,7 +173,7 @@ def toy_unsent(response: str, reference: UnsentReference) -> Outcome:
 
 @dataclass(frozen=True)
 class Garden:
-    """What a server provides for `toy_garden`."""
+    """The site that a server provides for `toy_garden`."""
 
     plant: str = "grass"
 

@@ -23,7 +23,7 @@ import pytest
 from jinja2 import Environment
 
 FOLDER = Path(__file__).parents[2] / ".venv" / "judge-model"
-"""Where `make judge-model` puts it, see scripts/judge-model.py."""
+"""The folder in which `make judge-model` puts the model, see scripts/judge-model.py."""
 
 NEEDED = ("torch", "transformers", "tokenizers", "fastapi", "uvicorn", "openai", "accelerate")
 
@@ -41,7 +41,7 @@ needs_model = pytest.mark.skipif(no_model() is not None, reason=str(no_model()))
 
 
 class Reader:
-    """What the model's server makes of a chat: its template and its tokenizer."""
+    """The reading of a chat by the model's server: its template and its tokenizer."""
 
     @cached_property
     def _tokenizer(self) -> Any:

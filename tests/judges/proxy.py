@@ -23,7 +23,7 @@ Harm = Literal["reply", "reset", "hang", "slow", "cut", "chatty"]
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to one request.
+    """The fault that happens to one request.
 
     reply: an answer of the proxy's own, with `status`, `headers` and `body`; the upstream never sees the request.
     reset: the connection is reset before a reply. hang: nothing comes. slow: the upstream's reply, a byte each `drip_s`

@@ -23,7 +23,7 @@ from tests.threaded import Threaded
 
 @dataclass
 class Rule:
-    """What is replied to chats that hold all of `when`."""
+    """The replies to chats that hold all of `when`."""
 
     when: tuple[str, ...]
     replies: Sequence[Any]

@@ -96,7 +96,7 @@ class Clock:
 
 
 class Counts(Observer):
-    """What was told of judges."""
+    """The counts of what was told of judges."""
 
     def __init__(self) -> None:
         self.questions: dict[str, int] = defaultdict(int)

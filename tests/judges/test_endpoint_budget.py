@@ -1,4 +1,4 @@
-"""What a judge may take, and what is counted."""
+"""The budget that a judge may take, and what is counted."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ RULES = (
 
 @pytest.fixture(autouse=True)
 def rules(scripted: ScriptedJudge) -> None:
-    """What the upstream says."""
+    """Script the replies of the upstream."""
     scripted.script(*RULES)
 
 
@@ -85,7 +85,7 @@ HARMS = {
 
 
 REFUSALS = {"400", "401", "404"}
-"""What is no better for being sent again."""
+"""The refusals of requests that are no better for being sent again."""
 
 
 @pytest.mark.parametrize("harmed", HARMS)

@@ -1,4 +1,4 @@
-"""What is sent to a judge's server, and how what comes back is taken: OpenAI's protocol as servers really speak it."""
+"""Requests to a judge's server, and the reading of its replies: OpenAI's protocol as servers really speak it."""
 
 from __future__ import annotations
 

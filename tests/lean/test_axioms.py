@@ -1,4 +1,4 @@
-"""What a proof rests on is read from the compiled file: every axiom by its exact name, whoever declares it."""
+"""The axioms of a proof are read from the compiled file: every one by its exact name, whoever declares it."""
 
 from __future__ import annotations
 

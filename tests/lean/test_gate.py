@@ -1,4 +1,4 @@
-"""What is refused before Lean sees it, each with its own reason, and the honest twins that are not."""
+"""Texts that are refused before Lean sees them, each with its own reason, and the honest twins that are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the inspection's room ended says whose doing it was."""
+"""The end of the inspection's room says whose doing it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Lean's kernel says of a module's declarations, each time in a process of its own: a crash is a failure there."""
+"""Lean's kernel judges a module's declarations, each time in a process of its own: a crash is a failure there."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def altered(library: Library) -> Iterator[Callable[[str], Replay]]:
 
 @pytest.fixture
 def compiled(library: Library, tmp_path: Path) -> Callable[[str], Module]:
-    """What Lean makes of a text after the header."""
+    """Returns a function that gives the module that Lean makes of a text after the header."""
     return lambda text: read(library.compile(_HEADER + text, tmp_path))
 
 

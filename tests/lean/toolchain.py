@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 TOOLCHAIN = Path(__file__).parents[2] / ".venv" / "lean-toolchain"
-"""Where `make test` puts it, see scripts/lean-toolchain.sh."""
+"""The folder in which `make test` puts the toolchain, see scripts/lean-toolchain.sh."""
 
 SOURCES = Path(__file__).with_name("base")
 
@@ -21,7 +21,7 @@ MODULES = ("Base", "Base.Extra")
 """In the order of their imports."""
 
 NAME = "rewarden-tests"
-"""How the library's `lean-toolchain` names the toolchain: a custom link of elan's."""
+"""The name of the toolchain in the library's `lean-toolchain`: a custom link of elan's."""
 
 
 def toolchain() -> Path | None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).parents[2] / ".venv" / "models"
-"""Where `make test-models` puts them."""
+"""The folder in which `make test-models` puts the models."""
 
 NAMES = ("smollm2", "smollm2-reward", "smollm2-classes", "smollm2-steps", "minilm", "minilm-pair")
 NEEDED = ("torch", "transformers", "gguf", "safetensors")

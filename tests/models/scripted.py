@@ -44,7 +44,7 @@ ABOUT = {
 
 @dataclass
 class Rule:
-    """What comes of tasks of a kind that hold all of `when`."""
+    """The results of tasks of a kind that hold all of `when`."""
 
     kind: str
     when: tuple[str, ...]

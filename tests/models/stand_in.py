@@ -97,7 +97,7 @@ class StandIn:
 
 
 class Counts(Observer):
-    """What was told of models."""
+    """The counts of what was told of models."""
 
     def __init__(self) -> None:
         self.outcomes: dict[str, int] = defaultdict(int)

@@ -1,4 +1,4 @@
-"""What becomes of a configured name: which model, what it can do, which version it is; and what is refused, and why."""
+"""The loading of a configured name: which model, what it can do, which version it is; and what is refused, and why."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class TestVersion:
 
 
 class Breaks:
-    """What would leave a trace, were it unpickled."""
+    """An object that would leave a trace, were it unpickled."""
 
     def __init__(self, trace: Path) -> None:
         self.trace = trace

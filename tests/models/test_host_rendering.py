@@ -1,4 +1,4 @@
-"""What a model reads: exactly what transformers makes of an input, unless it holds control tokens or is too long."""
+"""A model reads exactly what transformers makes of an input, unless it holds control tokens or is too long."""
 
 from __future__ import annotations
 
@@ -287,8 +287,8 @@ class TestWhatGoesOn:
 
     @pytest.mark.parametrize("kind", ["first", "always", "normalised"])
     def test_the_signs_of_math_shepherd_are_those_of_its_published_code(self, kind: Any) -> None:
-        """Which takes `tokenizer.encode("+ -")[1:]` of a tokenizer that begins words with a mark of their blank: not
-        the bare signs, whose probabilities say nothing."""
+        """The published code takes `tokenizer.encode("+ -")[1:]` of a tokenizer that begins words with a mark of their
+        blank: not the bare signs, whose probabilities say nothing."""
         own = signs(kind)
         published = own.encode("+ -")[1:]
         assert own.convert_ids_to_tokens(published) == ["▁+", "▁-"]

@@ -1,4 +1,4 @@
-"""What asks a model in no written words needs no package for prompts: `consensus` works in the barest installation."""
+"""Asking a model in no written words needs no package for prompts: `consensus` works in the barest installation."""
 
 from __future__ import annotations
 

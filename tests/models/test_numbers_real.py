@@ -23,7 +23,7 @@ pytestmark = [
 
 PLANNER = Planner(Registry())
 NEAR = 1e-3
-"""What scores may differ by from transformers'."""
+"""The most that scores may differ by from transformers'."""
 
 
 class Real(DirectContext):

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.needs_server
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Where sockets lie; pytest's own folders have names too long for one."""
+    """Yields the folder of the sockets; pytest's own folders have names too long for one."""
     with tempfile.TemporaryDirectory(prefix="rw-") as made:
         yield Path(made)
 

@@ -142,7 +142,7 @@ class TestAsTransformers:
         ]
 
     def test_text_alone_reads_as_text(self, seeing: Loaded) -> None:
-        """Whether it comes as a text or as parts."""
+        """It reads the same as a text and as parts."""
         plain = Input(messages=[{"role": "user", "content": "Hello"}], begin=True)
         rows = [prepare(seeing, Choose(input=given, choices=["a"])).rows[0] for given in (plain, chat(text("Hello")))]
         rendered = seeing.tokenizer.apply_chat_template(plain.messages, add_generation_prompt=True, tokenize=False)
@@ -151,7 +151,7 @@ class TestAsTransformers:
 
 
 class TestRefused:
-    """What is not read is said; nothing is scored without an image that belongs to it."""
+    """Anything that is not read is said; nothing is scored without an image that belongs to it."""
 
     def kind(self, loaded: Loaded, *parts: dict[str, Any]) -> str:
         with pytest.raises(Failure) as found:

@@ -51,7 +51,7 @@ class FakeProcess(ModelProcess):
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where processes put their sockets; pytest's own folders (made before) have names too long for one."""
+    """Yields the folder of the processes' sockets; pytest's own folders (made before) have names too long for one."""
     with tempfile.TemporaryDirectory(prefix="rw-") as made:
         monkeypatch.setenv("TMPDIR", made)
         monkeypatch.setattr(tempfile, "tempdir", None)

@@ -40,7 +40,7 @@ address = "http://127.0.0.1:9002"
 
 
 class Became(Exception):
-    """What the process would be by now."""
+    """The command that the process would be by now."""
 
 
 @pytest.fixture

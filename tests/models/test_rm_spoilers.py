@@ -1,4 +1,4 @@
-"""What a policy may do to be paid, or to go unscored, and what comes of it: the lowest score, and its siblings lose
+"""Tricks of a policy to be paid, or to go unscored, and their result: the lowest score, and its siblings lose
 nothing."""
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def test_a_budget_shrinks_with_each_failure_and_grows_back() -> None:
 
 
 class Fake:
-    """What runs batches: each row's output is its first token, unless `wrong` says otherwise."""
+    """A runner of batches: each row's output is its first token, unless `wrong` says otherwise."""
 
     def __init__(self, wrong: Callable[[Sequence[Row]], Any] = lambda rows: None) -> None:
         self.batches: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""Which task kills its process: found with few deaths, and none that is innocent is blamed."""
+"""The task that kills its process is found with few deaths, and none that is innocent is blamed."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tests.server.test_metrics import value
 
 @verifier(version="1", graded=True, site=ModelSite)
 async def modelled(response: str, ctx: Context) -> Outcome:
-    """What the model says of the response."""
+    """Returns full marks, with the model's word on the response as evidence."""
     seen = Seen()
     await ask(ctx, Classify(input=Input(text=response)), None, seen)
     return scored(1.0, evidence=seen.evidence(), flags=seen.flags())
@@ -36,7 +36,7 @@ async def modelled(response: str, ctx: Context) -> Outcome:
 
 @verifier(version="1", graded=True, site=ModelSite)
 async def modelled_group(samples: list[Member], ctx: Context) -> list[Outcome]:
-    """How many siblings there are, after the model was asked."""
+    """Returns scores by how many siblings there are, after the model was asked."""
     seen = Seen()
     await ask(ctx, classify("group"), None, seen)
     return [scored(1.0 / len(samples), evidence=seen.evidence()) for _ in samples]

@@ -1,4 +1,4 @@
-"""What is written for `inference.Write`: the same as plain transformers, whatever else is written meanwhile."""
+"""Texts that are written for `inference.Write`: the same as plain transformers, whatever else is written meanwhile."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class TestSeeds:
 
 
 class TestEnds:
-    """What ends a text: the model, a stop text, a limit."""
+    """The causes that end a text: the model, a stop text, a limit."""
 
     def test_a_stop_text_over_several_tokens(self) -> None:
         """Every byte is a token here, so that five letters are five."""
@@ -230,7 +230,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 class TestWork:
-    """What is computed, and how much of it in one step."""
+    """The work that is computed, and how much of it in one step."""
 
     def test_siblings_read_their_prompt_once(self, passes: list[int]) -> None:
         made = writer_of()
@@ -257,7 +257,7 @@ class TestWork:
 
 
 class TestTrouble:
-    """What fails, fails alone."""
+    """A task that fails, fails alone."""
 
     def test_cancelled_ones_leave_at_the_next_step(self) -> None:
         made = writer_of()

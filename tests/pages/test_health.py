@@ -1,4 +1,4 @@
-"""What `/v1/info` finds missing of a running server, with what mends it."""
+"""The parts of a running server that `/v1/info` finds missing, with what mends it."""
 
 from __future__ import annotations
 

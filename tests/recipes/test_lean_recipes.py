@@ -22,7 +22,7 @@ from tests.verifiers.direct import direct_judge
 
 @verifier(version="1", graded=True, inline=True)
 def lean(response: str, reference: str | None = None, *, params: LeanParams) -> Outcome:
-    """What the response's last word says of it, as the real one would."""
+    """Returns the outcome that the response's last word names, as the real one would."""
     said = response.replace("`", " ").replace("</code>", " ").split()[-1:]
     word = said[0] if said else ""
     if word == "proved":

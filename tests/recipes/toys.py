@@ -51,7 +51,7 @@ def format(response: str, params: FormatParams) -> Outcome:
 
 @dataclass(frozen=True)
 class CodeParams:
-    """What the gallery sets."""
+    """The parameters that the gallery sets."""
 
     scoring: str = "all"
     extraction: str = "strict"

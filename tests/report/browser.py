@@ -192,5 +192,5 @@ class Browser:
         self.run("settle()")
 
     def picture(self, path: Path) -> None:
-        """What is seen, as a PNG."""
+        """Save a picture of what is seen, as a PNG."""
         path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"]))

@@ -1,4 +1,4 @@
-"""What Arrow's types are in JSON: one rule for each, and nothing depends on where an array was cut."""
+"""The JSON forms of Arrow's types: one rule for each, and nothing depends on where an array was cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which column holds what: guesses by the usual names, and what is said wins over them."""
+"""The columns by what they hold: guesses by the usual names, and what is said wins over them."""
 
 from __future__ import annotations
 

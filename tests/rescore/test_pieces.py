@@ -1,4 +1,4 @@
-"""How samples are cut: nobody waits for a full piece, and no group is parted."""
+"""The cutting of samples into pieces: nobody waits for a full piece, and no group is parted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs on a node, without a cluster around it: an engine behind calls of bytes."""
+"""The part that runs on a node, without a cluster around it: an engine behind calls of bytes."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ EXCEPTIONS = SimpleNamespace(
 )
 
 Fault = Callable[["Actor", list[str]], Awaitable[bytes | None]]
-"""What an actor does with the texts of a piece before it judges them: raises, answers otherwise, or None."""
+"""An actor's treatment of the texts of a piece before it judges them: raises, answers otherwise, or None."""
 
 
 class Actor:

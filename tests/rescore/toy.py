@@ -15,7 +15,7 @@ VERIFIERS = {"yes": False, "siblings": True}
 """`yes`: responses with `yes` in them are right. `siblings`: the score is the group's size over 100."""
 
 STALL_S = 0.3
-"""How long no sample must come for the toy to believe that none will; too short makes tests weaker, not wrong."""
+"""Seconds without a sample for the toy to believe that none will come; too short makes tests weaker, not wrong."""
 
 
 class ToyClient:

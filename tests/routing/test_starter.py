@@ -225,7 +225,7 @@ WITHOUT = [
     *("general-quality", "general-quality_ref", "general-quality_rubric", "rubric"),
     *("ifeval_old", "max_length", "up_to_max_length", "passthrough", "mathvision", "somewhere/else", None),
 ]
-"""What nobody here can judge, or is no data source: a row of it is an error that names it, and never a number."""
+"""Sources that nobody here can judge, or that are none: a row of one is an error that names it, and never a number."""
 
 
 def judged(rows: list[Row], routing: Routing = ROUTING) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What a supervisor says of a run that ended between its soft and its hard limit, or that the host starved."""
+"""The report of a supervisor on a run that ended between its soft and its hard limit, or that the host starved."""
 
 from __future__ import annotations
 

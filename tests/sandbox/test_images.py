@@ -1,4 +1,4 @@
-"""What slots are made of: images in an engine, the same as a root file system, and how a language is added."""
+"""The material of slots: images in an engine, the same as a root file system, and how a language is added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is to blame for slots that die under a run, by what else the host knows. The slots are scripted."""
+"""The blame for slots that die under a run, by what else the host knows. The slots are scripted."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def start(mode: str, code: str, request: str, channel: int, reply: int) -> int:
 
 @dataclass(frozen=True)
 class Ended:
-    """How the tests' process ended: its report, None where it wrote none."""
+    """The end of the tests' process: its report, None where it wrote none."""
 
     code: int
     report: dict[str, Any]

@@ -50,7 +50,7 @@ except OSError:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What is mounted: everybody may write to it, and nobody but its owner may come near it."""
+    """Returns the folder that is mounted: everybody may write to it, and nobody but its owner may come near it."""
     above = tmp_path_factory.mktemp("closed")
     inner = above / "tool"
     inner.mkdir()

@@ -1,4 +1,4 @@
-"""What breaks around the sandbox: runs get what they ask for or an error of ours, never a false verdict; the words say
+"""Breakages around the sandbox: runs get what they ask for or an error of ours, never a false verdict; the words say
 what mends it; and when it is mended the host serves again, without a restart.
 """
 

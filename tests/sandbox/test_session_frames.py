@@ -1,4 +1,4 @@
-"""What the host believes of a session's supervisor and of its caller: nothing that was not asked for."""
+"""The host believes nothing of a session's supervisor and of its caller that was not asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host says of itself comes at once, whatever its engine does: servers hold one that says nothing to hang."""
+"""A host's report of itself comes at once, whatever its engine does: servers hold one that says nothing to hang."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ async def main():
 text = asyncio.run(main())
 """,
 }
-"""How programs read, as seen in what models write. Each leaves the whole input in `text`."""
+"""The ways in which programs read, as seen in what models write. Each leaves the whole input in `text`."""
 
 OTHERS = {
     "c": """

@@ -1,4 +1,4 @@
-"""When a run is said to get nowhere for want of memory, by what a control group says, and what its end may take."""
+"""Runs that are said to get nowhere for want of memory, by what a control group says, and what their end may take."""
 
 from __future__ import annotations
 

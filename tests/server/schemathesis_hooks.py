@@ -1,4 +1,4 @@
-"""What Schemathesis must be told: how newline-delimited JSON is made and read, and which numbers are whole."""
+"""Instructions for Schemathesis: how newline-delimited JSON is made and read, and which numbers are whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can judge, described over HTTP."""
+"""The catalogue of what can judge, described over HTTP."""
 
 from __future__ import annotations
 

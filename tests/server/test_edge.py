@@ -1,4 +1,4 @@
-"""What strangers send: pages of other origins, heads without end, bodies that swell, two requests in one."""
+"""Requests that strangers send: pages of other origins, heads without end, bodies that swell, two requests in one."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Small(KeptProcess[Line]):
 
 @pytest.fixture(autouse=True)
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where their folders lie."""
+    """Yields the folder in which their folders lie."""
     with tempfile.TemporaryDirectory(prefix="rw-") as made:
         monkeypatch.setattr(tempfile, "tempdir", made)
         yield Path(made)

@@ -30,7 +30,7 @@ def as_before() -> Iterator[None]:
 
 @pytest.fixture
 def written() -> io.StringIO:
-    """What is logged, in JSON, at level info."""
+    """Returns the stream of what is logged, in JSON, at level info."""
     stream = io.StringIO()
     set_up_logs(LogSettings(level="info", json=True), stream)
     return stream

@@ -74,7 +74,7 @@ def pattern(output: str) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a reader stands: the examples, and the page's own files."""
+    """Returns the folder in which a reader stands: the examples, and the page's own files."""
     place = tmp_path_factory.mktemp("reader")
     (place / "examples").symlink_to(ROOT / "examples")
     for block in blocks("python"):
@@ -112,6 +112,6 @@ def test_the_page_shows_what_comes_out(step: Step, folder: Path, server: ServerP
 
 
 def test_the_page_has_its_commands() -> None:
-    """What reads the page finds it; else the test above would pass over an empty list."""
+    """The code that reads the page finds its commands; else the test above would pass over an empty list."""
     assert len(list(steps())) >= 6
     assert len([block for block in blocks("python") if block.startswith("# ")]) == 2

@@ -1,4 +1,4 @@
-"""How much a key may have done: rates, quotas, and what is under way at once."""
+"""The limits of what a key may have done: rates, quotas, and what is under way at once."""
 
 from __future__ import annotations
 

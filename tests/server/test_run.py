@@ -44,7 +44,7 @@ def doing(*events: host.JobEvent | HostError) -> Any:
 
 @pytest.fixture
 def script() -> ScriptedHost:
-    """What the host does."""
+    """Returns the scripted host."""
     return ScriptedHost()
 
 

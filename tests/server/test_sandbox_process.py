@@ -36,7 +36,7 @@ JOB = Job(program=Program(language="python", code=""), cases=[Case()])
 
 @pytest.fixture(autouse=True)
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where hosts put what they need; pytest's own folders have names too long for a socket."""
+    """Yields the folder in which hosts put what they need; pytest's own folders have names too long for a socket."""
     with tempfile.TemporaryDirectory(prefix="rw-") as made:
         monkeypatch.setenv("TMPDIR", made)
         monkeypatch.setattr(tempfile, "tempdir", None)

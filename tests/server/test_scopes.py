@@ -1,4 +1,4 @@
-"""What a key may do: each route and each method asks for its scope."""
+"""The rights of a key: each route and each method asks for its scope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the configuration provides for single verifiers."""
+"""Sites that the configuration provides for single verifiers."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ SECRET = "marigold"
 
 
 class Collector:
-    """What a real one takes, read with OpenTelemetry's own messages. A context manager."""
+    """A collector of what a real one takes, read with OpenTelemetry's own messages. A context manager."""
 
     def __init__(self) -> None:
         self.spans: list[Any] = []

@@ -27,7 +27,7 @@ ROW = {"response": "The answer is (B).", "reference": "B"}
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Who signed the server's certificate."""
+    """Returns the authority that signed the server's certificate."""
     return Authority(tmp_path_factory.mktemp("tls"))
 
 

@@ -1,5 +1,5 @@
-"""What watches a server: the alert rules by their own tests, and dashboards on a real Prometheus that scraped a real
-server under a little load of every kind."""
+"""The monitoring of a server: the alert rules by their own tests, and dashboards on a real Prometheus that scraped a
+real server under a little load of every kind."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How the tests themselves are run: in which phases, which groups of them, and what is told at the end."""
+"""The running of the tests themselves: in which phases, which groups of them, and what is told at the end."""

@@ -1,4 +1,4 @@
-"""Which files changed since the last commit that is recorded as green in full."""
+"""The files that changed since the last commit that is recorded as green in full."""
 
 from __future__ import annotations
 

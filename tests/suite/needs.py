@@ -1,4 +1,4 @@
-"""What skipped tests lack, and the command that gets it: the table at the end of `make test`."""
+"""The things that skipped tests lack, and the command that gets each: the table at the end of `make test`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files a test file reaches, and so which tests a change must run again.
+"""The files that a test file reaches, and so the tests that a change must run again.
 
 A file reaches what it imports when it runs, wherever in it the import stands, and so on; the `__init__` files of those
 packages; the `conftest.py` files above it; modules that it names in a text, as one that starts

@@ -1,4 +1,4 @@
-"""What a run of pytest leaves for whoever reads its results: how long each test took, and what was skipped and why."""
+"""The record that a run of pytest leaves for its readers: how long each test took, and what was skipped and why."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ import pytest
 from tests.suite.record import Record
 
 ONLY_HERE = "the full form of a test that fights the kernel"
-"""Why a test of `stress(full=True)` is skipped elsewhere."""
+"""The reason why a test of `stress(full=True)` is skipped elsewhere."""
 REPETITION = "repetition"
 TOLD = re.compile(r"#\d+-|-#\d+(?=\])|\[#\d+\]")
-"""What a repetition adds to the id of its test, wherever it stands among the parameters."""
+"""The part that a repetition adds to the id of its test, wherever it stands among the parameters."""
 
 
 def repeat(metafunc: pytest.Metafunc, times: int) -> None:
@@ -43,7 +43,7 @@ def select(items: list[pytest.Item], repeating: bool) -> None:
 
 @dataclass(frozen=True)
 class Rate:
-    """How often a test ran and failed, and the seconds that its runs took together."""
+    """The number of times that a test ran and failed, and the seconds that its runs took together."""
 
     test: str
     runs: int

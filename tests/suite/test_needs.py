@@ -1,4 +1,4 @@
-"""What a run could not try is told in a table: what was missing, how many tests, the command that gets it."""
+"""Anything that a run could not try is told in a table: what was missing, how many tests, the command that gets it."""
 
 from __future__ import annotations
 

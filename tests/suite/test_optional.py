@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 BUILT_ON = {"numpy": ("pycocotools", "scipy", "shapely", "sklearn")}
-"""What no machine has without the package: their compiled parts cannot be read, and do not say so by name."""
+"""Packages that no machine has without the key's: their compiled parts cannot be read, and do not say so by name."""
 
 
 def collected(folder: Path, *without: str, files: tuple[str, ...] = ()) -> Record:

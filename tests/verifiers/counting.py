@@ -72,4 +72,4 @@ HOSTILE = (
     "答案",
     "\ud800",
 )
-"""What a text is filled with to make a careless scan go over it again and again."""
+"""The fragments that a text is filled with to make a careless scan go over it again and again."""

@@ -24,7 +24,7 @@ from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.view import apply_view
 
 Judge = Callable[[Use, Sequence[Sample | BadSample]], Awaitable[Sequence[dict[str, Any]]]]
-"""What judges samples, all with one use: the JSON forms of their verdicts, in order. Direct, or over a transport."""
+"""A judge of samples, all with one use: the JSON forms of their verdicts, in order. Direct, or over a transport."""
 
 
 class DirectContext:

@@ -40,7 +40,7 @@ def test_ngrams_and_spans_are_counted_exactly(units: list[str], n: int) -> None:
 
 
 def test_the_share_of_open_recipes() -> None:
-    """What open recipes for reasoning subtract: 1 - distinct / all n-grams of words."""
+    """Open recipes for reasoning subtract this share: 1 - distinct / all n-grams of words."""
     rng = random.Random(2)
     for _ in range(40):
         units = [rng.choice(["the", "a", "of", "and", "sum", "is", "x", "y", "z"]) for _ in range(rng.randint(3, 60))]

@@ -31,8 +31,8 @@ from tests.verifiers.direct import outcome_of
 pytestmark = pytest.mark.slow
 
 LIMITS = {"math": {"undecided_equality"}, "puzzle_rules": {"needs_sandbox"}}
-"""What a verifier may leave undecided because it is at its wits' end, though reference and response are sound; or
-because `puzzle` is to decide it, in a sandbox."""
+"""The reasons for which a verifier may be undecided: it is at its wits' end, though reference and response are sound;
+or `puzzle` is to decide the case, in a sandbox."""
 
 ROUNDS, EACH = 100, 100
 FEWER = dict.fromkeys((*JUDGING, "cascade", *MODELLED), 5)

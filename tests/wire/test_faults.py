@@ -1,4 +1,4 @@
-"""What is wrong with a request is said of the field that is wrong, and costs no other row."""
+"""A fault of a request is reported for the field that is wrong, and costs no other row."""
 
 from __future__ import annotations
 

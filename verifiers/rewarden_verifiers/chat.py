@@ -1,4 +1,4 @@
-"""What a verifier asks of a language model, and what comes back. `ctx.judge` is a `Judge`.
+"""A verifier's questions to a language model, and the replies to them. `ctx.judge` is a `Judge`.
 
 A question is a chat in OpenAI's form; who answers it, with how many attempts and at what price, is the server's
 configuration (`[judges]`). A reply is text and nothing more: what it says is for the verifier to read, strictly.
@@ -48,8 +48,8 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a reply took. cost_usd: None where the judge has no price. estimated: the model's server did not say, and
-    these are upper bounds."""
+    """The tokens and cost of a reply. cost_usd: None where the judge has no price. estimated: the model's server did
+    not say, and these are upper bounds."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -59,7 +59,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a model answered. judge: the name of the judge that answered, which is not the asked one where that one
+    """A model's answer. judge: the name of the judge that answered, which is not the asked one where that one
     failed and has a fallback (`fallback`). model: as its server calls it. finish: `length`: cut off. alternatives: of
     the first token, where they were asked for and the server gives them. usage: of this reply, whether or not it was
     remembered (`cached`: then nothing was spent).

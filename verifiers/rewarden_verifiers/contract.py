@@ -81,7 +81,7 @@ class Expired(BaseException):
 
 
 class Watch(Protocol):
-    """What stands behind a verifier that waits: it keeps its own time, and this ends it where it cannot.
+    """The backstop of a verifier that waits: it keeps its own time, and this ends it where it cannot.
 
     quick_s: seconds after which the work should raise `Expired`, to begin anew where long work harms nobody; None where
     it is there already.
@@ -116,7 +116,7 @@ class Unwatched:
 
 
 class Site(Protocol):
-    """What a server's configuration provides for a verifier. Picklable; sent to each worker once a use."""
+    """Resources that a server's configuration provides for a verifier. Picklable; sent to each worker once a use."""
 
     @property
     def fingerprint(self) -> str:
@@ -136,7 +136,7 @@ class AsyncEquivalence(Protocol):
 
 
 class Context(Protocol):
-    """How an orchestrator reaches out. Inherits the request's admission, deadline and cancellation."""
+    """An orchestrator's means of reaching out. Inherits the request's admission, deadline and cancellation."""
 
     async def verify(self, use: Use, *, sample: Sample | None = None, **replace: Any) -> Outcome:
         """The outcome of another verifier or recipe on this sample (or on `sample`), some fields replaced.

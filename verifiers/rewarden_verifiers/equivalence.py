@@ -1,4 +1,4 @@
-"""When two answers are the same: what `consensus`, `diversity`, `reader` and maj@k build on.
+"""Equivalence of two answers, on which `consensus`, `diversity`, `reader` and maj@k build.
 
 A verifier that has a notion of sameness declares an `Equivalence`. Answers are strings, so that they can cross a
 process border; `key` maps equal answers to equal keys where it can, which spares a group of n members most of its

@@ -44,7 +44,7 @@ PRESETS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What a rule found. `texts` has one entry, or several where the response offers several answers at once.
+    """The result of a rule. `texts` has one entry, or several where the response offers several answers at once.
 
     `span` is the part of the viewed response that the rule read, in characters; it covers all the texts.
     """

@@ -1,4 +1,4 @@
-"""What a verifier has a model compute, and what comes back. `ctx.model` is a `Model`.
+"""Computations that a verifier asks of a model, and their results. `ctx.model` is a `Model`.
 
 Unlike a judge (`chat.py`), which replies, such a model gives numbers: logits of a head, probabilities of tokens,
 vectors; or texts, several of one prompt. Which models there are, and where they run, is the server's configuration
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """What the model reads: a chat, which its own template renders, or a text as it stands.
+    """The input that the model reads: a chat, which its own template renders, or a text as it stands.
 
     messages: OpenAI's form; content is text or parts (text; image_url with a data: address, for models that see). Where
     the last message is the assistant's it is closed as the template does it, or left open (`open`), so that what is
@@ -46,7 +46,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """How a result came about. model: its configured name; version: identifies weights, revision and dtype, and
+    """The provenance of a result. model: its configured name; version: identifies weights, revision and dtype, and
     changes when they are swapped. tokens: that were read; written: that were generated. truncated: the policy `fit` had
     to drop some; neutralised: control tokens were made harmless. cached: remembered, or computed for another too.
     """
@@ -140,7 +140,7 @@ class Classify(Task[Logits]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choose(Task[Choices]):
-    """How probable each of these texts is as what comes next. Texts must differ and not be empty."""
+    """The probability of each of these texts as what comes next. Texts must differ and not be empty."""
 
     input: Input
     choices: Sequence[str]
@@ -148,7 +148,7 @@ class Choose(Task[Choices]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likelihood(Task[Likelihoods]):
-    """How probable this continuation of the input is, token by token. Not empty. Siblings that share the input and
+    """The probability of this continuation of the input, token by token. Not empty. Siblings that share the input and
     continuations that share their beginning cost it once."""
 
     input: Input
@@ -204,7 +204,7 @@ class Embed(Task[Vector]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What is known of a model. kinds: names of the tasks that it can do; context: tokens that it reads at most;
+    """Known facts about a model. kinds: names of the tasks that it can do; context: tokens that it reads at most;
     labels: of its head; version: see `Facts`; source: the folder or name that it was loaded from, without its place."""
 
     model: str

@@ -1,4 +1,4 @@
-"""What a verifier asks of a sandbox, and what comes back. `ctx.sandbox` is a `Sandbox`.
+"""A verifier's requests to a sandbox, and the answers to them. `ctx.sandbox` is a `Sandbox`.
 
 The fields mean what they mean in `rewarden_sandboxes.job`, which verifiers do not import: the server's lane converts.
 """
@@ -57,7 +57,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """How one room ended; see `rewarden_sandboxes.job.Report`."""
+    """The end of one room; see `rewarden_sandboxes.job.Report`."""
 
     status: RunStatus
     limit: str | None = None
@@ -88,7 +88,7 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileResult:
-    """How a compilation ended; when it is no `ok`, no case ran."""
+    """The end of a compilation; when it is no `ok`, no case ran."""
 
     report: Report
     who: Literal["program", "partner"] = "program"

@@ -1,4 +1,4 @@
-"""What a verifier asks of proof assistants, and what comes back. `ctx.prover` is a `Prover`.
+"""A verifier's requests to proof assistants, and the answers to them. `ctx.prover` is a `Prover`.
 
 Two ways to have a text elaborated, neither in our process. `check`: in a warm process that has the text's imports
 loaded, for what the assistant has to say of it. `compile`: in a fresh locked room, for the compiled module, which
@@ -29,7 +29,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What the assistant said of a stretch of the text. end: None where it names none."""
+    """A message of the assistant about a stretch of the text. end: None where it names none."""
 
     severity: Severity
     text: str
@@ -39,7 +39,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What was still to be proved at a place: of a `sorry`, or of a tactic (before it ran). text: the source there.
+    """The goals left to be proved at a place: of a `sorry`, or of a tactic (before it ran). text: the source there.
     goals: none where the assistant says nothing of that place."""
 
     text: str
@@ -69,7 +69,7 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What became of a snippet. status `ok`: the assistant came to the text's end, whatever it said on the way.
+    """The result of checking a snippet. status `ok`: the assistant came to the text's end, whatever it said on the way.
 
     limit: which one was reached. cpu_s, wall_s: of this text alone, without waiting in line; without the imports where
     `warm`. infotree: None where not asked for.
@@ -102,10 +102,10 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """Where texts are elaborated. kind `local`: a toolchain, and a built lake project where there is one; `remote`: a
-    server of Kimina's protocol, which checks and compiles nothing. identity: changes whenever the toolchain or the
-    libraries do. version: Lean's, such as `4.35.0`, where it is known. path: the folders of its compiled modules, as
-    rooms see them. replays: `leanchecker` is part of the toolchain.
+    """The place where texts are elaborated. kind `local`: a toolchain, and a built lake project where there is one;
+    `remote`: a server of Kimina's protocol, which checks and compiles nothing. identity: changes whenever the toolchain
+    or the libraries do. version: Lean's, such as `4.35.0`, where it is known. path: the folders of its compiled
+    modules, as rooms see them. replays: `leanchecker` is part of the toolchain.
     """
 
     name: str

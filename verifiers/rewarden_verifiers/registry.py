@@ -78,7 +78,7 @@ GALLERY = Path(__file__).parent / "recipes" / "gallery"
 
 
 class Registry:
-    """What can judge. Thread-safe; cheap to make; modules are imported on first use of a name."""
+    """Verifiers and recipes that can judge. Thread-safe; cheap to make; modules are imported on first use of a name."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

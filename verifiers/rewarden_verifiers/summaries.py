@@ -1,4 +1,4 @@
-"""What each built-in verifier and recipe does, in a line, from a generated file: nothing is imported to list them.
+"""One-line summaries of the built-in verifiers and recipes, from a generated file: nothing is imported to list them.
 
 `summaries.json` is written by `make docs` from the first lines of the docstrings, and checked by its tests.
 """

@@ -61,7 +61,7 @@ DEFAULT_VIEW = View()
 
 @dataclass(frozen=True, slots=True)
 class Viewed:
-    """What the view found: `text`, or None with the snake_case `reason` why there is nothing to judge."""
+    """The result of the view: `text`, or None with the snake_case `reason` why there is nothing to judge."""
 
     text: str | None
     reason: str | None = None

@@ -28,7 +28,7 @@ REWARD_NAME = "rewarden"
 REWARD_TYPE = "batch"
 
 KEYS = ("overall", "format", "accuracy", "unscored", "truncated")
-"""What is told of every sample; EasyR1 averages each of them, so all are floats."""
+"""The figures reported for every sample; EasyR1 averages each of them, so all are floats."""
 
 _COLUMNS = ("reference", "group", "id", "metadata")
 """Settings that name columns, which EasyR1 does not pass."""

@@ -1,4 +1,4 @@
-"""What a trainer hands over, as samples: its columns, its texts, its numbers in foreign dress (numpy, torch)."""
+"""A trainer's data as samples: its columns, its texts, its numbers in foreign dress (numpy, torch)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an adapter is told: arguments first, then the environment, then defaults."""
+"""The settings of an adapter: arguments first, then the environment, then defaults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rewarden.logging import RewardLog
 
 Unscored = Union[float, Literal["raise"], None]
-"""What stands where there is no score: a number of yours; `raise`; None: the trainer's own way of leaving a sample out,
+"""The value where there is no score: a number of yours; `raise`; None: the trainer's own way of leaving a sample out,
 and where it has none, `raise`."""
 
 PREFIX = "REWARDEN_"
@@ -26,7 +26,7 @@ PREFIX = "REWARDEN_"
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What every adapter can be told. Picklable.
+    """The settings that every adapter accepts. Picklable.
 
     target: where the server is (`http://…`, `grpc://…`, or `local`). use: the verifier or recipe of all samples.
     routing: who judges what, by data source. Without either the server's own routing decides. api_key: for the server;

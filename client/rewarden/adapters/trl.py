@@ -45,7 +45,7 @@ _OURS = frozenset({"infra", "caller"})
 
 
 class _Function:
-    """What the sync and the async function share."""
+    """The part that the sync and the async function share."""
 
     def __init__(self, settings: Settings, name: str, group_size: int | None, eos_token_ids: frozenset[int]) -> None:
         self.__name__ = name

@@ -28,8 +28,8 @@ from rewarden.types import Sample, Verdict
 Scores = dict[str, Union[float, str]]
 
 KEYS = ("score", "acc", "unscored", "excluded", "truncated", "no_answer", "pred", "reason", "fault")
-"""What is told of every sample, whatever happened to it: verl takes the names from the first sample of a batch and
-looks them up in all others. The last three are texts, which verl's validation leaves out of its means (it votes by
+"""The values reported for every sample, whatever happened to it: verl takes the names from the first sample of a batch
+and looks them up in all others. The last three are texts, which verl's validation leaves out of its means (it votes by
 `pred`); the others are floats, which it averages."""
 
 _LONGEST = 64 * 1024
@@ -43,7 +43,7 @@ _ROLLOUTS = frozenset(
         *("min_global_steps", "max_global_steps", "reward_extra_info"),
     }
 )
-"""What verl's managers and agent loops write into `extra_info`: it tells of the rollout, not of the problem."""
+"""Keys that verl's managers and agent loops write into `extra_info`: they tell of the rollout, not of the problem."""
 
 
 def compute_score(

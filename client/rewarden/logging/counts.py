@@ -1,4 +1,4 @@
-"""What is counted of the verdicts of one data source in one step, and its metrics."""
+"""Counts of the verdicts of one data source in one step, and its metrics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewarden.logging.names import Names
 from rewarden.types import Verdict
 
 FAULTS = ("reference", "verifier", "caller", "infra")
-"""Whose fault an unscored verdict is. Never the policy's: what the policy does badly is scored."""
+"""The parties at fault for an unscored verdict. Never the policy: what the policy does badly is scored."""
 
 MOST_REASONS = 16
 MOST_COMPONENTS = 16

@@ -1,4 +1,4 @@
-"""What one step came to."""
+"""The results of one step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Report:
 
 
 class Sink(Protocol):
-    """Where reports go. Picklable before its first `write`; it opens what it needs then, in the process that writes."""
+    """A report sink. Picklable before its first `write`; it opens what it needs then, in the process that writes."""
 
     def write(self, report: Report) -> None:
         """Take a report. May raise anything: the log warns once and goes on."""

@@ -1,4 +1,4 @@
-"""Who judges what: routes from the fields of a sample to verifiers and recipes, from a file or from flags.
+"""The choice of a judge: routes from the fields of a sample to verifiers and recipes, from a file or from flags.
 
     routing = read_routing("routing.toml")      # or "starter", the routes that ship
     sample = routing.apply(Sample(response=…, data_source="openai/gsm8k", reference="… #### 42"))

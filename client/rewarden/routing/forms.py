@@ -1,4 +1,4 @@
-"""How data sets write their references, and what the verifiers read: pure functions from one to the other.
+"""The references as data sets write them, and as the verifiers read them: pure functions from one to the other.
 
 Each takes the sample, because a reference may be spread over its metadata, and returns the reference of the verifier
 that the route names. Raises ValueError in words for what is not in that form. docs/routing.md shows each.
@@ -50,7 +50,7 @@ def _read(form: str, sample: Sample, max_bytes: int) -> Any:
 
 
 class _Recent:
-    """What the last long references came to, or why they could not be read. Samples of one prompt stand together."""
+    """Results of the last long references, or why they could not be read. Samples of one prompt stand together."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -167,7 +167,7 @@ def _table(sample: Sample) -> str | float | int:
 
 
 _QUERIES = ("sql", "SQL", "query", "gt_sql", "gold_sql", "ground_truth")
-"""What text-to-SQL data calls the expected query. Spider's rows have a tree under `sql` and the text under `query`."""
+"""Names of the expected query in text-to-SQL data. Spider's rows have a tree under `sql` and the text under `query`."""
 _GOLD_LINE = re.compile(r"(.*\S)\t([\w.-]+)\s*", re.DOTALL)
 
 

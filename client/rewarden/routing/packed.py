@@ -9,7 +9,7 @@ import zlib
 from typing import Any
 
 MAX_BYTES = 256 * 1024**2
-"""What a packed text may unpack to: the largest tests of public data sets have some 100 MB."""
+"""The largest size that a packed text may unpack to: the largest tests of public data sets have some 100 MB."""
 
 _PIECE = 1024**2
 _PICKLED = (

@@ -10,12 +10,12 @@ from rewarden.routing.packed import read_json
 from rewarden.types import Sample
 
 _STATEMENTS = ("formal_statement", "lean4_statement", "lean4_formalization", "autoformalization", "statement")
-"""What data calls the Lean source of a statement: miniF2F, Lean-Workbook, NuminaMath-LEAN, Goedel's, Kimina's and
-DeepSeek's sets; PutnamBench; ProofNet#; FormalMATH; and `lean` itself. Some have prose under the last name, so the
-others go first."""
+"""The names that data gives to the Lean source of a statement: miniF2F, Lean-Workbook, NuminaMath-LEAN, Goedel's,
+Kimina's and DeepSeek's sets; PutnamBench; ProofNet#; FormalMATH; and `lean` itself. Some have prose under the last
+name, so the others go first."""
 
 _HEADERS = ("header", "lean4_src_header")
-"""What it calls the imports and `open` lines before it."""
+"""The names that data gives to the imports and `open` lines before a statement."""
 
 _ASKED = ("theorems", "definitions", "lemmas")
 

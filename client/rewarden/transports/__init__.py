@@ -1,1 +1,1 @@
-"""Where a request travels: HTTP, gRPC, or an engine in this process."""
+"""The ways in which a request travels: HTTP, gRPC, or an engine in this process."""

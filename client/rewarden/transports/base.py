@@ -1,4 +1,4 @@
-"""What a transport is: the one thing that the client asks of HTTP, of gRPC, and of an engine in this process.
+"""The interface of a transport: the one thing that the client asks of HTTP, of gRPC, and of an engine in this process.
 
 A transport does one attempt. It knows nothing of retries, of resuming, or of how results are put in order: that is the
 client's, in one place. A class found under the entry-point group `rewarden.targets` is called as

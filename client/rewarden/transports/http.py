@@ -31,7 +31,7 @@ _BY_STATUS = {error.http_status: error for error in REQUEST_ERRORS.values()} | {
 
 
 class _Headers(Protocol):
-    """What httpx and the standard library call headers: names in any case."""
+    """Headers, as httpx and the standard library have them: names in any case."""
 
     def get(self, name: str, /) -> str | None: ...
 

@@ -1,1 +1,1 @@
-"""How types are written down: one file for JSON, one for protobuf."""
+"""The written forms of the types: one file for JSON, one for protobuf."""

@@ -52,7 +52,7 @@ except ImportError:  # the client needs nothing but httpx; the server brings msg
     _msgspec = None  # type: ignore[assignment,unused-ignore]
 
 MAX_DEPTH = 100
-"""How deep a value in a request may nest, so that whatever walks it later (recursively) is safe."""
+"""The depth to which a value in a request may nest, so that whatever walks it later (recursively) is safe."""
 
 STATUSES = ("scored", "undecided", "error")
 FAULTS = ("policy", "reference", "verifier", "caller", "infra")

@@ -1,4 +1,4 @@
-"""What runs inside a slot: supervisor, zygotes, rooms. Standard library only, Python 3.10 and later.
+"""The code that runs inside a slot: supervisor, zygotes, rooms. Standard library only, Python 3.10 and later.
 
 The host sends these sources over the slot's socket when it starts, so that agent and host are always of one version
 and an image needs nothing of ours. The way of a run through the files:

@@ -1,4 +1,4 @@
-"""What a run has used: CPU, memory, and the time in which it was idle.
+"""The usage of a run: CPU, memory, and the time in which it was idle.
 
 The counters are those of the slot's cgroup, whose files the host opens and passes in, or, where it cannot, those that
 the slot itself can see. Usage as processes report it never decides where there is a counter: orphans and double forks
@@ -17,7 +17,7 @@ _INSIDE = {
     "oom_v1": "/sys/fs/cgroup/memory/memory.oom_control",
     "oom_v2": "/sys/fs/cgroup/memory.events",
 }
-"""What a container engine shows of the slot's own cgroup, inside."""
+"""The files of the slot's own cgroup that a container engine shows inside."""
 
 _MUCH = 1 << 30
 """Bytes: more than a slot's own processes hold."""
@@ -160,7 +160,7 @@ def _files_in_memory(stat: dict[bytes, int]) -> int:
 
 
 class Look:
-    """What a look at /proc showed of one room: seconds run and waited for a CPU, and whether anything can run.
+    """The findings of a look at /proc for one room: seconds run and waited for a CPU, and whether anything can run.
 
     `reaped`: page faults of children that ended and were waited for, by task: it grows with each.
     """

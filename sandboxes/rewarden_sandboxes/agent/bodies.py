@@ -19,7 +19,7 @@ MAX_TESTS = 10_000
 
 
 class Outcomes:
-    """How each test of a file ended, and why the first that did not pass did not."""
+    """The outcome of each test of a file, and the reason why the first that did not pass did not."""
 
     def __init__(self, link: Link | None = None) -> None:
         self.tests: dict[str, str] = {}
@@ -155,7 +155,7 @@ def short(test: str) -> str:
 
 
 class _Plugin:
-    """What pytest tells us."""
+    """The plugin by which pytest reports to us."""
 
     def __init__(self, expect: list[str], found: Outcomes) -> None:
         self.expect = expect

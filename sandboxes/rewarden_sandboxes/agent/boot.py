@@ -7,7 +7,7 @@ imported: what the bare zygote never needs is not in the memory that every room 
 from __future__ import annotations
 
 SOCKET = "/run/rewarden/host.sock"
-"""Where the launchers put the socket of the slot's host, as seen from inside."""
+"""The path at which the launchers put the socket of the slot's host, as seen from inside."""
 
 _BOOT = """
 import importlib.machinery, json, socket, struct, sys

@@ -49,7 +49,7 @@ class Uncrossable(Exception):
 
 
 class BadFrame(Exception):
-    """What arrived is no frame, or no value in tagged form."""
+    """The data that arrived is no frame, or no value in tagged form."""
 
 
 class Lost(Exception):

@@ -1,4 +1,4 @@
-"""What goes wrong between test code and candidate, as exceptions of the tests' room."""
+"""Faults between test code and candidate, as exceptions of the tests' room."""
 
 from __future__ import annotations
 

@@ -95,8 +95,8 @@ _REFUSED: dict[str, tuple[object, object]] = {
 }
 
 _MAKE_ROOMS: dict[str, tuple[int, int]] = {"unshare": (272, 97), "setns": (308, 268), "mount": (165, 40)}
-"""What the making of a room needs, and no program may call. With it goes `clone` with any flag of a namespace,
-and with that which makes brothers."""
+"""The system calls that the making of a room needs, and no program may make. With them goes `clone` with any flag of a
+namespace, and with that which makes brothers."""
 
 _WATCHED = {
     "x86_64": {"clone": 56, "clone3": 435, "socket": 41, "socketpair": 53, "ioctl": 16, "prlimit64": 302},

@@ -1,4 +1,4 @@
-"""How a Python program of a room can be run, beside as a script."""
+"""The ways to run a Python program of a room, beside as a script."""
 
 from __future__ import annotations
 

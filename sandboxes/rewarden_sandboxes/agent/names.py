@@ -19,7 +19,7 @@ from rewarden_sandboxes.agent.things import PRIVATE
 
 
 class StandInModule(types.ModuleType):
-    """What test code gets from `import solution`."""
+    """The module that test code gets from `import solution`."""
 
     def __init__(self, name: str, names: Names) -> None:
         super().__init__(name)

@@ -1,4 +1,4 @@
-"""What is said of how a run ended: one report for each room."""
+"""Reports of how a run ended: one for each room."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _EXITING = 4
 
 
 class Part:
-    """What one room of a run is to do. `program`, `case`: from the job's header. `kept`: a compilation's files."""
+    """The task of one room of a run. `program`, `case`: from the job's header. `kept`: a compilation's files."""
 
     __slots__ = ("case", "collect", "kept", "program", "who")
 
@@ -58,7 +58,7 @@ class Part:
 
 
 class End:
-    """How a room ended. `status`: the program's wait status, None when we killed it. `used`: CPU seconds of it and of
+    """The end of a room. `status`: the program's wait status, None when we killed it. `used`: CPU seconds of it and of
     what it waited for. `trouble`: what hindered us; `full`: by what the program left, or brought."""
 
     __slots__ = ("full", "kept", "status", "trouble", "used")
@@ -311,7 +311,7 @@ class Run:
         return (cpu - partner, partner)
 
     def _look(self) -> None:
-        """Whether a limit is reached."""
+        """Check whether a limit is reached."""
         cpu = self.clock.tick([(room.pid, room.init) for room in self.rooms if not room.ended])
         first = self.rooms[0]
         wall_s = first.limits["wall_s"]

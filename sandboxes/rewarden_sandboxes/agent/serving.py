@@ -284,8 +284,8 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "item": operator.getitem,
     "await": _await,
 }
-"""What the tests may do to a thing beside calling it and reading its attributes. No comparison: an object of the
-candidate's would be equal to everything."""
+"""The operations that the tests may do to a thing beside calling it and reading its attributes. No comparison: an
+object of the candidate's would be equal to everything."""
 
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:

@@ -143,7 +143,7 @@ class Session:
     # --- looking ---------------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """What the room has used, and whether that was too much memory."""
+        """Measure what the room has used, and check whether that was too much memory."""
         clock, room = self._run.clock, self._room
         clock.tick([(room.pid, room.init)])
         if self._run.out_of_memory:

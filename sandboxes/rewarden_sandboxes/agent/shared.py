@@ -45,7 +45,7 @@ _JUDGES = (
 
 
 class Machinery:
-    """What judges: its functions and files as they were before the candidate's code ran."""
+    """The code that judges: its functions and files as they were before the candidate's code ran."""
 
     def __init__(self) -> None:
         self.places: list[tuple[str, Any]] = [(name, sys.modules[name]) for name in _JUDGES if name in sys.modules]

@@ -1,4 +1,4 @@
-"""What a compilation leaves, from one room to the next: the regular files of a working folder in one memory file.
+"""The files of a compilation, from one room to the next: the regular files of a working folder in one memory file.
 
 Its form: the files' bytes one behind the other, a JSON index of (path, mode, offset, length), `>Q` length of the index.
 """

@@ -1,4 +1,4 @@
-"""What stands in the tests' room for an object of the candidate's: a number, and every use of it a question."""
+"""The stand-in in the tests' room for an object of the candidate's: a number, and every use of it a question."""
 
 from __future__ import annotations
 

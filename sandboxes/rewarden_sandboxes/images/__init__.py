@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent
 """The images that come with the project: `python`, and `toolchains` on top of it."""
 
 PREFIX = "rewarden-sandbox-"
-"""What stands before an image's name in an engine's tag."""
+"""The prefix of an image's name in an engine's tag."""
 
 PYTHON = "/usr/bin/python3"
 """The interpreter inside every image. Its site has the packages of `python/requirements.txt`."""

@@ -1,4 +1,4 @@
-"""What a launcher is, and what it starts."""
+"""The interfaces of a launcher and of what it starts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ LABEL = "rewarden.sandbox"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """What a slot is started with. name: unique on the machine. image: an image's short name. folder: on the host,
-    holds the socket. uid: its user and group. memory_mb, processes: of the whole slot, with what is warm in it. mounts:
-    path inside, below /mnt, to a folder of this machine, read-only.
+    """The parameters that a slot is started with. name: unique on the machine. image: an image's short name. folder: on
+    the host, holds the socket. uid: its user and group. memory_mb, processes: of the whole slot, with what is warm in
+    it. mounts: path inside, below /mnt, to a folder of this machine, read-only.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""Who may ask what, how often, and what is written down of it."""
+"""The control of access: what each caller may ask and how often, and what is written down of it."""

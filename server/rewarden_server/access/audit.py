@@ -38,7 +38,7 @@ _log = get_logger("audit")
 
 @dataclass(slots=True)
 class Entry:
-    """What is said of one request. `most_ids`: ids that are named, the others are counted."""
+    """The audit log's entry for one request. `most_ids`: ids that are named, the others are counted."""
 
     request_id: str
     surface: str

@@ -1,4 +1,4 @@
-"""Who asks, while its request is under way: its name, what it may do, what it used, what the audit log says."""
+"""The caller of a request that is under way: its name, what it may do, what it used, what the audit log says."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def check_name(name: str, source: str) -> None:
 
 
 class Keys:
-    """Who may ask, and what. Holds hashes only, and what each key used of what its rule allows."""
+    """The keys of callers, and what each may ask. Holds hashes only, and what each key used of what its rule allows."""
 
     def __init__(self, hashes: Mapping[str, str], rules: Mapping[str, KeyRule] | None = None) -> None:
         rules = rules or {}

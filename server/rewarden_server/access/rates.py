@@ -1,4 +1,4 @@
-"""How much a key may have done: token buckets for rates, a count for the day, a count of what is under way.
+"""Bounds on what a key may have done: token buckets for rates, a count for the day, a count of what is under way.
 
 All of it is kept in this process: a restart begins anew, and two servers count each for itself.
 """
@@ -44,7 +44,7 @@ class Bucket:
 
 
 class Meter:
-    """What one key used. Used on the loop only. `clock` is monotonic, `wall` the time since the epoch, in seconds."""
+    """The use of one key. Used on the loop only. `clock` is monotonic, `wall` the time since the epoch, in seconds."""
 
     def __init__(
         self,

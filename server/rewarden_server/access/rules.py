@@ -1,4 +1,4 @@
-"""What a key may do: its scopes, and how much of it."""
+"""The rights of a key: its scopes, and how much it may do of each."""
 
 from __future__ import annotations
 

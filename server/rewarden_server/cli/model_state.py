@@ -21,7 +21,7 @@ from rewarden_server.models.process import is_ours
 _PATIENCE_S = 30.0
 _PACKAGES = ("torch", "transformers", "safetensors")
 _LENGTHS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length")
-"""How the configurations of models call the longest input."""
+"""The names that the configurations of models have for the length of the longest input."""
 
 Found = tuple[str, list[tuple[str, str]]]
 

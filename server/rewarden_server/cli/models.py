@@ -25,7 +25,7 @@ from rewarden_server.models.process import command, device_of
 HELP = "run a model process by itself; list a server's models; swap the weights of one"
 
 KEY_VARIABLE = "REWARDEN_MODEL_KEY"
-"""Where a key that stands in the configuration itself is handed on: a command line is everybody's to read."""
+"""The variable that hands on a key that stands in the configuration itself: a command line is everybody's to read."""
 
 _RELOAD_S = 3600.0
 _LIST_S = 30.0

@@ -1,4 +1,4 @@
-"""How the sandbox is, for `rewarden doctor`: of each host, after a program was really run in it."""
+"""The state of the sandbox, for `rewarden doctor`: of each host, after a program was really run in it."""
 
 from __future__ import annotations
 

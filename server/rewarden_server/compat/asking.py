@@ -1,4 +1,4 @@
-"""What a peer's request asks of us, beside its body: who judges, and what stands for a sample without a score.
+"""The part of a peer's request that is not in its body: who judges, and what stands for a sample without a score.
 
 A peer's client posts to an address that its user configures, and often to nothing else. So the address says it:
 
@@ -42,7 +42,7 @@ REQUIRED = "Field required"
 """FastAPI's words for a field that is not there."""
 
 _OF_ADDRESSES = (UnknownVerifier.reason, InvalidParams.reason)
-"""Why nothing that an address asks for can have a score."""
+"""The reasons for which nothing that an address asks for can have a score."""
 
 
 class Unscored(RequestError):
@@ -54,7 +54,8 @@ class Unscored(RequestError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Who judges (None: the server's routing), and the number for samples without a score (None: the peer's way)."""
+    """The verifier that judges (None: the server's routing), and the number for samples without a score (None: the
+    peer's way)."""
 
     use: Use | None = None
     unscored: float | None = None

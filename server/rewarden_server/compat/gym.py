@@ -47,7 +47,8 @@ REFERENCES = (
     "verifier_metadata.unit_tests",
     "verifier_metadata.solution",
 )
-"""Where the tasks of Gym's own servers have their reference, the likeliest first; `?reference=` names another field."""
+"""The fields in which the tasks of Gym's own servers have their reference, the likeliest first; `?reference=` names
+another field."""
 
 COOKIE = "rewarden_session"
 

@@ -57,7 +57,7 @@ TREES = ("full", "tactics", "original", "substantive")
 
 _TRIES = 3
 _PAUSE_S = 1.0
-"""How often, and after how many seconds, a snippet is tried again that has no answer by our fault: who reads `error` as
+"""The tries of a snippet that has no answer by our fault, and the seconds between them: a client that reads `error` as
 "not proved" asks no second time."""
 
 _CHECK_S, _VERIFY_S = 30, 300

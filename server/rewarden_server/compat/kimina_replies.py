@@ -1,4 +1,4 @@
-"""What Kimina's server answers of a snippet: the Lean REPL's own form, made of what our processes said.
+"""The answers of Kimina's server for a snippet: the Lean REPL's own form, made of what our processes said.
 
 Read in project-numina/kimina-lean-server (fb2393d, January 2026) and in kimina-client 0.2.1, which sorts answers so:
 

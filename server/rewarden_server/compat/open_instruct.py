@@ -59,7 +59,7 @@ PRELUDE = "\n".join(
         "sys.setrecursionlimit(50000)\n",
     )
 )
-"""What a program that reads stdin finds imported there (`import_string`, LiveCodeBench's): some rely on it."""
+"""The imports made for a program that reads stdin (`import_string`, LiveCodeBench's): some rely on them."""
 
 JUDGE = """
 import sys

@@ -36,7 +36,7 @@ EXTRAS = ("reference", "prompt", "data_source", "metadata", "group")
 """More fields of a sample that a body may have, each for all inputs or as a list with one for each."""
 
 ADDRESS = ("after", "until", "text_1")
-"""What more an address may say: where the response lies, and what the first text of a pair is."""
+"""The further parameters that an address may have: where the response lies, and what the first text of a pair is."""
 
 _PAIRS = (("text_1", "text_2"), ("queries", "documents"), ("queries", "items"), ("data_1", "data_2"))
 _NO_USAGE = {"prompt_tokens": 0, "total_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": None}

@@ -62,7 +62,7 @@ _FIELDS: Mapping[str, str] = {
     "compile_limits": "compile_timeout",
     "collect": "fetch_files",
 }
-"""Where in a job the sandbox's host finds a fault, and the field of the request that it came from."""
+"""The places in a job at which the sandbox's host finds a fault, and the field of the request that each came from."""
 
 _NO_SESSIONS = "this server keeps no notebooks: /run_jupyter is not offered; send the cells as one program to /run_code"
 

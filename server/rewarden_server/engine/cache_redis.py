@@ -23,7 +23,7 @@ from rewarden_server.engine.settings import EngineSettings
 
 _PREFIX = b"rewarden:outcome:1:"
 _PLAIN, _SIGNED = b"rw1-", b"rw1+"
-"""What a value begins with: the version of its form. Another version's values are not known to this one."""
+"""The beginning of a value: the version of its form. Another version's values are not known to this one."""
 
 _MAC_BYTES = 32
 _MOST_BYTES = 1024**2

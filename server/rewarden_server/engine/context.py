@@ -1,4 +1,4 @@
-"""What an orchestrator holds of the engine: other verifiers, on behalf of the same scope."""
+"""The part of the engine that an orchestrator holds: other verifiers, on behalf of the same scope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was raised becomes an outcome: here, and nowhere else. The one place that makes `error` outcomes."""
+"""The only place where what was raised becomes an outcome, and the only one that makes `error` outcomes."""
 
 from __future__ import annotations
 

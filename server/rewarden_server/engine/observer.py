@@ -33,10 +33,10 @@ class Observer:
         """A run in the sandbox ended; `status` is its report's, `seconds` its wall time."""
 
     def depth(self, lane: str, items: int) -> None:
-        """How many items wait in a lane."""
+        """`items` items wait in a lane."""
 
     def lean(self, alive: int, idle: int, waiting: int) -> None:
-        """How many Lean processes live, how many of them have nothing to do, and how many texts wait for one."""
+        """`alive` Lean processes live, `idle` of them have nothing to do, and `waiting` texts wait for one."""
 
     def judge_asked(self, judge: str, outcome: str) -> None:
         """A question to a judge ended: `answered`, `cached` (remembered), `coalesced` (asked by another too), `failed`
@@ -56,7 +56,7 @@ class Observer:
         """A model did a task, in so many seconds, waiting included; tokens that it read, and wrote."""
 
     def judge_spent(self, judge: str, usage: Usage) -> None:
-        """What a request took, or took at most."""
+        """A request to a judge's server took this usage, or at most this."""
 
     def cache_hit(self, place: str) -> None:
         """Work was known: in `memory`, in the `file`, or in `redis`."""

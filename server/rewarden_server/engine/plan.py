@@ -36,7 +36,7 @@ _DEPTH = 16
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """What a pure verifier is to be called with. `viewless` is why there is nothing to judge, when there is not."""
+    """The planned call of a pure verifier. `viewless` is why there is nothing to judge, when there is not."""
 
     use: BoundUse
     arguments: dict[str, Any]

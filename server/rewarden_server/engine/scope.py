@@ -40,7 +40,7 @@ _REMEMBERED = 1024
 
 
 class Sink(Protocol):
-    """Who is told of what ends."""
+    """A receiver of verdicts and groups as they end."""
 
     def __call__(self, item: Verdict | Group, /) -> None: ...
 

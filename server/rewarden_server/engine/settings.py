@@ -1,4 +1,4 @@
-"""What the engine is told: places, limits, cache."""
+"""The settings of the engine: places, limits, cache."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def default_workers() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSettings:
-    """Where programs run.
+    """The sandbox hosts on which programs run.
 
     address: sandbox hosts that run already (`unix:PATH`, `HOST:PORT`, separated by commas); without one the server
     starts its own. tls_cert, tls_key, tls_ca: PEM files for hosts on other machines: our certificate and its key, where
@@ -66,7 +66,7 @@ class SandboxSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeanSettings:
-    """Where Lean is, and how many of it.
+    """The places of Lean's projects, and the number of Lean processes.
 
     projects: name to the folder of a built lake project, to a toolchain's folder, or to the address of a server of
     Kimina's protocol (http://…). Without any, each toolchain that elan has is a project, named by its version. default:
@@ -142,8 +142,8 @@ class JudgeEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSettings:
-    """Who can be asked for opinions. named: the judges; default: of samples that name none; the only one where nothing
-    is set. cache_mb: replies that are remembered, MiB; 0: none."""
+    """The judges that can be asked for opinions. named: the judges; default: of samples that name none; the only one
+    where nothing is set. cache_mb: replies that are remembered, MiB; 0: none."""
 
     named: Mapping[str, JudgeEndpoint] = field(default_factory=dict)
     default: str | None = None
@@ -201,7 +201,7 @@ class ModelEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """Which models there are. named: the models; default: of samples that name none; the only one where nothing is set.
+    """The models that exist. named: the models; default: of samples that name none; the only one where nothing is set.
     cache_mb: results that are remembered, MiB; 0: none. start_s: how long work waits for a process that loads."""
 
     named: Mapping[str, ModelEndpoint] = field(default_factory=dict)

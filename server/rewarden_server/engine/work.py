@@ -30,7 +30,7 @@ class BoundUse:
 
 @dataclass(slots=True, eq=False)
 class Result:
-    """How a piece of work ended: `outcome` (op verify) or `value` (read, same; None when it failed)."""
+    """The end of a piece of work: `outcome` (op verify) or `value` (read, same; None when it failed)."""
 
     outcome: Outcome | None = None
     value: Any = None
@@ -41,7 +41,7 @@ class Result:
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """What a worker is to do. Equal work of several requests is one `Work` with several waiters.
+    """A piece of work for a worker. Equal work of several requests is one `Work` with several waiters.
 
     `key` is its content (None: not shared, not cached); `reference_key` sends equal references to the same worker.
     """

@@ -11,7 +11,8 @@ from rewarden_server.http.guard import guard
 from rewarden_server.service import Service
 
 PARTS = (verify, stream, run, jobs, blobs, catalogue, models, state, pages, spec)
-"""What /openapi.json describes: our own surface. Peers' protocols (`compat`) are theirs, described in docs/trainers."""
+"""The parts that /openapi.json describes: our own surface. Peers' protocols (`compat`) are theirs, described in
+docs/trainers."""
 
 
 def make_app(service: Service) -> Edge:

@@ -46,10 +46,10 @@ _HEADERS = (
 """Of every answer: what a page of another origin makes of it is nothing."""
 
 UNTRACED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
-"""What probes ask every few seconds."""
+"""The paths that probes ask every few seconds."""
 
 _CLIENT_GONE = 499
-"""What logs and metrics say of a request whose client left; nobody receives it."""
+"""The status in logs and metrics of a request whose client left; nobody receives it."""
 
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 

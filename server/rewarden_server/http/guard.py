@@ -1,4 +1,4 @@
-"""Which scope a route asks for. A route that stands nowhere in the table is no route: the server does not start."""
+"""The scopes that routes ask for. A route that stands nowhere in the table is no route: the server does not start."""
 
 from __future__ import annotations
 

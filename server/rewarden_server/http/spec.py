@@ -37,7 +37,7 @@ _OF_EVERY = (400, 431, 500)
 """A header that comes twice, headers over their bounds, a defect."""
 
 _OF_GUARDED = (400, 401, 403, 429, 431, 500, 503)
-"""What the edge answers before a route that asks for a key."""
+"""The statuses that the edge answers before a route that asks for a key."""
 
 _OF_BODIES = (408, 413, 415)
 

@@ -1,4 +1,4 @@
-"""How the server is: `/healthz`, `/readyz`, `/metrics`, `/v1/info`."""
+"""The state of the server: `/healthz`, `/readyz`, `/metrics`, `/v1/info`."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ SURFACE = "http-stream"
 UNREAD = 64 * 1024**2
 
 _SWELL, _SWELL_BYTES = 500, 256 * 1024**2
-"""What comes out of a packed stream, at most: so many times what came in, and so many bytes. gzip makes 1000 of one,
+"""The most that may come out of a packed stream: so many times what came in, and so many bytes. gzip makes 1000 of one,
 zstd 30 000. Attack: a bomb as long as the caller likes, for a stream has no limit in all."""
 
 _YIELD = 256 * 1024

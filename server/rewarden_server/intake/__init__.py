@@ -1,1 +1,1 @@
-"""What a request passes on its way in: its size and depth, what it names instead of sending it, who judges it."""
+"""The steps of a request on its way in: its size and depth, what it names instead of sending it, who judges it."""

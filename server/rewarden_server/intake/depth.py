@@ -1,4 +1,4 @@
-"""How deep a decoded value nests.
+"""The nesting depth of decoded values.
 
 Checked after decoding: the decoder has a guard of its own against nesting without end (413), and walking what it made
 costs a tenth of a scan of the bytes, because strings need no look.

@@ -1,4 +1,4 @@
-"""How much a JSON text becomes, looked at before anything is made of it.
+"""The size of what a JSON text becomes, looked at before anything is made of it.
 
 Attack: `{},` again and again. 256 MiB of it, packed into 256 KiB, are 89 million objects: 8 GiB, made at one stretch in
 which nothing else of the process moves, and only then is it found that the request has too many samples.
@@ -14,12 +14,14 @@ from rewarden.wire.json import loads
 from rewarden_server.config import LimitSettings
 
 _NESTING, _TEXT = 4, 1
-"""What an object or an array weighs, and a text: an object takes about 200 bytes of memory, a short text about 50."""
+"""The weights of an object or array, and of a text: an object takes about 200 bytes of memory, a short text about
+50."""
 
 _LEAST, _BYTES = 2**22, 8
-"""What a JSON text may weigh: so much, or one for each so many bytes of the largest body. By default that is 8 million
-objects and arrays, or 33 million texts: 64 objects for each of `limits.max_samples`, a thousand rows of four texts for
-each of 4096 samples. Numbers are not weighed: tokens are many, and become ten times what they were at most."""
+"""The weight that a JSON text may have: so much, or one for each so many bytes of the largest body. By default that is
+8 million objects and arrays, or 33 million texts: 64 objects for each of `limits.max_samples`, a thousand rows of four
+texts for each of 4096 samples. Numbers are not weighed: tokens are many, and become ten times what they were at
+most."""
 
 _REST = rb'(?:[^"\\]{1,4096}+|\\.){0,1024}(")?'
 """Of a text: a piece, and its end if it comes. Attack: a text of 256 MiB, looked through at one stretch."""

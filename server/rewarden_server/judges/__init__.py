@@ -1,1 +1,1 @@
-"""What speaks with language models on behalf of verifiers; see `engine/lanes/judges.py` for who uses it."""
+"""The clients of language models on behalf of verifiers; see `engine/lanes/judges.py` for who uses them."""

@@ -1,4 +1,4 @@
-"""What a judge may take: dollars, tokens, calls. Never exceeded by more than one request.
+"""The budget of a judge: dollars, tokens, calls. Never exceeded by more than one request.
 
 Before a request its upper bound is set aside, and after it what it really took is counted. What does not fit beside
 what is set aside waits until that is settled; a request that is alone goes as long as anything is left.

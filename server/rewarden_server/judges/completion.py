@@ -23,7 +23,8 @@ _FINISH: Mapping[str | None, Finish] = {
     "content_filter": "content_filter",
     "refusal": "refusal",
 }
-"""What servers call a reply's end. Whatever else they say (`length`, vLLM's `abort`) is a reply that is not whole."""
+"""The names that servers have for a reply's end. Whatever else they say (`length`, vLLM's `abort`) is a reply that is
+not whole."""
 
 
 def read_completion(body: Any, name: str, settings: JudgeEndpoint, bound: Usage) -> Reply:

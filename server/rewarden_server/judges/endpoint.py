@@ -196,7 +196,7 @@ class Endpoint:
             self._dissolve()
 
     def _dissolve(self) -> None:
-        """Who waits would wait in vain."""
+        """Turn away all who wait: they would wait in vain."""
         self._line.dissolve(self._refusal)
         self._pace.dissolve()
 

@@ -1,4 +1,4 @@
-"""Which judge it is: what of its configuration may change a reply."""
+"""The identity of a judge: the part of its configuration that may change a reply."""
 
 from __future__ import annotations
 

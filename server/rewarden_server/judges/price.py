@@ -1,4 +1,4 @@
-"""What a question takes at most before it is asked, and what a reply cost."""
+"""The most that a question may take, before it is asked, and the cost of a reply."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _BEFORE = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol
 
 
 class Provider(Protocol):
-    """Who completes chats at one endpoint, one attempt a call. wire: which form the endpoint takes."""
+    """A client that completes chats at one endpoint, one attempt a call. wire: the form that the endpoint takes."""
 
     wire: Wire
 

@@ -19,7 +19,7 @@ _SAMPLING = ("temperature", "top_p", "seed")
 
 
 class Wire:
-    """What one endpoint takes, as far as it is known."""
+    """The form of request that one endpoint takes, as far as it is known."""
 
     def __init__(self, settings: JudgeEndpoint) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""Where a text has a `sorry` or a tactic, so that the process can be asked what was to be proved there.
+"""The places at which a text has a `sorry` or a tactic, so that the process can be asked what was to be proved there.
 
 Places come from the text's words, not from a parse: behind `by` and what else separates tactics, and at the begin of a
 line. Most of such places are no tactic; there the process has no goals to tell, and they are left out. A line that goes
@@ -25,7 +25,7 @@ _NO_TACTIC = frozenset({")", "}", "]", "|", "·", ";", "(", "{", "⟩", ",", ":"
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where to ask in a sheet, and how to read what comes back."""
+    """The places in a sheet at which to ask, and how to read what comes back."""
 
     sheet: Sheet
     sorries: Sequence[tuple[int, int]]

@@ -1,4 +1,4 @@
-"""What came of compilations: kept while there is room, and made once for all who want it at the same time."""
+"""The results of compilations: kept while there is room, and made once for all who want it at the same time."""
 
 from __future__ import annotations
 

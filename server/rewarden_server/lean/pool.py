@@ -18,12 +18,13 @@ from rewarden.errors import SandboxError
 from rewarden_server.lean.process import Process
 
 PASSES = 16
-"""How often others may go first because a process has their imports: loading is dear, but nobody waits for ever."""
+"""The number of times that others may go first because a process has their imports: loading is dear, but nobody waits
+for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What a process has loaded. trusted: no submission ever runs there."""
+    """The project and the header that a process has loaded. trusted: no submission ever runs there."""
 
     project: str
     header: str
@@ -134,7 +135,7 @@ class Pool:
         return held
 
     def _leave(self, waiter: _Waiter) -> None:
-        """Who is cancelled hands on what it was given in the same moment."""
+        """Take a cancelled waiter from the line, or hand on what it was given in the same moment."""
         if waiter in self._line:
             self._line.remove(waiter)
         elif waiter.granted.done() and not waiter.granted.cancelled() and waiter.granted.exception() is None:

@@ -1,4 +1,4 @@
-"""What Lean prints: messages as lines of JSON, and the axioms of a constant."""
+"""The output of Lean: messages as lines of JSON, and the axioms of a constant."""
 
 from __future__ import annotations
 

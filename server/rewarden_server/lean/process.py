@@ -47,7 +47,7 @@ _LONGEST_S = 0.25
 """Between two looks at the clock: short at first, so that a small limit is kept closely."""
 
 _LAST_WORDS_S = 10.0
-"""How long a session that has ended may take to say how."""
+"""The seconds in which a session that has ended may say how it ended."""
 
 _STARVED = 20.0
 _STARVED_S = 120.0
@@ -55,7 +55,7 @@ _STARVED_S = 120.0
 
 
 class Session(Protocol):
-    """What a process needs of a room; see `rewarden_server.engine.lanes.sandbox.Session`."""
+    """The operations of a room that a process needs; see `rewarden_server.engine.lanes.sandbox.Session`."""
 
     @property
     def report(self) -> Report | None:
@@ -89,7 +89,7 @@ class Ended(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What one text may use. output_bytes: of messages, as the process writes them."""
+    """The bounds of what one text may use. output_bytes: of messages, as the process writes them."""
 
     cpu_s: float
     wall_s: float
@@ -98,7 +98,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What a text has used. wall_s: idle or not."""
+    """The time that a text has used. wall_s: idle or not."""
 
     cpu_s: float
     wall_s: float

@@ -1,4 +1,4 @@
-"""What a `lean --worker` says, as far as it is read. Anything else in a message is left unread."""
+"""The messages of a `lean --worker`, as far as they are read. Anything else in a message is left unread."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ _LARGE = 1024**2
 """Bytes from which an answer is read on a thread."""
 
 _DEAD = (b"JSON decode error", b"Lean process broken pipe")
-"""What a 500 of theirs says when a REPL died over its snippet."""
+"""The words in a 500 of theirs when a REPL died over its snippet."""
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 """Half a surrogate pair: that server refuses a request with one, which would pass for a failure of its."""

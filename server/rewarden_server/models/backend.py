@@ -1,4 +1,4 @@
-"""What the engine needs of whatever runs a model: our own process, or another engine behind its protocol."""
+"""The engine's interface to whatever runs a model: our own process, or another engine behind its protocol."""
 
 from __future__ import annotations
 

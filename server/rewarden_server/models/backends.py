@@ -1,4 +1,4 @@
-"""Who runs each configured model."""
+"""The backends that run the configured models."""
 
 from __future__ import annotations
 

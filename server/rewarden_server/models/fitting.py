@@ -1,4 +1,4 @@
-"""Whether a result can be that of its task: what another process says is not taken on trust."""
+"""The check that a result can be that of its task: what another process says is not taken on trust."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from rewarden_verifiers.inference import (
 )
 
 _ABOVE_ONE = 1e-3
-"""How far a probability's logarithm may be above 0 by rounding (bfloat16's is 4e-3 of values near 1, computed in
-float32)."""
+"""The most by which rounding may raise a probability's logarithm above 0 (bfloat16's is 4e-3 of values near 1, computed
+in float32)."""
 
 
 def check(task: Task[Any], result: Any) -> None:

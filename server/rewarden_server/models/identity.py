@@ -1,4 +1,4 @@
-"""Which model it is: what of its configuration may change its numbers."""
+"""The identity of a model: the part of its configuration that may change its numbers."""
 
 from __future__ import annotations
 

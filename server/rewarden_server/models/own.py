@@ -39,7 +39,8 @@ few, so nothing waits; behind tasks that take a minute, some hundreds are open a
 """
 
 _TRIES = 2
-"""How often a process is looked for that cannot be reached, and a task sent where processes are told to stop."""
+"""The number of times that a process that cannot be reached is looked for, and that a task is sent where processes are
+told to stop."""
 
 _AGAIN_S = 0.2
 """Before a process that is not ours to start is tried again."""

@@ -1,4 +1,4 @@
-"""Which of many tasks kills the process that computes them: found by trying them again, group by group."""
+"""The search among many tasks for the one that kills their process: they are tried again, group by group."""
 
 from __future__ import annotations
 

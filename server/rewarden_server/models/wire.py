@@ -1,4 +1,4 @@
-"""What goes between the server and a model's process: tasks, results and failures as JSON, one way each.
+"""The messages between the server and a model's process: tasks, results and failures as JSON, one way each.
 
     POST /v1/work     {"model": NAME, "items": [{"id": 0, "kind": "classify", "task": {…}}, …]}
                       NDJSON, each item's line as it ends, in any order:

@@ -1,1 +1,1 @@
-"""What can be seen of a server: metrics, logs, traces, records of verdicts, and its health."""
+"""The parts of a server that can be seen: metrics, logs, traces, records of verdicts, and its health."""

@@ -1,4 +1,4 @@
-"""What is missing of a running server, with what mends it: for `/v1/info` and the page of it.
+"""The problems of a running server, each with what mends it: for `/v1/info` and the page of it.
 
 `rewarden doctor` looks harder, since nobody waits for it: it runs a program, calls on judges, loads every verifier.
 Here nothing is begun: only what the parts know of themselves is read.
@@ -15,7 +15,7 @@ from typing import Any
 from rewarden_server.config import Config
 
 Problem = tuple[str, str]
-"""What is missing, and the command or change that mends it."""
+"""A description of what is missing, and the command or change that mends it."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _COMMAND = re.compile(r"\b(?:apt-get|docker|pip|rewarden|sysctl|systemctl|usermod) [^;,()]+")

@@ -49,7 +49,7 @@ CUSTOM = "custom"
 
 
 class Metrics(Observer, Collector):
-    """What the engine did and what the surfaces answered. Used on the loop only.
+    """The metrics of what the engine did and what the surfaces answered. Used on the loop only.
 
     Of `verifiers`, those that are registered stay beside the first of the others. tuples: of a family.
     """

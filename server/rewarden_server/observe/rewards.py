@@ -1,4 +1,5 @@
-"""What is given as a reward, by verifier and data source: what tells a drift or a collapse from a model that learns.
+"""The rewards that are given, by verifier and data source: the figures that tell a drift or a collapse from a model
+that learns.
 
 Verifiers have ranges of their own, so what is counted is a score's *position* in its verdict's range: 0 at the bottom,
 1 at the top. Positions never fall below 0, so their sums are counters (a sum of scores from -1 to 1 may fall, which

@@ -1,4 +1,4 @@
-"""What metrics are counted in, and the families that Prometheus reads, made of it."""
+"""The series in which metrics are counted, and the families that Prometheus reads, made of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a person sees in a browser: an index, the playground, the server's health, the verifiers' documentation.
+"""The pages that a person sees in a browser: an index, the playground, the server's health, the verifiers'
+documentation.
 
 Made here as text, without a template language and without a build step; scripts and the style sheet lie in `static/`
 and come from nowhere else. Every address in a page is relative, so that a proxy may put them below a prefix.

@@ -1,4 +1,4 @@
-"""What every page has around it: the head, the way to the other pages, the policy that lets nothing foreign run."""
+"""The frame of every page: the head, the way to the other pages, the policy that lets nothing foreign run."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _IMPORTS: dict[str, Sequence[str]] = {
     "health.js": ("dom.js", "text.js", "ask.js"),
     "filter.js": (),
 }
-"""What a module asks for, so that the browser fetches it in one go and not one after the other."""
+"""The imports of each module, so that the browser fetches them in one go and not one after the other."""
 
 
 def key_field() -> str:

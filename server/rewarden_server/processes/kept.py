@@ -29,7 +29,7 @@ _STARTING_S = 120.0
 _LONGEST_PATH = 100  # the kernel takes 107 bytes for the path of a socket
 
 _PREFIXES = ("rewarden-host-", "rewarden-model-")
-"""What the names of all kept processes' folders begin with."""
+"""The beginnings of the names of all kept processes' folders."""
 
 _SOCKET = "host.sock"
 
@@ -37,7 +37,7 @@ _log = get_logger("processes")
 
 
 class Client(Protocol):
-    """What speaks to a process."""
+    """A client that speaks to a process."""
 
     async def close(self) -> None:
         """Let go of it."""
@@ -55,19 +55,19 @@ class KeptProcess(ABC, Generic[C]):
     """
 
     what: ClassVar[str]
-    """What it is, for messages: `the {what} cannot start`."""
+    """The name of the process in messages: `the {what} cannot start`."""
 
     prefix: ClassVar[str]
-    """What the name of its folder begins with; one of those that `clean` knows."""
+    """The beginning of the name of its folder; one of those that `clean` knows."""
 
     lost: ClassVar[type[Exception]]
-    """What is raised, with a message, where there is none."""
+    """The exception that is raised, with a message, where there is no process."""
 
     look_s: ClassVar[float] = 10.0
     """Between looks at whether it answers; a look costs next to nothing."""
 
     silent_s: ClassVar[float] = 60.0
-    """How long it may take to answer a look. Its loop has little to do, but the machine may be overloaded."""
+    """The seconds that it may take to answer a look. Its loop has little to do, but the machine may be overloaded."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -260,7 +260,7 @@ class KeptProcess(ABC, Generic[C]):
                 silent += 1
 
     async def _listen(self, stream: asyncio.StreamReader) -> None:
-        """What the process says, into our log."""
+        """Write what the process says into our log."""
         while True:
             try:
                 line = await stream.readline()

@@ -1,4 +1,4 @@
-"""What goes round every call: its id, the caller's key, errors to statuses, one log line and one count."""
+"""The frame around every call: its id, the caller's key, errors to statuses, one log line and one count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who has no key is sent away before a byte of its message is read.
+"""The door at which a caller without a key is sent away, before a byte of its message is read.
 
 gRPC reads a unary call's whole message, of hundreds of megabytes where the limits allow it, before it asks its handler.
 Attack: such messages without any key, which would fill the memory; to health and reflection as well, for the bound on
@@ -24,7 +24,7 @@ WATCHES = 100
 """Health's streams at once of all who have no key. Attack: such streams without end, each of which is held."""
 
 _OTHER = "unmatched"
-"""What logs and metrics call methods that are none of ours."""
+"""The name in logs and metrics of methods that are none of ours."""
 
 
 class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]

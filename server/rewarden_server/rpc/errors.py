@@ -11,7 +11,7 @@ from rewarden.wire.json import dumps, error_to_json
 from rewarden.wire.protobuf import ERROR_METADATA, GRPC_STATUS
 
 PUSHBACK = "grpc-retry-pushback-ms"
-"""What gRPC's own retries read: when a refused call may be tried again."""
+"""The metadata key that gRPC's own retries read: when a refused call may be tried again."""
 
 
 async def abort(context: grpc.aio.ServicerContext, error: RequestError) -> NoReturn:

@@ -12,7 +12,7 @@ from rewarden_verifiers.cases import Case, mismatches
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """How one case ended: `differences` is empty when it went as expected."""
+    """The end of one case: `differences` is empty when it went as expected."""
 
     case: Case
     differences: tuple[str, ...]

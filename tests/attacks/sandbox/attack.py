@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from rewarden_sandboxes.job import Case, Job, Limits, Program, RunStatus
 
 MARK = f"rw-attack{os.getpid():06x}"
-"""What the hostile processes of this run are called, so that two runs on a machine do not find each other's; at most 15
+"""The name of the hostile processes of this run, so that two runs on a machine do not find each other's; at most 15
 bytes, as the kernel keeps no more."""
 
 CALL_ME = f'open("/proc/self/comm", "w").write("{MARK}")\n'

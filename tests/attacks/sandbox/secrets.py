@@ -1,4 +1,4 @@
-"""What a program can read: of the machine, of its slot, of other runs."""
+"""The secrets that a program can read: of the machine, of its slot, of other runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from tests.attacks.sandbox.attack import CALL_ME, ROOMY, Attack
 
 PLANTED = "planted-on-the-machine"
-"""What a secret of this machine looks like; the rest of it is random. Programs spell it so that they do not hold it."""
+"""The start of a secret of this machine; the rest of it is random. Programs spell it so that they do not hold it."""
 
 _SPELLED = f"{PLANTED[::-1]!r}[::-1].encode()"
 

@@ -96,7 +96,7 @@ def test_memory_ends_it_soon_where_no_file_is_in_memory(host: Ground, attack: At
 
 @pytest.fixture(scope="module")
 def twins(host: Ground) -> dict[str, Report]:
-    """How the twins ended: honest programs need no host for themselves, so that both slots work."""
+    """Returns the reports of the twins: honest programs need no host for themselves, so that both slots work."""
     found: dict[str, Report] = {}
     for start in range(0, len(NAMED), TOGETHER):
         names = list(NAMED)[start : start + TOGETHER]

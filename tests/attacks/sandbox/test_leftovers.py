@@ -1,4 +1,4 @@
-"""When a host is closed, the machine is as it was: whatever the programs did, and whatever was running just then."""
+"""A closed host leaves the machine as it was: whatever the programs did, and whatever was running just then."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def beside(host: Ground, job: Job) -> Future[list[JobEvent]]:
 
 
 def held(ground: Ground, job: Job) -> None:
-    """Whether a program tried everything and nothing worked."""
+    """Assert that a program tried everything and nothing worked."""
     report = ground.report(job)
     assert b"BREACH" not in report.stdout, report.stdout[:3000]
     assert report.status == "ok", (report.status, report.limit, report.message, report.stderr[-1000:])

@@ -1,4 +1,4 @@
-"""What `isolation: shared` costs: the hacks that are paid there, and no others. The reference alone may choose it.
+"""The cost of `isolation: shared`: the hacks that are paid there, and no others. The reference alone may choose it.
 
 In one process a candidate can reach what judges it. This is the list of what it then gets away with, so that nobody
 has to guess; a hack that leaves the list is good news, one that joins it is a hole.

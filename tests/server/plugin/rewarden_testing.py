@@ -14,7 +14,7 @@ from rewarden_verifiers.outcome import right, scored, wrong
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Whether upper and lower case differ."""
+    """The parameter that says whether upper and lower case differ."""
 
     matters: bool = True
 

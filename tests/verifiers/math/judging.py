@@ -1,4 +1,4 @@
-"""How these tests judge a pair: the answer in a box, the reference as it is."""
+"""The judging of a pair in these tests: the answer in a box, the reference as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a decimal stands for another value. The rules are stated in `scalars`."""
+"""The conditions under which a decimal stands for another value. The rules are stated in `scalars`."""
 
 from __future__ import annotations
 

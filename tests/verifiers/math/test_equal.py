@@ -1,4 +1,4 @@
-"""What is the same answer, and the near miss beside it that is not. First the reference, then the candidate."""
+"""Pairs of the same answer, and the near miss beside each that is not. First the reference, then the candidate."""
 
 from __future__ import annotations
 

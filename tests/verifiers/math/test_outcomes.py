@@ -1,4 +1,4 @@
-"""Why an answer earned nothing, and who is at fault."""
+"""The reason why an answer earned nothing, and the party at fault."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_no_answer_is_executed(name: str, tmp_path: Path, watched: list[str]) ->
 
 
 def test_payloads_are_ones(tmp_path: Path) -> None:
-    """What the test above says nothing executes does execute where it is evaluated."""
+    """The payloads that nothing executes, by the test above, do execute where they are evaluated."""
     for number, payload in enumerate(payloads(str(tmp_path / "mark"))):
         (tmp_path / "mark").unlink(missing_ok=True)
         made = eval(payload, {"x": 1})  # noqa: S307 - the payload is this test's own

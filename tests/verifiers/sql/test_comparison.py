@@ -1,4 +1,4 @@
-"""Whether two results agree, and what tells them apart."""
+"""The agreement of two results, and what tells them apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the policy is told of a difference."""
+"""The feedback that the policy gets on a difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may run and what may not, by its reason; and what an answer depends on."""
+"""Statements that may run and those that may not, by the reason; and what an answer depends on."""
 
 from __future__ import annotations
 

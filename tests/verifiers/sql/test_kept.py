@@ -1,4 +1,4 @@
-"""What a worker keeps of earlier samples is bounded."""
+"""The store that a worker keeps of earlier samples is bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a text is read as one statement: what it is, where it ends, and what of it an engine would run."""
+"""The reading of a text as one statement: what it is, where it ends, and what of it an engine would run."""
 
 from __future__ import annotations
 

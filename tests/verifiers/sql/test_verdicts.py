@@ -1,4 +1,4 @@
-"""What becomes of whole responses: honest ones score 1, and a fault of the reference or the caller is no zero."""
+"""The verdicts on whole responses: honest ones score 1, and a fault of the reference or the caller is no zero."""
 
 from __future__ import annotations
 

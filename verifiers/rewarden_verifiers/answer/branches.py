@@ -1,4 +1,4 @@
-"""Which verifier an expected answer asks for: its stated type, or what it looks like."""
+"""The verifier that an expected answer asks for, by its stated type or by what it looks like."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ CallVerdict = Literal["AC", "WA", "RE"]
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a call came to. `flag` is the reason's name where it is more than a wrong value or an exception."""
+    """The result of a call. `flag` is the reason's name where it is more than a wrong value or an exception."""
 
     verdict: CallVerdict
     message: str | None = None

@@ -31,7 +31,7 @@ LABELS: Mapping[str, tuple[str, ...]] = {
     "javascript": ("javascript", "js", "node", "nodejs"),
     "bash": ("bash", "sh", "shell"),
 }
-"""What fences call a language, where that is more than its name."""
+"""Labels that fences give a language, where that is more than its name."""
 
 PRESETS: Mapping[str, tuple[str, ...]] = {
     "strict": ("last_block",),
@@ -74,14 +74,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Why there is no program. `reason` is snake_case."""
+    """The reason that there is no program. `reason` is snake_case."""
 
     reason: str
     flags: tuple[str, ...] = ()
 
 
 Rule = Callable[[str, frozenset[str], Unclosed], "Candidate | Missing | None"]
-"""What reads a program out of a text; `Missing` where there is one that may not count, None where there is none."""
+"""Reads a program out of a text; `Missing` where there is one that may not count, None where there is none."""
 
 
 def blocks(text: str) -> list[Block]:

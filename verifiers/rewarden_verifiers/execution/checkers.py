@@ -31,7 +31,7 @@ _EXCERPT = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextChecker:
-    """How two texts are compared; see `compare`. Raises ValueError for what cannot be."""
+    """The way in which two texts are compared; see `compare`. Raises ValueError for what cannot be."""
 
     type: TextType = "trimmed"
     abs: float | None = None
@@ -61,7 +61,7 @@ class TextChecker:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Whether an output agrees. `PE`: the right tokens, in the wrong white space. `where` shows both, on one line."""
+    """The agreement of an output. `PE`: the right tokens, in the wrong white space. `where` shows both, on one line."""
 
     verdict: Agreement
     where: str | None = None

@@ -1,4 +1,4 @@
-"""What a policy may be told of its tests, and what a verdict keeps of them.
+"""The feedback that a policy may be given on its tests, and the evidence that a verdict keeps of them.
 
 A hidden test is never shown: not its input, not what was expected, and nothing that the program wrote while it held
 that input (a program may print its input to stderr, to read it back from the feedback). Of hidden tests a policy learns

@@ -43,7 +43,7 @@ _FLOOD = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What a judge said: `credit` from 0 to 1. `broken` is why it said nothing."""
+    """A judge's ruling: `credit` from 0 to 1. `broken` is why it said nothing."""
 
     verdict: JudgeVerdict = "WA"
     credit: float = 0.0

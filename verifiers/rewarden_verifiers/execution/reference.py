@@ -42,7 +42,7 @@ Content = str | Base64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits(Limits):
-    """What a program may use; see `rewarden.types.Limits`. A field that is not given is the language's default."""
+    """Limits on a program; see `rewarden.types.Limits`. A field that is not given is the language's default."""
 
     __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
 
@@ -55,7 +55,7 @@ class RunLimits(Limits):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checker:
-    """How a test's outcome is judged.
+    """The rule by which a test's outcome is judged.
 
     type: for what is printed `exact`, `trimmed` (the default), `tokens`, `floats`, `unordered_lines`, `regex`; for what
     a call returns `value` (the default there); a judge that is a program: `program` (reads input, output and answer) or
@@ -147,7 +147,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeReference:
-    """What a program is judged by.
+    """The reference that a program is judged by.
 
     language: of the sandbox's registry. tests: at least one. checker: of the tests that name none. limits: of every
     test that sets no other. compile_limits: of the compilation. files: beside the program in every test. isolation:

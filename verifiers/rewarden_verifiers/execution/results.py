@@ -1,4 +1,4 @@
-"""How each test ended, in the words of contests."""
+"""The end of each test, in the words of contests."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueChecker:
-    """How two values are compared; see `differs`. Raises ValueError for what cannot be."""
+    """The way in which two values are compared; see `differs`. Raises ValueError for what cannot be."""
 
     abs: float | None = None
     rel: float | None = None

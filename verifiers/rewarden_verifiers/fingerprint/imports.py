@@ -1,4 +1,4 @@
-"""What one module's source asks for: the modules that it imports, and the texts by which it may reach others."""
+"""Names that one module's source asks for: the modules that it imports, and the texts by which it may reach others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READING = frozenset({"__doc__", "getdoc", "getcomments", "getsource", "getsourc
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a source asks for.
+    """The modules and texts that a source asks for.
 
     modules: absolute names, and names within modules, which are modules or not. reaches: whether it finds files or
     modules by names that it makes; texts: those names, for all that can be told. reads: whether it reads docstrings.

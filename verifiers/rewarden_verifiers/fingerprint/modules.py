@@ -1,4 +1,4 @@
-"""Where modules lie, and the files beside them. Nothing is imported to find out."""
+"""The places where modules lie, and the files beside them. Nothing is imported to find out."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ installed takes half a second."""
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a module lies. file: None for a package without `__init__`, and for code that has no file of its own.
-    folders: where its submodules lie; none for a module that is no package.
+    """The place where a module lies. file: None for a package without `__init__`, and for code that has no file of its
+    own. folders: where its submodules lie; none for a module that is no package.
     """
 
     file: Path | None

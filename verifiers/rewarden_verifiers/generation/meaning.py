@@ -17,7 +17,7 @@ from rewarden_verifiers.models.site import ModelSite
 
 _OURS = frozenset({"metrics", "embedding", "threshold", "graded"})
 _AS_GIVEN = {"part": "full", "special_tokens": []}
-"""What this verifier was shown is viewed already."""
+"""The view for a text that is viewed already, as this verifier was shown it."""
 
 
 def _of_text(params: SimilarityParams) -> Use:

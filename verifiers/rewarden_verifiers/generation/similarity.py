@@ -105,7 +105,7 @@ def _instead(params: SimilarityParams) -> VerifierSpec | None:
     instead=_instead,
 )
 def similarity(response: str, prepared: Expected, params: SimilarityParams, prompt: str | None = None) -> Outcome:
-    """How close the response comes to one or several references, by BLEU, chrF, TER, ROUGE, edit distance or meaning.
+    """Closeness of the response to one or several references, by BLEU, chrF, TER, ROUGE, edit distance or meaning.
 
     The reference is a text, a list of texts, or `{texts, source}`. BLEU, chrF and TER are sacrebleu's numbers over 100
     (extra `text`); ROUGE is that of the reference implementation on ASCII, and works in every script; `embedding` is

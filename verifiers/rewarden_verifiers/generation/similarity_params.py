@@ -19,7 +19,7 @@ from rewarden_verifiers.outcome import right, scored
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nearness(Embedding):
-    """How texts become vectors, and cosines nearness. See `SimilarityParams`."""
+    """Settings for turning texts into vectors, and cosines into nearness. See `SimilarityParams`."""
 
     scale: Near = "positive"
 

@@ -1,4 +1,4 @@
-"""What the members of a group answered, and when two answers are the same."""
+"""The answers of a group's members, and the equivalence of two answers."""
 
 from __future__ import annotations
 

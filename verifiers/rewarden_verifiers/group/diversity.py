@@ -60,7 +60,7 @@ class DiversityParams:
 
 @dataclass(slots=True)
 class _Compared:
-    """What a way of comparing found. distances: by place; ended: of members that it could not compare."""
+    """The findings of a way of comparing. distances: by place; ended: of members that it could not compare."""
 
     distances: Mapping[int, float]
     ended: Mapping[int, Ended] = field(default_factory=dict)
@@ -82,7 +82,7 @@ def _instead(params: DiversityParams) -> VerifierSpec | None:
 
 @verifier(version="1", graded=True, children=_children, instead=_instead)
 async def diversity(samples: list[Member], params: DiversityParams, ctx: Context) -> Sequence[Outcome | SampleError]:
-    """How far a response stands from its siblings, from 0 to 1: by n-grams, by meaning, or by answer.
+    """Distance of a response from its siblings, from 0 to 1: by n-grams, by meaning, or by answer.
 
     Each member's score is its distance to the others that are compared; of the group the evidence has the mean
     distance, and distinct-n, or clusters and their entropy. By n-grams it is the share of its n-grams that no sibling

@@ -1,4 +1,4 @@
-"""How much of each text of a group no other has, by n-grams; in time and memory linear in the texts."""
+"""The share of each text of a group that no other has, by n-grams; in time and memory linear in the texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes a while with a long text, on a thread: the server's loop has others to serve."""
+"""Work that takes a while with a long text, on a thread: the server's loop has others to serve."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Asked(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inquiry(Generic[Reading]):
-    """What is asked, and how a reply is read.
+    """A question to be asked, and the reading of a reply.
 
     prompt: the name of the built-in prompt. variables: see `prompts.render`. schema: of the reply. read: from the
     reply's object, which is of the schema, to what is wanted; it may raise UnreadableError too. direct: reads the reply

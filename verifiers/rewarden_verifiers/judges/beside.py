@@ -9,7 +9,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 _AT_ONCE = 32
-"""How many are begun before others have a turn: a large group's thousands of prompts take seconds to be rendered."""
+"""The number begun before others have a turn: a large group's thousands of prompts take seconds to be rendered."""
 
 
 async def beside(*awaited: Awaitable[Result]) -> list[Result]:

@@ -42,7 +42,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """What each label is worth, from 0 to 1."""
+    """The worth of each label, from 0 to 1."""
 
     supports: float = 1.0
     contradicts: float = 0.0

@@ -29,8 +29,8 @@ _Ranking = tuple[tuple[int, ...], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """What all comparisons of a group share. texts: of the players, different from each other; copies: how many members
-    have each. shown: further variables of the prompts. orders: of a pair, 1 or 2."""
+    """The setting that all comparisons of a group share. texts: of the players, different from each other; copies: how
+    many members have each. shown: further variables of the prompts. orders: of a pair, 1 or 2."""
 
     ctx: Asked
     params: PreferenceParams

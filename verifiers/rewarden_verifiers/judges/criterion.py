@@ -35,7 +35,7 @@ LONGEST = 20_000
 """Characters of a criterion's text."""
 
 Given = str | list[Any] | dict[str, Any]
-"""What may hold criteria."""
+"""A value that may hold criteria."""
 
 Error = type[InvalidParams] | type[InvalidReference]
 

@@ -1,4 +1,4 @@
-"""What a critic says of steps and spans: the schema of its reply, and how that is held against the response."""
+"""A critic's findings on steps and spans: the schema of its reply, and the check of that against the response."""
 
 from __future__ import annotations
 

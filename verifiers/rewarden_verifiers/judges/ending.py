@@ -1,4 +1,4 @@
-"""How opinions end: what all verifiers do alike before a judge is asked, and where there are too few readings."""
+"""The end of opinions: what all verifiers do alike before a judge is asked, and where there are too few readings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What claims are held against: passages of evidence, and claims where they are given, as a reference writes them."""
+"""Evidence to hold claims against: passages, and claims where they are given, as a reference writes them."""
 
 from __future__ import annotations
 

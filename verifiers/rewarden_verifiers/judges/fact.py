@@ -110,7 +110,7 @@ class _Vote:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What became of a claim. words: by the opinions."""
+    """The outcome for a claim. words: by the opinions."""
 
     claim: str
     word: Word

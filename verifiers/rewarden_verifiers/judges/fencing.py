@@ -1,4 +1,4 @@
-"""What others wrote is data: made harmless, and fenced by a delimiter that does not occur in it.
+"""Texts that others wrote are data: made harmless, and fenced by a delimiter that does not occur in them.
 
 The delimiter is a digest of all that is fenced in a chat. Whoever wrote one of the texts would have to write into it a
 digest of that very text; and one that occurs all the same is passed over. So it is as good as random, and yet the same
@@ -33,7 +33,7 @@ _CONTROL = re.compile(
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
-"""What somebody may show as the end of a line, though not all would."""
+"""Characters that somebody may show as the end of a line, though not all would."""
 
 _UNSEEN = frozenset(
     chr(code)

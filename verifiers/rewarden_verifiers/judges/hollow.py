@@ -30,7 +30,7 @@ _BEGINNINGS = re.compile(
     r"(?:answer|proof|analysis|step[- ]by[- ]step|step 1|first|okay|sure|certainly|of course|we need to|答案)",
     re.IGNORECASE,
 )
-"""What may well be an answer, unless it ends as a beginning does."""
+"""Texts that may well be an answer, unless they end as a beginning does."""
 
 _TASK = (
     r"(?:(?:the|this|that|your|all|every|each|my|our|of) ){0,3}(?:\w+ )?(?:tasks?|jobs?|work|problems?|questions?"
@@ -47,7 +47,7 @@ _DONE = re.compile(
 """Subject and object are the task: who completed a marathon may be answering."""
 
 _EMPTY = re.compile(r"</?(?:answer|final|final_answer|solution|response|think)>|\\boxed\s*\{\s*\}", re.IGNORECASE)
-"""What holds an answer, where nothing is in it."""
+"""Markup that holds an answer, where nothing is in it."""
 
 _ARTICLE = re.compile(r"^(?:an?|the) ")
 

@@ -35,7 +35,7 @@ from rewarden_verifiers.outcome import undecided, wrong
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What is judged: the viewed response, the prompt that it answers, and the sample."""
+    """The subject that is judged: the viewed response, the prompt that it answers, and the sample."""
 
     response: str
     prompt: str | None
@@ -62,7 +62,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """How criteria are asked about.
+    """The form in which criteria are asked about.
 
     prompt: the built-in prompt; it lists `criterion`. name: of the list in the reply. properties: of its entries,
     beside the number. read: an entry to a vote. shown: how a value is named. passing: the value from which a vote is a

@@ -17,7 +17,7 @@ ALTERNATIVES = 20
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What one reply says: a score from 0 to 1, why, and by name the numbers on their scales (`""`: the only one)."""
+    """The vote of one reply: a score from 0 to 1, why, and by name the numbers on their scales (`""`: the only one)."""
 
     score: float
     reason: str = ""

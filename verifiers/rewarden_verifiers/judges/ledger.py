@@ -1,4 +1,4 @@
-"""What the opinions behind one outcome took, for its evidence and flags."""
+"""The ledger of what the opinions behind one outcome took, for its evidence and flags."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _SHOWN = 1_500_000
 """Characters of the texts that stand in one question: however long the members make theirs, it can be asked."""
 
 _ANCHORS = 4
-"""How many in-group references are tried, where the text of one spoils the comparisons."""
+"""The number of in-group references that are tried, where the text of one spoils the comparisons."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Whether words of one text occur in another: the form of consistency that needs no judge."""
+"""Occurrence of words of one text in another: the form of consistency that needs no judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of each criterion, and what they come to together."""
+"""The result of each criterion, and the total that they come to together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What became of one criterion. value: None where it was left out. votes: all of the judge's; counted: what they
+    """The result of one criterion. value: None where it was left out. votes: all of the judge's; counted: what they
     were taken for. program: what a program made of it."""
 
     criterion: Criterion

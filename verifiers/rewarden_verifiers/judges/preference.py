@@ -38,8 +38,9 @@ class PreferenceParams(JudgeParams):
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """What the orders of one comparison agree on. score: of the first text, from 0 (worse) over 0.5 to 1 (better).
-    flipped: the orders named different texts; the score is then 0.5. reason: the judge's, of the first order."""
+    """The result that the orders of one comparison agree on. score: of the first text, from 0 (worse) over 0.5 to 1
+    (better). flipped: the orders named different texts; the score is then 0.5. reason: the judge's, of the first
+    order."""
 
     score: float
     flipped: bool
@@ -50,7 +51,7 @@ Margin = tuple[float, str]
 """From -1 to 1: how much better text A is; and why."""
 
 Inquire = Callable[[PreferenceParams, tuple[Material, Material], Mapping[str, Any], Sequence[Media]], Inquiry[Margin]]
-"""What is asked of two texts, A and B, with further variables of the prompt, and images."""
+"""The question that is asked of two texts, A and B, with further variables of the prompt, and images."""
 
 
 async def preferences(

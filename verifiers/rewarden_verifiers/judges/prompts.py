@@ -24,7 +24,7 @@ from rewarden_verifiers.judges.pictures import address_of, encodable
 from rewarden_verifiers.judges.templates import Places, text_of
 
 FOLDERS = (Path(__file__).parent / "prompts", Path(__file__).parents[1] / "models/prompts")
-"""Where the built-in prompts are: of judges, and of the reward models that we host."""
+"""The folders of the built-in prompts: of judges, and of the reward models that we host."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Whether a quote stands where the judge says that it does."""
+"""Checks that a quote stands where the judge says that it does."""
 
 from __future__ import annotations
 

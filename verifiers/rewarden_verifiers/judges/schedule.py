@@ -1,4 +1,4 @@
-"""Who is compared with whom, and in which order: drawn from the texts themselves, so that it is the same every time.
+"""Pairings for comparison, and their order: drawn from the texts themselves, so that they are the same every time.
 
 The draw depends on all texts of a group and not on their order in it: nobody gains by the place of its sample, and no
 text decides its own place.

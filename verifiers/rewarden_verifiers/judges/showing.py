@@ -1,4 +1,4 @@
-"""What of a sample a judge is shown: the response, or all that was said and called, and images."""
+"""The part of a sample that a judge is shown: the response, or all that was said and called, and images."""
 
 from __future__ import annotations
 

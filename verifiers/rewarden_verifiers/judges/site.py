@@ -1,4 +1,4 @@
-"""What a server's configuration provides for the verifiers that ask judges: who there is to be asked."""
+"""Resources that a server's configuration provides for the verifiers that ask judges: the judges to be asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the comparisons of a group have come to so far, text by text."""
+"""The results of a group's comparisons so far, text by text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tally:
             self.planned[player] += 1
 
     def note(self, player: int, opponent: int, text: str) -> None:
-        """What the judge said of it against an opponent (or in a list, by number)."""
+        """Note what the judge said of it against an opponent (or in a list, by number)."""
         self._notes[player].append((opponent, text))
 
     def notes(self, player: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is compared in order of rank: the next decides only where those before it leave a tie.
+"""Measures that are compared in order of rank: the next decides only where those before it leave a tie.
 
 WebThinker (arXiv 2504.21776) orders trajectories so: by their outcome, then by how few tools they called, then by how
 short they are. The judge is one of them; the others are numbers, compared here and by nobody else.
@@ -21,8 +21,8 @@ _METADATA = "metadata."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """What is compared. by: `judge`; `length`, in characters; `metadata.NAME`, a number of the sample's metadata and of
-    the reference's. prefer: which number is better. margin: a difference up to this is none."""
+    """A measure that is compared. by: `judge`; `length`, in characters; `metadata.NAME`, a number of the sample's
+    metadata and of the reference's. prefer: which number is better. margin: a difference up to this is none."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

@@ -12,7 +12,7 @@ from rewarden_verifiers.judges.params import JudgeParams
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What k scores from 0 to 1 come to. score: None for a tie that stays undecided.
+    """The result of k scores from 0 to 1. score: None for a tie that stays undecided.
 
     spread: the scores' standard deviation (of the population), from 0 to 0.5. confidence: for `majority`, `any` and
     `all` the share of opinions that agree with the outcome, for `mean` and `median` 1 - 2 * spread; None for a single

@@ -1,4 +1,4 @@
-"""What a prover is told, and what a verdict keeps, of Lean's messages."""
+"""The part of Lean's messages that a prover is told, and the part that a verdict keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no submission may contain, told before Lean sees it, each with its own reason.
+"""Content that no submission may have, told before Lean sees it, each with its own reason.
 
 The gate makes refusals cheap and their reasons plain. It is not what keeps a false proof from scoring: a word that
 hides from it (in a macro, in a notation, as a name made while elaborating) is met by the strict tier, which reads the
@@ -16,7 +16,7 @@ from rewarden_verifiers.lean.source import PLAIN, Token, attributes, split_heade
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a text is refused. reason: snake_case, as in the verdict. word: what stands there, at `line` (from 1)."""
+    """The refusal of a text. reason: snake_case, as in the verdict. word: what stands there, at `line` (from 1)."""
 
     reason: str
     word: str

@@ -27,7 +27,7 @@ _TOO_MUCH = frozenset({"time_limit", "memory_limit", "output_limit"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proved:
-    """What was found of one theorem, or of a definition that must stay as it is.
+    """The findings on one theorem, or on a definition that must stay as it is.
 
     reason: why it does not stand, None where nothing was found against it; feedback: the same in words. axioms: those
     of the submission's own that its proof rests on. imported: constants of imported modules that it uses. uses: the
@@ -47,7 +47,7 @@ class Proved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What the inspection found.
+    """The findings of the inspection.
 
     malformed, reference_malformed: why a file is none that Lean would have written. overrides: attributes by which
     compiled code differs from its definition. fault: how the inspection itself ended, where it did not come to its

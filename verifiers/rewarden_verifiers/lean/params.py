@@ -14,7 +14,7 @@ from rewarden_verifiers.lean.assembly import Mode
 PRESETS = {"strict": ("last_block",), "lax": ("last_block", "answer_tag", "whole")}
 
 AXIOMS = ("propext", "Quot.sound", "Classical.choice")
-"""What Lean's own library rests on, and most of Mathlib."""
+"""The axioms that Lean's own library rests on, and most of Mathlib."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ PROVED = frozenset({"theorem", "lemma"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeanReference:
-    """What is to be proved.
+    """A reference that says what is to be proved.
 
     statement: Lean source: imports, `open` lines and definitions as needed, and the theorem or theorems, whose proofs
         may be `sorry`, or missing at the end (`theorem t : p :=`, `… := by`, `theorem t : p`).

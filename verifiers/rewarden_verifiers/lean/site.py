@@ -1,4 +1,4 @@
-"""What a server's configuration provides for `lean`: its projects."""
+"""Resources that a server's configuration provides for `lean`: its projects."""
 
 from __future__ import annotations
 

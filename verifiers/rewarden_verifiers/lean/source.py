@@ -33,7 +33,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """What stands before a file's first command.
+    """The part of a file before its first command.
 
     imports: `module`, `prelude` and the imports, one canonical line each, in their order, each once. body: where the
     rest begins, as an offset into the text.

@@ -24,13 +24,13 @@ from rewarden_verifiers.outcome import no_answer, scored, undecided
 from rewarden_verifiers.provers import Checked, CheckStatus, Compiled, Project, Snippet
 
 LABELS = frozenset({"lean", "lean4", "lean3", "tactics"})
-"""What fences call it."""
+"""Labels that fences give to Lean."""
 
 MAX_CHARACTERS = 400_000
 """Of a submission that is still elaborated."""
 
 TOOLCHAIN = "/mnt/lean/toolchain"
-"""Where a project's toolchain lies in a room."""
+"""The path of a project's toolchain in a room."""
 
 _EXTRACTED = 20_000
 

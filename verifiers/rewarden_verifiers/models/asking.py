@@ -1,4 +1,4 @@
-"""How models are asked by all verifiers alike: what is refused before, and whose fault an input is that is too long."""
+"""The way in which all verifiers ask models: what is refused before, and whose fault an input is that is too long."""
 
 from __future__ import annotations
 

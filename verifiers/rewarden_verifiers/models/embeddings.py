@@ -31,7 +31,7 @@ MOST_PLAIN = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedding:
-    """How texts become vectors.
+    """Settings for turning texts into vectors.
 
     model: a name of the server's `[models.named]`; none: its default. prefix: stands before each text, where the model
     was trained with one ("query: "). fit: what happens to a text beyond the model's context: as for all models.

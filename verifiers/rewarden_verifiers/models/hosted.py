@@ -34,7 +34,7 @@ _TURN = 1009
 
 @dataclass
 class ModelLedger(Ledger):
-    """What the opinions of a model that we host took."""
+    """The ledger of what the opinions of a model that we host took."""
 
     seen: Seen = field(default_factory=Seen)
 

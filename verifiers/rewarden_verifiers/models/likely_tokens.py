@@ -23,7 +23,7 @@ _LOWEST = -1e6
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """What stands before a response's answer; None: there is no answer, for this snake_case reason. again: the answer's
+    """The text before a response's answer; None: there is no answer, for this snake_case reason. again: the answer's
     beginning stands there more than once; the first counts."""
 
     text: str | None

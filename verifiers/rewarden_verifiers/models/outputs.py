@@ -1,4 +1,4 @@
-"""Which number of a classification head is meant, and the shares of its labels."""
+"""The number of a classification head that is meant, and the shares of its labels."""
 
 from __future__ import annotations
 

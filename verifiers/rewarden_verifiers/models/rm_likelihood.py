@@ -43,7 +43,7 @@ async def rm_likelihood(
     ctx: Context,
     reference: str | list[str] | None = None,
 ) -> Outcome:
-    """How likely the reference is behind the response's reasoning, token by token; or how likely the response is.
+    """Likelihood of the reference behind the response's reasoning, token by token; or of the response itself.
 
     The reference takes the place of the answer, as in RLPR (arXiv 2506.18254), whose reward is `measure: mean` with
     `against: no_reasoning`. Of several references the likeliest counts. `of: response` is the whole response's

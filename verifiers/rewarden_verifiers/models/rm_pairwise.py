@@ -49,7 +49,7 @@ async def rm_pairwise(
     params: Params,
     ctx: Context,
 ) -> Outcome:
-    """How a model that we host prefers the response to a rival: above 0.5 better, 0.5 as good, below worse.
+    """A hosted model's preference for the response over a rival: above 0.5 better, 0.5 as good, below worse.
 
     The reference is the rival: a text, `{"response": text}`, or a row of preference data `{"chosen", "rejected"}`;
     `answer` beside it is shown as what is known to be right. By `token` and `written` both orders are asked for under

@@ -51,7 +51,7 @@ class Params(LikelihoodParams):
     view="full",
 )
 async def rm_reflection(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
-    """How likely the reference is behind each member's reasoning, by the tokens on which the reasonings differ.
+    """Likelihood of the reference behind each member's reasoning, by the tokens on which the reasonings differ.
 
     R3 of DRO (arXiv 2506.13351): a token of the reference weighs as much as the standard deviation of its
     log-probability (cut off at `floor`) across the group; what every reasoning makes equally likely says nothing of

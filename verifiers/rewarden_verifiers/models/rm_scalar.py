@@ -28,7 +28,7 @@ from rewarden_verifiers.words import words
 
 @dataclass(frozen=True, slots=True)
 class _Reward:
-    """What one model says. own: its number; number: without baseline and length; score: after the transform."""
+    """The reward of one model. own: its number; number: without baseline and length; score: after the transform."""
 
     own: float
     number: float

@@ -1,4 +1,4 @@
-"""What an outcome rests on: the results that it was made of, for its evidence and flags."""
+"""The basis of an outcome: the results that it was made of, for its evidence and flags."""
 
 from __future__ import annotations
 

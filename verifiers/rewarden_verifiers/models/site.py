@@ -1,4 +1,4 @@
-"""What a server's configuration provides for the verifiers that ask models: which models there are."""
+"""Resources that a server's configuration provides for the verifiers that ask models: the models to be asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the values of steps come to: one number, or a reward for each step whose sum is the number."""
+"""The total of the values of steps: one number, or a reward for each step whose sum is the number."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What one measure says. values: of each segment; shares, logits: by label, of the segment that counts."""
+    """The result of one measure. values: of each segment; shares, logits: by label, of the segment that counts."""
 
     score: float
     values: Sequence[float]

@@ -1,4 +1,4 @@
-"""What the probabilities of a text's tokens come to."""
+"""Measures made of the probabilities of a text's tokens."""
 
 from __future__ import annotations
 

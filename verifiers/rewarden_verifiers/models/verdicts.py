@@ -26,13 +26,13 @@ _NAME = re.compile(r"[^\W\d][\w -]{0,31}")
 _NUMBER = re.compile(r"[-+]?\d{1,12}(?:\.\d{1,12})?")
 _AROUND = "*_`$ \t\r\n"
 _ENDED = re.compile(r"[\s*_`$.)\]]*")
-"""What may stand behind a verdict: marks."""
+"""Marks that may stand behind a verdict."""
 _ENDINGS = {"length": "cut off", "content_filter": "filtered", "refusal": "refused"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    r"""Where in a written text the verdict stands.
+    r"""The place of the verdict in a written text.
 
     kind: `line`: the last line, `NAME: verdict`; `boxed`: `\boxed{verdict}`; `tag`: `<NAME>verdict</NAME>`; `json`: the
         whole text is one JSON object, whose field NAME it is. All but the last stand at the text's end.

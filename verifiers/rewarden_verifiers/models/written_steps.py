@@ -22,7 +22,7 @@ from rewarden_verifiers.view import View, apply_view, transcript
 _LINE = re.compile(r"[\s*_`]*step[ \t]{1,4}(\d{1,4})[\s*_`]*:[\s*_`]*(correct|incorrect)[\s*_`.]*", re.IGNORECASE)
 
 _LIKE = re.compile(r"step[ \t]{1,4}\d{1,4}[\s*_`]{0,8}:[\s*_`]{0,8}(?:in)?correct", re.IGNORECASE)
-"""What looks like such a line, wherever it stands."""
+"""Text that looks like such a line, wherever it stands."""
 
 _CLOSED = View(special_tokens=())
 

@@ -18,7 +18,7 @@ EXCERPT = 500
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is judged, and the rule that found it."""
+    """The answer that is judged, and the rule that found it."""
 
     text: str
     rule: str

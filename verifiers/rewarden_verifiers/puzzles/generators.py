@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 FULL = 1.0 - 1e-9
 FLOOR = 0.05
-"""What scorers give for an answer that is merely of the right form."""
+"""The score that scorers give for an answer that is merely of the right form."""
 
 GRADED = frozenset({"boxnet", "knight_swap", "quantum_lock", "shortest_path", "tower_of_hanoi", "word_ladder"})
 """Data sets whose scores between 0 and 1 are for solutions that are longer than need be, or solve a part. Elsewhere
@@ -74,7 +74,7 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "rubiks_cube": ("cube_size", "scramble_moves"),
     "rush_hour": ("board_config",),
 }
-"""What the scorers of items that have no stored answer read."""
+"""Fields that are read by the scorers of items that have no stored answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +221,7 @@ class GuardChecker:
 
 
 _NOTHING = frozenset({'""', "''", "(empty)", "empty string"})
-"""How a response says that the right answer is an empty text; a response that says nothing has not answered."""
+"""Ways for a response to say that the right answer is an empty text; a response that says nothing has not answered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What an answer must be before the library's scorer sees it: the leaks of these scorers, closed one by one.
+"""Guards on an answer before the library's scorer sees it: the leaks of these scorers, closed one by one.
 
 A guard gives the text that the scorer is to see, or a finding where the answer is refused. The scorers search in what
 they are given, drop what they cannot read, cut lists short and forgive distances; so a guard asks for the whole answer

@@ -14,7 +14,7 @@ Extraction = str | tuple[str | dict[str, str], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Outcomes:
-    """What each end is worth: the table of a published reward, such as Logic-RL's 2, -1.5 and -2.
+    """The worth of each end: the table of a published reward, such as Logic-RL's 2, -1.5 and -2.
 
     right: the puzzle is solved. wrong: the answer is in order, but solves nothing. illegal: it breaks a rule of the
     puzzle (numbers that were not given, a given that is changed, a wall). malformed: it cannot be read. no_answer: the

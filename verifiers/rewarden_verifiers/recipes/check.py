@@ -123,7 +123,7 @@ RESERVED = frozenset(
 """Names that no use may have."""
 
 Scope = Mapping[str, Mapping[str, Type]]
-"""What an expression may read: root → field → type."""
+"""The fields that an expression may read: root → field → type."""
 
 OPTIONAL_ROOTS = ("sample", "progress")
 """Roots whose fields may be absent, so that `has()` makes sense of them by themselves."""
@@ -134,7 +134,7 @@ OPEN_FIELDS = ("metadata", "signals")
 
 @dataclass(slots=True)
 class Checked:
-    """What the check found out: the type of the whole, and what is read, by place of the reading node."""
+    """The findings of the check: the type of the whole, and what is read, by place of the reading node."""
 
     type: Type
     reads: dict[tuple[int, int], Read] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from rewarden_verifiers.recipes.model import Candidate, LengthStep, Number, Reci
 from rewarden_verifiers.recipes.shaping import CURVES, length_of
 
 Verify = Callable[[Candidate, Use], Awaitable[Outcome]]
-"""How a candidate's outcome for this sample is had."""
+"""The function that gives a candidate's outcome for this sample."""
 
 _NEAR = 1e-9
 """A score this close to an end of the range is at it: sums of weights are rarely exact."""

@@ -120,7 +120,7 @@ def _check_params(spec: VerifierSpec, use: Use) -> None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Typical:
-    """What stands for the values of a sample when a recipe is checked: its parameters, at the first step."""
+    """A stand-in for the values of a sample when a recipe is checked: its parameters, at the first step."""
 
     known: Known
     params: Any

@@ -10,7 +10,7 @@ from rewarden_verifiers.recipes.expression import Expression
 from rewarden_verifiers.recipes.source import Source
 
 Parity = Literal["verified", "reading", "mapped"]
-"""How close to the published system: run against its code, read against its code, or made from its description."""
+"""Closeness to the published system: run against its code, read against its code, or made from its description."""
 
 Number = float | Expression
 """A number, or an expression over `params`, `schedule`, `progress` and `sample` that yields one."""
@@ -62,7 +62,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
-    """When a trainer should leave the sample out, and why."""
+    """The condition under which a trainer should leave the sample out, and the reason."""
 
     when: Expression
     reason: str

@@ -370,7 +370,7 @@ class _Reader:
         return self._text(value, ("source",)).strip()
 
     def _all_used(self, components: Mapping[str, Any], params: Mapping[str, Any], schedule: Mapping[str, Any]) -> None:
-        """What is never read is a mistake: somebody believes that it counts."""
+        """Reject what is never read, which is a mistake: somebody believes that it counts."""
         read = {read.path[:2] for read in self._reads}
         for name in components:
             if not any(path[0] == name for path in read):

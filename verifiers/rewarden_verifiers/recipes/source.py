@@ -1,4 +1,4 @@
-"""Where things stand in a recipe: a path in the data to a line of the file, for errors that can be acted on."""
+"""Positions in a recipe: from a path in the data to a line of the file, for errors that can be acted on."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a recipe was read from. `file` is None for one that came inline; `places` is empty where it was no text."""
+    """The source of a recipe. `file` is None for one that came inline; `places` is empty where it was no text."""
 
     file: str | None = None
     places: Mapping[Path, Place] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from rewarden_verifiers.retrieval.lists import MOST_CHARACTERS, clean, ranking
 from rewarden_verifiers.retrieval.measures import Gain, Measure
 
 RULES = ("boxed", "answer_tag", {"tag": "ranking"})
-"""Where a list stands by default; without any of them the whole response is read."""
+"""The default places of a list; without any of them the whole response is read."""
 
 MOST_IDS = 10_000
 """Ids of a list; a longer one is too expensive."""

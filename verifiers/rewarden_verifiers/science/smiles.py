@@ -50,7 +50,7 @@ def silent() -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What makes two molecules the same.
+    """The criteria by which two molecules are the same.
 
     stereo: whether stereochemistry counts. isotopes: whether isotopes count. charges: whether the charged and the
     neutral form differ. tautomers: whether tautomers differ (where not, standard InChI decides).

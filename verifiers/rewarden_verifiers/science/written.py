@@ -11,7 +11,7 @@ from rewarden_verifiers.extraction import Extracted, Rule
 from rewarden_verifiers.science.smiles import Molecule, Problem, looks_like_smiles, read
 
 RULES = ("boxed", "answer_tag", {"tag": "SMILES"}, {"tag": "smiles"}, "hash", "phrase", "last_line")
-"""Where a SMILES stands by default: a box, a tag, "####", a phrase ("The SMILES is …" says so too), the last line."""
+"""The default places of a SMILES: a box, a tag, "####", a phrase ("The SMILES is …" says so too), the last line."""
 
 _FENCE = re.compile(r"```[A-Za-z]{0,12}\n?|~~~[A-Za-z]{0,12}\n?")
 _BLOCK = re.compile(r"```smi(?:les)?[ \t]{0,8}\n([^`]{1,4000})```", re.IGNORECASE)
@@ -35,7 +35,7 @@ _BLANKS = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written: the text and what it means, or what is wrong with it."""
+    """A written answer: the text and what it means, or what is wrong with it."""
 
     text: str
     molecule: Molecule | None

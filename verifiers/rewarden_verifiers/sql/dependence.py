@@ -1,4 +1,4 @@
-"""What a query's answer depends on: the rows of tables, and the time at which it is asked."""
+"""The dependence of a query's answer on the rows of tables, and on the time at which it is asked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SMALL = 500
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What stands in a FROM. reads: whether its columns come from rows of a table; by name where some do and others do
+    """An item of a FROM. reads: whether its columns come from rows of a table; by name where some do and others do
     not. counts: whether how many rows it has does. several: whether it holds several rows of constants, of which a
     condition may choose."""
 

@@ -13,7 +13,7 @@ PRESETS = {"strict": ("last_block",), "lax": ("answer_tag", "last_block", "whole
 LABELS = frozenset(
     {"sql", "sqlite", "sqlite3", "duckdb", "postgres", "postgresql", "psql", "pgsql", "mysql", "mariadb", "query"}
 )
-"""What fences call it."""
+"""Labels that fences give to SQL."""
 
 _WITHIN = re.compile(
     rf"```({'|'.join(sorted(LABELS, key=len, reverse=True))})[ \t]+((?:[^`\n]|`{{1,2}}(?!`))+)```(?!`)", re.IGNORECASE

@@ -1,4 +1,4 @@
-"""What the policy is told: a bounded view of how its result differs."""
+"""The feedback for the policy: a bounded view of how its result differs."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ _INSTEAD = {
     "forbidden_function": "; give its rows as reference.result instead",
     "writes": "; params.writes lets statements write",
 }
-"""What to do about a reference that is refused."""
+"""Hints on what to do about a reference that is refused."""
 
 
 def _databases(reference: SqlReference, params: SqlParams, site: Databases) -> tuple[Database, ...]:

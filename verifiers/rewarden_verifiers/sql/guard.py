@@ -1,4 +1,4 @@
-"""What may not run: refused before any engine sees it, each with a reason of its own.
+"""Statements that may not run: refused before any engine sees them, each with a reason of its own.
 
 The engines hold the same by their own means (read-only connections, authorizers, roles); this says why, and knows what
 no engine's lock tells apart: functions that write, wait, or look outside. It goes by the words of the statement as the

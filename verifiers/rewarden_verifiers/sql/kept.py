@@ -1,4 +1,4 @@
-"""What a worker keeps of earlier samples: bounded, the least recently used gone first."""
+"""A worker's store from earlier samples: bounded, the least recently used gone first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes a database that comes as a script or as data: statements in its engine's dialect."""
+"""The statements that make a database that comes as a script or as data, in its engine's dialect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is expected: the forms of the reference of `sql`."""
+"""The forms of the reference of `sql`, which says what is expected."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Statement:
 
 
 class Unreadable(Exception):
-    """What a text is instead of one statement.
+    """A text that is something other than one statement.
 
     `reason`: no_answer, several_statements, statement_too_long, too_deep, bad_characters, executable_comment,
     syntax_error.

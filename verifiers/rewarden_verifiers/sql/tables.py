@@ -1,4 +1,4 @@
-"""What the tables hold: a database's state, before a statement that writes and after it."""
+"""The contents of the tables: a database's state, before a statement that writes and after it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TABLES: dict[EngineName, str] = {
 
 
 class StateUnknown(SampleError):
-    """What a statement wrote cannot be told: the tables hold more than may be read, or cannot be read."""
+    """The outcome of a statement's writes cannot be told: the tables hold more than may be read, or cannot be read."""
 
     fault = "verifier"
     reason = "state_unknown"

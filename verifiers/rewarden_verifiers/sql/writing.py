@@ -25,7 +25,7 @@ _NOTHING = ResultSet((), [])
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a statement did: the tables after it, and the rows that it returned."""
+    """The effect of a statement: the tables after it, and the rows that it returned."""
 
     tables: State
     returned: ResultSet

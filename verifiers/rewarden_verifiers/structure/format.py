@@ -25,7 +25,7 @@ _SEQUENCE = re.compile(r"[\w\s()|*+?,{}-]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """How often something may stand in the response, or in the tags named `within` (in each of them)."""
+    """The number of times that something may stand in the response, or in the tags named `within` (in each of them)."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

@@ -90,7 +90,7 @@ class LanguageParams:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What was found of a part: its words, the share of them in the language, and whether that can be told."""
+    """The findings on a part: its words, the share of them in the language, and whether that can be told."""
 
     words: int
     share: float

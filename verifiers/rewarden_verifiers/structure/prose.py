@@ -1,4 +1,4 @@
-"""What of a text is language: prose without code, formulas, addresses and tags. Linear."""
+"""The part of a text that is language: prose without code, formulas, addresses and tags. Linear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands twice in a sequence: n-grams and spans, exactly and in near-linear time.
+"""Parts that stand twice in a sequence: n-grams and spans, exactly and in near-linear time.
 
 Spans are given numbers by doubling: a span of 2k units is the pair of the numbers of its halves. Equal numbers mean
 equal spans, with no hash that a text could be made to collide with.

@@ -14,12 +14,12 @@ from functools import lru_cache
 from typing import ClassVar
 
 MAX_DEPTH = 8
-"""How deep expected tags may nest."""
+"""The depth to which expected tags may nest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tag:
-    """What is expected of a tag.
+    """The requirements that a tag is expected to meet.
 
     min, max: how often it stands in its parent (max None: without bound). empty: whether nothing but blanks may stand
     in it. children: tags that may stand in it. text: whether text may stand in it beside its children. open, close:

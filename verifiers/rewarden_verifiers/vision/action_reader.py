@@ -76,7 +76,7 @@ class Action(NamedTuple):
 
 
 class Actions(NamedTuple):
-    """What an answer holds, and how it was written."""
+    """The actions of an answer, and the form in which it was written."""
 
     items: tuple[Action, ...]
     form: str

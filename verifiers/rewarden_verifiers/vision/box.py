@@ -27,7 +27,7 @@ _CONFUSED = 0.5
 _CROWD_SHARE = 0.5
 _JUDGES = 16
 _EDGE = 0.01
-"""How near to the image's border a box must come to be "the whole image", as a share of its size."""
+"""The distance from the image's border that a box must come within to be "the whole image", as a share of its size."""
 _NEARLY_ALL = 0.9
 _WHOLE = 1 - 1e-12
 """Perfect average precision; COCO's own guard against a division by zero keeps it just below 1."""
@@ -43,7 +43,7 @@ class Predicted(NamedTuple):
 
 @dataclass(slots=True)
 class Result:
-    """What a set of boxes earns, and why."""
+    """The credit that a set of boxes earns, and the reason."""
 
     score: float
     evidence: dict[str, Any]

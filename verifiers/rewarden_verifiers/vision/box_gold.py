@@ -29,7 +29,7 @@ class GoldBox:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gold:
-    """What is expected. `single`: one box is asked for, not a set. `size`: the image's, if the reference tells it.
+    """The expected boxes. `single`: one box is asked for, not a set. `size`: the image's, if the reference tells it.
 
     `counted` are the boxes that are to be found, which crowd regions are not. `judges` keeps what judges answers, for
     each size of image and threshold.

@@ -34,7 +34,7 @@ class Detection(NamedTuple):
 
 
 class Boxes(NamedTuple):
-    """What an answer holds. `form` says how it was written; `denied`: it says in so many words that there is none."""
+    """An answer's boxes. `form` says how it was written; `denied`: it says in so many words that there is none."""
 
     items: tuple[Detection, ...]
     form: str

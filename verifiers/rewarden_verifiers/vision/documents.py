@@ -1,4 +1,4 @@
-"""What answers are written in: JSON in fences and in prose, marks around words, and denials that anything is there."""
+"""Forms of written answers: JSON in fences and in prose, marks around words, and denials that anything is there."""
 
 from __future__ import annotations
 

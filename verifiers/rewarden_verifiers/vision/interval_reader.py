@@ -23,7 +23,7 @@ class Span(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """What an answer holds. `form` says how it was written; `denied`: it says in so many words that there is none."""
+    """An answer's spans. `form` says how it was written; `denied`: it says in so many words that there is none."""
 
     items: tuple[Span, ...]
     form: str

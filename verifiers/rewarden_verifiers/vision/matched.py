@@ -1,4 +1,4 @@
-"""What is earned where things were matched one to one, and where nothing was offered to be matched."""
+"""The credit where things were matched one to one, and where nothing was offered to be matched."""
 
 from __future__ import annotations
 

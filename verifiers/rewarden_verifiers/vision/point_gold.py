@@ -1,4 +1,4 @@
-"""What is to be pointed at, or done, in a sample: read once for all its responses."""
+"""The places to point at, or the actions to do, in a sample: read once for all its responses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ExpectedAction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointGold:
-    """What is expected: targets, or actions. `single`: one is asked for, not a set."""
+    """The expected answer: targets, or actions. `single`: one is asked for, not a set."""
 
     targets: tuple[Target, ...]
     actions: tuple[ExpectedAction, ...]

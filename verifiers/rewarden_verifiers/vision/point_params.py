@@ -15,7 +15,7 @@ from rewarden_verifiers.vision.targets import Decay, Norm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """What the parts of an action count: its type, its target (the point), its value (text, direction, key, app)."""
+    """Weights of the parts of an action: its type, its target (the point), its value (text, direction, key, app)."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

@@ -18,7 +18,7 @@ Place = tuple[float, float]
 
 
 class Points(NamedTuple):
-    """What an answer holds. `form` says how it was written; `denied`: it says in so many words that there is none."""
+    """An answer's points. `form` says how it was written; `denied`: it says in so many words that there is none."""
 
     items: tuple[Place | None, ...]
     form: str

@@ -100,7 +100,7 @@ class TemporalParams:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """What is expected, as it was written. `single`: one interval is asked for, not a set."""
+    """The expected intervals, as they were written. `single`: one interval is asked for, not a set."""
 
     spans: tuple[tuple[Time, Time], ...]
     single: bool

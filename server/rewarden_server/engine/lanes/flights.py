@@ -15,8 +15,8 @@ from typing import Any, Generic, Literal, TypeVar
 R = TypeVar("R")
 
 How = Literal["answered", "cached", "coalesced", "left"]
-"""How a caller came by a result: as the first who has it; remembered; of work that another asked for too; or not at
-all, for the caller left."""
+"""The way in which a caller came by a result: as the first who has it; remembered; of work that another asked for too;
+or not at all, for the caller left."""
 
 _OVERHEAD = 600
 """About what an entry takes beside its result."""

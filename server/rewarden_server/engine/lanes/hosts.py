@@ -1,4 +1,4 @@
-"""Where programs go: what a lane asks of hosts, whoever's they are."""
+"""The hosts to which programs go: what a lane asks of them, whoever's they are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rewarden_sandboxes.client import HostClient
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wants:
-    """What is asked of a host: languages that it must have, all in one image; for a session, or for a job."""
+    """The demands on a host: languages that it must have, all in one image; for a session, or for a job."""
 
     languages: tuple[str, ...]
     session: bool = False

@@ -43,7 +43,7 @@ _OUTPUT_BYTES = 8 * 1024**2
 """Of one text's messages, where the caller says nothing."""
 
 _LOADING = Bounds(cpu_s=600.0, wall_s=300.0, output_bytes=_OUTPUT_BYTES)
-"""What the loading of a header may take. It is no text's time, and a cold disk may be slow."""
+"""The bounds of loading a header. It is no text's time, and a cold disk may be slow."""
 
 _WORN = 0.75
 """A process that holds this share of its memory limit when its text has ended makes place for a fresh one."""
@@ -75,7 +75,7 @@ class _NoHeader(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
-    """What a snippet's text says of itself before any process sees it. header: its import lines, canonical."""
+    """The facts that a snippet's text tells before any process sees it. header: its import lines, canonical."""
 
     header: str
     places: Places

@@ -36,7 +36,7 @@ Made = Callable[[str, ModelEndpoint], Backend]
 Moved = Callable[[ModelSite, bool], None]
 
 _PATIENCE_S = 5.0
-"""How long who asks about a model waits for it."""
+"""The seconds that a caller who asks about a model waits for it."""
 
 _log = get_logger("models")
 

@@ -18,7 +18,7 @@ from rewarden_server.observe.logs import get_logger
 from rewarden_server.processes.host import client_of
 
 LOOK_PATIENCE_S = 5.0
-"""How long a host may take to say how it is. Its answer is one of its loop alone, so a busy one is far quicker."""
+"""The seconds for a host to say how it is. Its answer is one of its loop alone, so a busy one is far quicker."""
 
 HUNG_LOOKS = 2
 """Looks in a row without an answer after which a host is held to hang."""

@@ -1,4 +1,4 @@
-"""What a job's caller was told, over all the hosts on which it was begun."""
+"""The results that a job's caller was told, over all the hosts on which it was begun."""
 
 from __future__ import annotations
 

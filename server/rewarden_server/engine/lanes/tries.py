@@ -1,4 +1,4 @@
-"""How often a job or a session is begun, where hosts fail under it."""
+"""The tries to begin a job or a session, where hosts fail under it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from rewarden_sandboxes.errors import Busy, HostError, HostLost, Leaving, NoRoom
 from rewarden_server.engine.lanes.hosts import Hosts, Lent, Wants
 
 _TRIES = 2
-"""How often a job is begun when hosts are lost under it: one that kills its host must not be tried for ever. A host
-that has no room for it may have spent long on finding out, so that counts alike."""
+"""The number of times that a job is begun when hosts are lost under it: one that kills its host must not be tried for
+ever. A host that has no room for it may have spent long on finding out, so that counts alike."""
 
 _BUSY_S = 0.1
 _BUSY_DOUBLINGS = 6

@@ -1,4 +1,4 @@
-"""How a loaded model is built, found by trying: whether later tokens change earlier outputs, and where its head sits.
+"""The build of a loaded model, found by trying: whether later tokens change earlier outputs, and where its head sits.
 
 Trying beats a list of families: a wrong entry of a list would give numbers that are silently wrong.
 """
@@ -79,7 +79,7 @@ def head_rows(model: Any, kind: Kind, hidden: Tensor) -> Tensor:
 
 
 class _Given:
-    """What a base returns: its states, and nothing of all that it might."""
+    """The output of a base: its states, and nothing else of all that it might return."""
 
     def __init__(self, states: Tensor) -> None:
         self.last_hidden_state = states

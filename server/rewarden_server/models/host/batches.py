@@ -1,4 +1,4 @@
-"""Which of the rows that wait go through the model together."""
+"""The choice of the waiting rows that go through the model together."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _PREPARERS = 2
 """Threads that render and tokenise. Tokenizers let go of the interpreter's lock."""
 
 _TURN_S = 0.05
-"""How long a writer steps before whatever else waits for the device has its turn."""
+"""The seconds for which a writer steps before whatever else waits for the device has its turn."""
 
 
 class _Weights:

@@ -1,4 +1,4 @@
-"""Where a model's files are: a local folder, a GGUF file, or a snapshot of a hub's repository."""
+"""The place of a model's files: a local folder, a GGUF file, or a snapshot of a hub's repository."""
 
 from __future__ import annotations
 

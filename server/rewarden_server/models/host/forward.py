@@ -21,8 +21,8 @@ from rewarden_server.models.host.prefix import Piece
 from rewarden_server.models.host.row import Output, Row
 
 TOLERANCE = 1e-4
-"""How far a number of float32 may move with what shares its batch, in logits or nats: other shapes add the same numbers
-in another order. The tests measure it on SmolLM2-135M (30 layers)."""
+"""The most that a number of float32 may move with what shares its batch, in logits or nats: other shapes add the same
+numbers in another order. The tests measure it on SmolLM2-135M (30 layers)."""
 
 TOLERANCE_SHORT = 2e-2
 """The same of bfloat16 and float16, as a share of the output's size: these keep 8 and 11 bits."""
@@ -38,7 +38,7 @@ def forward(loaded: Any, rows: Sequence[Row], tree: Piece | None = None) -> list
 
 @dataclass(slots=True)
 class Tally:
-    """What went through a model. rows; tokens: that were computed, padding not included; padding: places that were
+    """The totals of a model's work. rows; tokens: that were computed, padding not included; padding: places that were
     computed for nothing; shared: tokens that were not computed, since others had the same beginning; passes."""
 
     rows: int = 0

@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class Engine(Protocol):
-    """What runs a model's tasks; see `host/engine.py`."""
+    """The engine that runs a model's tasks; see `host/engine.py`."""
 
     async def run(self, task: Task[Any]) -> Any:
         """A task's result. Raises Failure."""

@@ -26,7 +26,7 @@ KINDS: Mapping[Head, tuple[str, ...]] = {
     "causal": ("choose", "likelihood", "rate", "write", "embed"),
     "encoder": ("embed",),
 }
-"""What a model can do follows from what stands on top of it."""
+"""The kinds of task that a model can do, by the head that stands on top of it."""
 
 _AUTO: Mapping[Head, str] = {
     "sequence": "AutoModelForSequenceClassification",

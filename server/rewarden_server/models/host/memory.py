@@ -1,4 +1,4 @@
-"""What a process does that runs out of memory (smaller batches, for a while), or whose device is lost to it (end)."""
+"""The handling of memory that runs out (smaller batches, for a while), or of a device lost to the process (end)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 _SAID = ("out of memory", "can't allocate memory", "DefaultCPUAllocator", "ALLOC_FAILED", "Cannot allocate memory")
-"""How torch's allocators and libraries put it in a RuntimeError."""
+"""The words in a RuntimeError by which torch's allocators and libraries say that memory ran out."""
 
 _LOST = (
     "device-side assert",
@@ -21,7 +21,7 @@ _LOST = (
     "uncorrectable ECC",
     "GPU is lost",
 )
-"""How CUDA puts it, in a RuntimeError of torch's."""
+"""The words in a RuntimeError of torch's by which CUDA says that the device is lost."""
 
 _log = logging.getLogger(__name__)
 

@@ -69,8 +69,9 @@ def take_pictures(messages: Sequence[Message], processor: Any) -> tuple[list[Mes
 
 @dataclass(slots=True)
 class Pixels:
-    """What a model takes of an input's images. tensors: by the names that it takes them by. kinds: names by which it
-    takes which tokens are an image's (1) and which are text (0), for a whole row; ones: of the input's tokens."""
+    """The arguments that a model takes for an input's images. tensors: by the names that it takes them by. kinds: names
+    by which it takes which tokens are an image's (1) and which are text (0), for a whole row; ones: of the input's
+    tokens."""
 
     tensors: Mapping[str, Any]
     kinds: Sequence[str]

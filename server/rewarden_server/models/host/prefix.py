@@ -1,4 +1,4 @@
-"""What rows of a batch have in common at their beginning, as a tree: a piece is computed once for all below it."""
+"""The beginnings that rows of a batch have in common, as a tree: a piece is computed once for all below it."""
 
 from __future__ import annotations
 

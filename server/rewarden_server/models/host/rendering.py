@@ -27,7 +27,7 @@ _BLANKS = re.compile(r"\s{64,}")
 
 @dataclass(slots=True)
 class Read:
-    """What a model reads.
+    """An input in the form that a model reads.
 
     ids: tokens, never none. types: see `Row`. places: where in the rendered text each token's characters are, from and
     to; None for tokens that a tokenizer adds by itself. length: of that text. tail: what stands behind the input, at
@@ -76,8 +76,8 @@ class Read:
 
 
 class Reader:
-    """What one tokenizer makes of inputs, with a processor where the model sees. embeddings: how many tokens the model
-    knows; None: all. Thread-safe: once made it changes neither."""
+    """A reader of inputs with one tokenizer, and with a processor where the model sees. embeddings: how many tokens the
+    model knows; None: all. Thread-safe: once made it changes neither."""
 
     def __init__(self, tokenizer: Any, processor: Any = None, embeddings: int | None = None) -> None:
         backend = getattr(tokenizer, "backend_tokenizer", None)

@@ -1,4 +1,4 @@
-"""What one pass of a model reads, and where it is looked at."""
+"""The sequence that one pass of a model reads, and the places where its outputs are looked at."""
 
 from __future__ import annotations
 

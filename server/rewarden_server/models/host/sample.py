@@ -12,7 +12,7 @@ from rewarden_verifiers.inference import Write, Written
 
 
 class Tongue:
-    """What a model's tokens mean for writing. ends: tokens that end a text: those of the model's generation
+    """The meaning of a model's tokens for writing. ends: tokens that end a text: those of the model's generation
     configuration and of its tokenizer."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:

@@ -1,4 +1,4 @@
-"""Which token comes next: the same one for the same seed, whatever else the batch holds."""
+"""The choice of the next token: the same one for the same seed, whatever else the batch holds."""
 
 from __future__ import annotations
 

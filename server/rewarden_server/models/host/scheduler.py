@@ -86,7 +86,7 @@ class Scheduler:
                     future.exception()  # of several failures one is raised; the others are no surprise
 
     def close(self) -> None:
-        """What waits fails with `stopped`."""
+        """Let all that waits fail with `stopped`."""
         self._closed = True
         self._drop(Failure("stopped", "the model's process stops"))
         if self._running is not None:

@@ -1,4 +1,4 @@
-"""What a model process is told."""
+"""The settings of a model process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rewarden_server.engine.settings import ModelEndpoint
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where weights that were swapped in come from; see `ModelEndpoint` for both."""
+    """The source of weights that were swapped in; see `ModelEndpoint` for both."""
 
     model: str
     revision: str | None = None

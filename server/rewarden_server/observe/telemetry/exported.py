@@ -103,7 +103,7 @@ class _Seldom(logging.Filter):
 
 
 class _Room:
-    """How many more spans a request may have, and how many found no room."""
+    """The number of spans that a request may still have, and of those that found no room."""
 
     __slots__ = ("left", "left_out")
 
@@ -184,7 +184,7 @@ _COMMON = {
     "status_code": "http.response.status_code",
     "rpc": "rpc.method",
 }
-"""What others have names for (OpenTelemetry's semantic conventions)."""
+"""The attributes that others have names for, with those names (OpenTelemetry's semantic conventions)."""
 
 
 def _plain(said: dict[str, Value]) -> dict[str, str | int | float | bool]:

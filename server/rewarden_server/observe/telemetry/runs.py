@@ -1,4 +1,4 @@
-"""What spans say of programs in the sandbox: how each run ended and what it used, by the host's own clocks."""
+"""Spans of programs in the sandbox: how each run ended and what it used, by the host's own clocks."""
 
 from __future__ import annotations
 

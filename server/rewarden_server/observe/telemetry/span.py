@@ -15,7 +15,7 @@ from typing import Literal
 Kind = Literal["internal", "server", "client"]
 
 Value = str | int | float | bool | None
-"""What a span can say; None says nothing."""
+"""A value that a span can carry; None says nothing."""
 
 
 class Span:
@@ -24,7 +24,7 @@ class Span:
     __slots__ = ()
 
     recording = False
-    """Whether it is worth the while to say anything."""
+    """True if it is worth the while to say anything."""
 
     @property
     def traceparent(self) -> str | None:
@@ -60,8 +60,8 @@ def current() -> Span:
 
 @contextmanager
 def within(span: Span) -> Iterator[Span]:
-    """What the block does, and the tasks that it starts, is part of this span, which ends with it. An exception marks
-    it as failed, by the exception's type."""
+    """Yields the span. What the block does, and the tasks that it starts, are part of it, and it ends with the block.
+    An exception marks it as failed, by the exception's type."""
     token = _CURRENT.set(span)
     try:
         yield span

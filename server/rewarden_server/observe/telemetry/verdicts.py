@@ -1,4 +1,4 @@
-"""What spans say of verdicts: names, ids, status and times, and nothing of what they were made of."""
+"""The attributes of spans about verdicts: names, ids, status and times, and nothing of what they were made of."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 200
 
 
 def note_outcome(span: Span, outcome: Outcome) -> None:
-    """How it ended; an error of anybody's marks the span as failed."""
+    """Note how it ended; an error of anybody's marks the span as failed."""
     span.note(status=outcome.status, reason=outcome.reason, fault=outcome.fault)
     if outcome.status == "error":
         span.fail(outcome.reason or "error")

@@ -1,4 +1,4 @@
-"""How far a judge can be trusted: its verdicts against people's labels, and against what is written to mislead it.
+"""The trustworthiness of a judge: its verdicts against people's labels, and against what is written to mislead it.
 
 The way of a calibration through the files: `rows.py` reads the labelled responses (`labels.py` the labels),
 `asking.py` gets their verdicts, `attacks.py` and `assault.py` see what the judge does with texts that ought to fail,

@@ -26,7 +26,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Assault:
-    """What one attack came to.
+    """The result of one attack.
 
     passed: of the attacked responses that were scored, by the judge itself, which is asked about hollow ones too.
     before: of the same responses, unattacked. p: that attack and no attack pass equally many (McNemar, exact).

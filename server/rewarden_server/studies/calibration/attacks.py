@@ -1,4 +1,4 @@
-"""What is written to mislead judges: texts that ought to fail, and that judges have been seen to pass.
+"""The texts that are written to mislead judges: they ought to fail, and judges have been seen to pass them.
 
 An attack makes of a response that people hold to be wrong another one that is no better: it is replaced by something
 without content, or what could sway a judge is added to it. Most are known: openers and blanks that pass alone (Zhao et

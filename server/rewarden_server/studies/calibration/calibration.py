@@ -49,7 +49,7 @@ _SHOWN = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a calibration is to find. precision: of the threshold. attacked: wrong responses that are attacked at most,
+    """The goals of a calibration. precision: of the threshold. attacked: wrong responses that are attacked at most,
     drawn at random; 0: none. seed: of the draws."""
 
     precision: float = 0.95

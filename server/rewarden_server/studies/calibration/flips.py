@@ -1,4 +1,4 @@
-"""How often a judge contradicts itself: on the two orders of a pair, or asked the same thing again."""
+"""The rate at which a judge contradicts itself: on the two orders of a pair, or asked the same thing again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people said of a response: right or wrong, a grade, or the better of two."""
+"""The labels that people gave a response: right or wrong, a grade, or the better of two."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LabelError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How numbers are meant. low, high: the scale's ends; right: the number from which a response is right."""
+    """The meaning of numbers. low, high: the scale's ends; right: the number from which a response is right."""
 
     low: float = 0.0
     high: float = 1.0

@@ -1,4 +1,4 @@
-"""Whether a judge favours what is long.
+"""The bias of a judge in favour of what is long.
 
 Three views: whether errors in favour of a response go with its length, how often wrong responses pass by length, and
 whether the same wrong responses pass more often within neutral text (the attack `padding`), which is the only one of

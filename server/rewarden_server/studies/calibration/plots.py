@@ -12,7 +12,7 @@ from rewarden_server.studies.calibration.threshold import Point
 
 _WIDTH = 360
 _LEFT, _TOP = 132.0, 22.0
-"""Where the rows of a drawing begin that has names at its left."""
+"""The position at which the rows begin in a drawing that has names at its left."""
 
 
 @dataclass

@@ -32,7 +32,7 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Where a row's label is, and how it is meant. column: of the label; preferred and rival: of pairs, which of the
+    """The place of a row's label, and its meaning. column: of the label; preferred and rival: of pairs, which of the
     two is better, and the other response."""
 
     column: str = "label"
@@ -43,7 +43,7 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a file holds. rows: at most as many as were asked for; total: all that are labelled; unlabelled: rows
+    """The contents of a file. rows: at most as many as were asked for; total: all that are labelled; unlabelled: rows
     without a label; ties: pairs of which neither is better, which teach nothing here; paired: whether it is pairs."""
 
     rows: Sequence[Labelled]

@@ -1,4 +1,4 @@
-"""What a calibration took, summed over verdicts."""
+"""The usage of a calibration, summed over verdicts."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from rewarden_server.studies.calibration.agreement import Figure, Judged, share
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What passing from a score on would come to."""
+    """The result that passing from a score on would have."""
 
     score: float
     precision: Figure

@@ -1,4 +1,4 @@
-"""How far two judges agree: plain statistics of two lists."""
+"""The agreement of two judges: plain statistics of two lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison finds: counts, agreement, correlation, and which responses are judged otherwise."""
+"""The findings of a comparison: counts, agreement, correlation, and the responses that are judged otherwise."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class CompareError(RescoreError):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What one side says of one response. `top` is the highest score that it gives, where it says so."""
+    """The judgement of one side on one response. `top` is the highest score that it gives, where it says so."""
 
     status: str
     score: float | None

@@ -34,7 +34,7 @@ _IN_DETAILS = ("feedback", "raw", "evidence", "effective", "exclude_reason")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
-    """What a report is made of.
+    """The options of a report.
 
     input: scored files, as `rescore` writes them. output: the page. columns: as for the rescore. rows: the most
     responses that the page holds; figures of the table count all. chars: the most characters of a response that it
@@ -68,7 +68,7 @@ Message = tuple[str, Excerpt]
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What was asked, and a key that is the same for the same messages."""
+    """The messages that were asked, and a key that is the same for the same messages."""
 
     messages: tuple[Message, ...]
     key: bytes

@@ -35,7 +35,7 @@ WHOLE = (
     "signals",
     "metadata",
 )
-"""What can be mapped; `messages` stands for prompt and response in one conversation."""
+"""The fields that can be mapped; `messages` stands for prompt and response in one conversation."""
 
 BUILT = ("reference", "signals", "metadata")
 """Fields that can be built of several columns: `reference.answer=label`."""
@@ -45,7 +45,7 @@ _ABSENT: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class RowFault:
-    """Why a row makes no samples: it becomes a `BadSample`. `path` is the sample's field at fault."""
+    """The reason why a row makes no samples: it becomes a `BadSample`. `path` is the sample's field at fault."""
 
     message: str
     path: str
@@ -53,7 +53,7 @@ class RowFault:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """What the columns make of a row: the JSON forms of its samples, without group and data source.
+    """The result of mapping a row by its columns: the JSON forms of its samples, without group and data source.
 
     `many` says that the row held a list of responses. `group` is None where the row belongs to no other row's group.
     """
@@ -66,7 +66,8 @@ class Mapped:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which column holds what. `whole`: field to column; `parts`: field to {part: column}; `group` may join several.
+    """The columns by what they hold. `whole`: field to column; `parts`: field to {part: column}; `group` may join
+    several.
 
     `guessed` are the fields that nobody named; `unused` the columns that no field reads.
     """

@@ -20,7 +20,7 @@ GroupOf = Callable[[Line], str | None]
 """The name of a line's group; None for a line without one, or one that cannot be read."""
 
 Cookie = tuple[int, ...]
-"""Where to go on reading, JSON-ready; what it means is the order's own."""
+"""The place to go on reading, JSON-ready; its meaning is the order's own."""
 
 _KEY = 16
 _ROW = struct.Struct(">Q")

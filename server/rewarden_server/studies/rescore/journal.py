@@ -36,7 +36,7 @@ _Known = Mapping[int, bytes]
 
 @dataclass(slots=True)
 class Recovered:
-    """What a journal says of the run that was broken off."""
+    """The facts that a journal holds of the run that was broken off."""
 
     header: Mapping[str, Any]
     checkpoint: Mapping[str, Any] | None = None

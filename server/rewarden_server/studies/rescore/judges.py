@@ -1,4 +1,4 @@
-"""Which verifiers a rescore will use, known before any work: their versions, and whether they judge groups."""
+"""The verifiers that a rescore will use, known before any work: their versions, and whether they judge groups."""
 
 from __future__ import annotations
 

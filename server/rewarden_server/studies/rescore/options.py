@@ -1,4 +1,4 @@
-"""What a rescore is asked to do, and how it refuses."""
+"""The options of a rescore, and the error by which it refuses."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ VERDICT_FIELDS_KEPT = (
     "verifier",
     "retryable",
 )
-"""What of a verdict is written when nothing else is asked for: all but what the row holds already (id, group,
-data source, metadata) and what differs from run to run (times, cache hits)."""
+"""The fields of a verdict that are written when nothing else is asked for: all but what the row holds already (id,
+group, data source, metadata) and what differs from run to run (times, cache hits)."""
 
 Only = Literal["scored", "undecided", "error", "missing"]
 

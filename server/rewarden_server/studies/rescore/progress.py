@@ -1,4 +1,4 @@
-"""What a person sees while a rescore runs: the plan before it begins, then rate and time left."""
+"""The display that a person sees while a rescore runs: the plan before it begins, then rate and time left."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LOG_S = 10.0
 
 
 class Watcher:
-    """What a run tells of itself. This one is silent; `Console` prints."""
+    """A receiver of what a run tells of itself. This one is silent; `Console` prints."""
 
     def plan(self, lines: Sequence[str]) -> None:
-        """What will be done, before any work."""
+        """The plan of what will be done, before any work."""
 
     def note(self, text: str) -> None:
         """Something that a person should know."""

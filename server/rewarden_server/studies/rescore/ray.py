@@ -36,13 +36,14 @@ _QUICK_S, _LONG_S = 0.5, 8.0
 """A piece that is back sooner may be larger; one that is back later should be smaller."""
 
 _LIVES = 3
-"""How often the place of a lost engine is filled again."""
+"""The number of times that the place of a lost engine is filled again."""
 
 _START_S = 300.0
 """Seconds for an engine to start: nodes that are cold import for a while, and may first have to be made."""
 
 _LOOK_S, _SILENT_S = 30.0, 120.0
-"""How often an engine is asked whether it still answers, and after which silence it counts as hung, and is killed."""
+"""The seconds between checks that an engine still answers, and the silence after which it counts as hung, and is
+killed."""
 
 _STORE_BYTES = 256 * 1024**2
 """Of a cluster that we start: pieces are small, and Ray's own default takes a third of the memory."""
@@ -224,7 +225,7 @@ class RayEngines:
 
 
 class _Place:
-    """Where an engine runs; a lost one is replaced, a few times."""
+    """The place where an engine runs; a lost one is replaced, a few times."""
 
     def __init__(self, ray: Any, told: bytes, expected: Sequence[str | None], cores: int, lives: int) -> None:
         self._ray = ray

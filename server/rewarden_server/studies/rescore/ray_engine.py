@@ -35,7 +35,7 @@ from rewarden_verifiers.registry import Registry
 
 _API_KEY = f"{PREFIX}API_KEY"
 _DEFAULT_KEY = "OPENAI_API_KEY"
-"""What the clients of judges' servers read where nothing is said."""
+"""The variable that the clients of judges' servers read where nothing is said."""
 
 
 def pack(config: Config, environ: Mapping[str, str], uses: Sequence[Use], *, cores: int, engines: int) -> bytes:

@@ -37,7 +37,7 @@ WORK_SUFFIX = ".rescore"
 
 
 class Place(NamedTuple):
-    """Where to go on reading: the file, the unpacked byte and the number of lines before it, and rows so far.
+    """The place to go on reading: the file, the unpacked byte and the number of lines before it, and rows so far.
 
     Of Parquet, `offset` counts rows. `packed` is how many bytes of the file on disk were read, for progress.
     """

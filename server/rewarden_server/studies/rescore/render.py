@@ -19,7 +19,7 @@ from rewarden_server.studies.rescore.options import RescoreOptions
 
 _RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _COUNTED = ("status", "score", "passed", "reason", "fault", "flags", "exclude", "verifier")
-"""What the summary reads."""
+"""The fields that the summary reads."""
 
 
 @dataclass(frozen=True, slots=True)

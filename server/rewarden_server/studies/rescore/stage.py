@@ -58,7 +58,7 @@ class Tail:
 
 
 class Stage(Protocol):
-    """Where rows wait for the end."""
+    """The place where rows wait for the end."""
 
     def write(self, file: int, row: int, line: bytes) -> None:
         """A row of an input file; `row` is its place in the whole input."""

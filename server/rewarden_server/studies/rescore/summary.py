@@ -18,7 +18,7 @@ _NONE = "(none)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What came out. `seconds` are those of all sittings of the run together; 0 where nothing was judged."""
+    """The results of a run. `seconds` are those of all sittings of the run together; 0 where nothing was judged."""
 
     tally: Tally
     pass_at: Sequence[Sequence[PassAt]]

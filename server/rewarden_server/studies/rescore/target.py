@@ -1,4 +1,4 @@
-"""What a rescore asks of whoever judges for it."""
+"""The interface that a rescore needs of whoever judges for it."""
 
 from __future__ import annotations
 

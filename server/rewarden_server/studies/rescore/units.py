@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """What is scored and written as one. `cookie` is where reading goes on after it."""
+    """The rows that are scored and written as one. `cookie` is where reading goes on after them."""
 
     number: int
     rows: list[Row]

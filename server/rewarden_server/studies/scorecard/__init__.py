@@ -1,1 +1,1 @@
-"""How often verifiers are right on labelled rollouts."""
+"""The rate at which verifiers are right on labelled rollouts."""

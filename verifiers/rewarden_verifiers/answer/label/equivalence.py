@@ -1,4 +1,4 @@
-"""When two responses name the same labels, without a reference."""
+"""Equivalence of two responses by the labels that they name, without a reference."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ MAX_DEPTH = 64
 
 
 class Hierarchy:
-    """What stands above a label. Raises ValueError for a map with a cycle or deeper than 64.
+    """The labels above a label. Raises ValueError for a map with a cycle or deeper than 64.
 
     A root that all labels share earns nothing: everybody has named it before thinking. It is left out.
     """

@@ -88,7 +88,7 @@ _DENIED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What an answer names: labels in order (None: an entry that is no label), entries that are none, and whether
+    """The reading of an answer: labels in order (None: an entry that is no label), entries that are none, and whether
     labels are offered as alternatives or contradict each other.
     """
 

@@ -1,4 +1,4 @@
-"""What a set of labels earns: precision, recall, F-beta, Jaccard and subset accuracy, weighted, for one sample."""
+"""Credit for a set of labels: precision, recall, F-beta, Jaccard and subset accuracy, weighted, for one sample."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How two sets of labels overlap, by weight."""
+    """The overlap of two sets of labels, by weight."""
 
     shared: float
     named: float

@@ -57,7 +57,7 @@ _OFTEN_FUNCTIONS = frozenset({"h", "H", "P", "Q", "p", "q", "T", "u", "v", r"\ph
 
 
 class Atoms(Brackets):
-    """What stands for a value by itself."""
+    """Parses the terms that stand for a value by themselves."""
 
     def atom(self, plain: bool = False) -> Node:
         """A number, name, bracket, fraction, root, function ... `plain`: without arguments read by juxtaposition."""

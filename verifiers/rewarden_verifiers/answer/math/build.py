@@ -1,4 +1,4 @@
-"""How trees are put together from parts while an answer is parsed."""
+"""Builds trees from their parts while an answer is parsed."""
 
 from __future__ import annotations
 

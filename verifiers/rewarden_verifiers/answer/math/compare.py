@@ -1,4 +1,4 @@
-"""Whether two answers are the same, structure by structure.
+"""Decides whether two answers are the same, structure by structure.
 
 The reference sets the meaning: `(1, 2)` is an interval beside `x > 1`, a point beside `(2, 1)`; a bare list has no
 order beside a set and has one beside a tuple. Several values where the reference has one are a hedge.

@@ -14,7 +14,7 @@ from rewarden_verifiers.answer.math.tokens import Token
 
 
 class Style(NamedTuple):
-    """How to read what is ambiguous."""
+    """Options for reading ambiguous notation."""
 
     thousands: bool = True  # 12,345 is one number
     tight: bool = False  # 1/2x is 1/(2x)

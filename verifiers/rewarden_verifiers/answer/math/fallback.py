@@ -1,4 +1,4 @@
-"""What the parser does not know (integrals, limits, derivatives), read by latex2sympy2-extended and compared by values.
+"""Notation beyond the parser (integrals, limits, derivatives), read by latex2sympy2-extended and compared by values.
 
 Reached only when the reference itself holds such notation, so a policy cannot steer anything in here. Input is short
 and free of factorials and long numerals. SymPy only differentiates, takes limits and evaluates to twenty digits; it

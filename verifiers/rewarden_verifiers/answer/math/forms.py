@@ -1,4 +1,4 @@
-"""Whether an answer has the form that a task asks for: simplified, in lowest terms, factored or expanded.
+"""Checks that an answer has the form that a task asks for: simplified, in lowest terms, factored or expanded.
 
 Equality is decided elsewhere; these look at what was written. "Simplified" has no definition that all agree on; here
 it means: no arithmetic left undone, fractions in lowest terms, roots without square factors, like terms collected,

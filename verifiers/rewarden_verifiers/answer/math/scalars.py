@@ -1,4 +1,4 @@
-"""Whether two scalars are equal: exact arithmetic first, then identity testing, then high-precision values.
+"""Equality of two scalars: exact arithmetic first, then identity testing, then high-precision values.
 
 Rules for decimals, when no relative tolerance is asked for. A decimal is taken as exact first. Beyond that
 
@@ -48,7 +48,7 @@ Units = Literal["ignore", "lenient", "require"]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What counts as equal; see `MathParams` for the meaning of each."""
+    """Rules for what counts as equal; see `MathParams` for the meaning of each."""
 
     rel_tol: float | None = None
     significant_digits: int = 4

@@ -1,4 +1,4 @@
-"""Whether a quantity is the expected one, and how far it is from it: exact arithmetic throughout."""
+"""The comparison of a quantity with the expected one, and its distance from it: exact arithmetic throughout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_DIGITS = 200
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a comparison found. `distance` is in the reference's unit; None where there is none."""
+    """The result of a comparison. `distance` is in the reference's unit; None where there is none."""
 
     right: bool
     distance: Fraction | None = None

@@ -1,4 +1,4 @@
-"""When two numeric answers are the same, without a reference."""
+"""Equivalence of two numeric answers, without a reference."""
 
 from __future__ import annotations
 

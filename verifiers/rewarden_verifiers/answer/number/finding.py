@@ -1,4 +1,4 @@
-"""Where a numeric answer stands: the shared rules, and `last_quantity`, the last number of a response with its unit.
+"""Rules to find a numeric answer: the shared ones, and `last_quantity`, the last number of a response with its unit.
 
 The shared rule `last_number` gives the digits alone: it would take 5 for 10^5, and lose the unit.
 """

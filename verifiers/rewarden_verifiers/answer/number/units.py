@@ -23,7 +23,7 @@ Dimension = tuple[tuple[str, Fraction], ...]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a value is multiplied by, and what is then added, to be in base units of a dimension."""
+    """A unit of a dimension: the factor that converts a value to base units, and the offset that is then added."""
 
     factor: Fraction
     offset: Fraction

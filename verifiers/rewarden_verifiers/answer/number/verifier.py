@@ -33,7 +33,7 @@ _UNPAID = frozenset(("hedged", "unparseable_answer"))
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How good an answer is against one reference."""
+    """The judgement of an answer against one reference."""
 
     score: float
     right: bool = False

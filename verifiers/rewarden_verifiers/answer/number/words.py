@@ -27,7 +27,7 @@ MULTIPLIERS: Mapping[str, int] = {
     _HUNDRED: 100, _DOZEN: 12, **_SCALES,
     **{f"{word}s": value for word, value in _SCALES.items()}, "mn": 10**6, "mln": 10**6, "bn": 10**9, "tn": 10**12,
 }  # fmt: skip
-"""What a numeral may be followed by: "1.5 million"."""
+"""Multipliers that may follow a numeral: "1.5 million"."""
 PARTS: Mapping[str, int] = {
     "half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fourth": 4, "fourths": 4,
     "fifth": 5, "fifths": 5, "sixth": 6, "sixths": 6, "seventh": 7, "sevenths": 7, "eighth": 8, "eighths": 8,

@@ -1,4 +1,4 @@
-"""When two short answers are the same, without a reference."""
+"""Equivalence of two short answers, without a reference."""
 
 from __future__ import annotations
 

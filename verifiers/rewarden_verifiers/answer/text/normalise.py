@@ -72,7 +72,7 @@ def unpunctuated(text: str) -> str:
 
 
 class Normaliser:
-    """Which differences are overlooked. Calling it gives a text's canonical form; it is never blank for a text that is
+    """The differences to overlook. Calling it gives a text's canonical form; it is never blank for a text that is
     not: what consists of punctuation alone stays as it is.
     """
 

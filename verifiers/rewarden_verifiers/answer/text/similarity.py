@@ -1,4 +1,4 @@
-"""How alike two normalised texts are: token F1 after SQuAD, and edit ratios by rapidfuzz."""
+"""Similarity of two normalised texts: token F1 after SQuAD, and edit ratios by rapidfuzz."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, 
 _EXCERPT = 500
 _MAX_PARTIAL_ANSWER = 1000
 _PLAIN_DENIALS = frozenset(("not", "never"))
-"""What denies in F1. Other words ("no", "don't") count as SQuAD counts them: alone they deny too little."""
+"""Words that deny in F1. Other words ("no", "don't") count as SQuAD counts them: alone they deny too little."""
 _LEAD = re.compile(
     r"[\s*]{0,4}(?:the |my )?(?:(?:final|correct|right) )?answer(?:\s{1,4}is\b\s{0,4}:?|[\s*]{0,4}:)[\s*]{0,8}",
     re.IGNORECASE,

@@ -1,4 +1,4 @@
-"""Whether a moment is the expected one at the precision that is compared, and how far it is from it."""
+"""The comparison of a moment with the expected one at the precision that is compared, and its distance from it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UNIT_OF: dict[Granularity, Unit] = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a comparison found; `distance` in `unit`, None where there is none."""
+    """The result of a comparison; `distance` in `unit`, None where there is none."""
 
     right: bool
     distance: Fraction | None = None

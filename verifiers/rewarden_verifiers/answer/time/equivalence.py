@@ -1,4 +1,4 @@
-"""When two answers in time are the same, without a reference."""
+"""Equivalence of two answers in time, without a reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an answer in time stands: the shared rules, and `last_time`, the last date, time or duration of a response."""
+"""Rules to find an answer in time: the shared ones, and `last_time`, the last date, time or duration of a response."""
 
 from __future__ import annotations
 

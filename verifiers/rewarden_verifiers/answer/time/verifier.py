@@ -24,7 +24,7 @@ _FLAGGED = frozenset(("hedged", "unparseable_answer", "malformed", "ambiguous", 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How good an answer is against one reference."""
+    """The judgement of an answer against one reference."""
 
     score: float
     right: bool = False

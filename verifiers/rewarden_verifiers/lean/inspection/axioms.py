@@ -1,4 +1,4 @@
-"""What a constant rests on, as far as its own module tells: axioms, and constants of imported modules."""
+"""The foundations of a constant, as far as its own module tells: axioms, and constants of imported modules."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ BUILTIN: frozenset[Name] = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """What the kernel said. by: who asked it, `kernel` (it was called here) or `leanchecker`; empty where nobody could.
+    """The kernel's answer. by: who asked it, `kernel` (it was called here) or `leanchecker`; empty where nobody could.
     name: of what was refused, where it is known. message: why it was refused, or why the kernel could not be asked.
     behind: of the imported constants that were asked about, which ones that have a source they rest on."""
 

@@ -80,8 +80,8 @@ class Objects:
         self._alloc_mpz = self.quick("lean_alloc_mpz", ctypes.c_void_p)
 
     def stack(self, size: int) -> None:
-        """What the library takes a thread's stack for that it sees first from now on, and gives to threads of its own;
-        where a thread has less, deep terms crash the process and no error is told. size: in bytes."""
+        """Set the stack size that the library assumes of threads that it first sees from now on, and gives to threads
+        of its own; where a thread has less, deep terms crash the process and no error is told. size: in bytes."""
         self.call("lean_internal_set_thread_stack_size", WORD)(size)
 
     # Calls

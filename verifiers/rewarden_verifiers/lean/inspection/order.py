@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from rewarden_verifiers.lean.inspection.terms import Constant, Expr, Module, Name
 
 Units = dict[Name, list[Constant]]
-"""What one declaration makes, by the name of its first constant: an inductive family with its constructors and
+"""The constants that one declaration makes, by the name of the first: an inductive family with its constructors and
 recursors, the quotients, definitions that may call each other because they are not safe, any other constant alone."""
 
 

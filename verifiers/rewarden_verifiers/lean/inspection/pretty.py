@@ -42,7 +42,7 @@ Context: TypeAlias = tuple[str, Any] | None
 """The names of the variables around a term, innermost first."""
 
 _Item: TypeAlias = str | tuple[int, Context, int]
-"""What is still to be written: a text; or a term, the names of its variables, how tightly it must bind."""
+"""A piece that is still to be written: a text; or a term, the names of its variables, how tightly it must bind."""
 
 
 def pretty(module: Module, at: int, *, length: int = 2000) -> str:

@@ -1,4 +1,4 @@
-"""Whether two modules declare the same: statements and definitions compared as terms.
+"""Decides whether two modules declare the same: statements and definitions compared as terms.
 
 A term's form is a number, from a table that both modules share: equal numbers, equal terms, but for what means nothing:
 names and kinds of binders, annotations, names of universe parameters (their places count), and the names that the
@@ -27,9 +27,9 @@ class TooLarge(Malformed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Why a constant is not the reference's. name: the constant that differs, by the reference's name for it (or, of a
-    shadowed name, the submission's). reference, submission: the places where they part, as indices of expressions;
-    None where it is not a matter of terms. message: what differs, in words."""
+    """The reason that a constant is not the reference's. name: the constant that differs, by the reference's name for
+    it (or, of a shadowed name, the submission's). reference, submission: the places where they part, as indices of
+    expressions; None where it is not a matter of terms. message: what differs, in words."""
 
     reason: Reason
     name: Name

@@ -1,4 +1,4 @@
-"""Whether the kernel that is called is the kernel: it accepts what is right and refuses what is wrong.
+"""Checks that the kernel that is called is the kernel: it accepts what is right and refuses what is wrong.
 
 A library of another layout than the one expected might say «accepted» to anything.
 """

@@ -1,4 +1,4 @@
-"""Which of a plan's lemmas a proof states as steps of its own (`have`).
+"""The lemmas of a plan that a proof states as steps of its own (`have`).
 
 A proof in steps has no lemmas by name. Each step's statement is the type of a `have` in the proof's term, and speaks of
 the variables around it, where the lemma's own statement binds them. So a step counts as the lemma when its type is the
@@ -131,7 +131,7 @@ class Steps:
 
 
 _INNER = {"lam": 1, "pi": 1, "let": 2}
-"""Which of a binder's children (in their order) stands below its variable."""
+"""The place, among a binder's children (in their order), of the one that stands below its variable."""
 
 
 def telescope(module: Module, name: Name) -> list[Name]:

@@ -1,4 +1,4 @@
-"""What a compiled module declares, as data: names, universe levels, expressions, constants.
+"""The declarations of a compiled module, as data: names, universe levels, expressions, constants.
 
 Levels and expressions stand in two lists, shared ones once, children before their parents: an entry names another by
 its index, which is smaller than its own. So whatever reads them is a loop over a list, never a recursion, however deep

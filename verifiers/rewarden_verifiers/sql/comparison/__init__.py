@@ -1,1 +1,1 @@
-"""Whether two results agree, and where not."""
+"""The comparison of two results: whether they agree, and where not."""

@@ -1,4 +1,4 @@
-"""Which column of the answer is compared with which of the reference, where their places or names do not say."""
+"""The pairing of the answer's columns with those of the reference, where their places or names do not say."""
 
 from __future__ import annotations
 

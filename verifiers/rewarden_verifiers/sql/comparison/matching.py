@@ -24,7 +24,7 @@ class Exhausted(Exception):
 
 
 class Work:
-    """How much may still be done, in steps of about the cost of one cell."""
+    """The work that may still be done, in steps of about the cost of one cell."""
 
     def __init__(self, steps: int) -> None:
         self._left = steps

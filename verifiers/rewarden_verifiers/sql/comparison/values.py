@@ -19,7 +19,7 @@ from typing import Any
 from uuid import UUID
 
 Key = Hashable
-"""What stands for a cell: equal keys, equal values."""
+"""A stand-in for a cell: equal keys, equal values."""
 
 _WORD = 2**63
 _DIGITS = 100_000
@@ -41,7 +41,7 @@ class _Mark(enum.Enum):
 
 
 NUMBER: Key = _Mark.NUMBER
-"""What stands for a number that was taken out."""
+"""The stand-in for a number that was taken out."""
 
 Number = int | float
 """A finite number, within the range of floats. An int where its type holds whole numbers exactly."""
@@ -52,7 +52,7 @@ Shape = tuple[Key, tuple[Number, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far numbers may lie apart. Two whole numbers (of types that hold them exactly) may not."""
+    """The distance by which numbers may lie apart. Two whole numbers (of types that hold them exactly) may not."""
 
     abs: float
     rel: float
@@ -78,8 +78,8 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How cells are read. folded: texts without case and white space at the ends. dated: texts that hold a date, a
-    time, an interval or a UUID are read as that."""
+    """The way in which cells are read. folded: texts without case and white space at the ends. dated: texts that hold a
+    date, a time, an interval or a UUID are read as that."""
 
     folded: bool = False
     dated: bool = False

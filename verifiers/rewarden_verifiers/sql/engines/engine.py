@@ -1,4 +1,4 @@
-"""What every engine offers: open a database, run one statement within caps, and say what came out or why nothing did.
+"""Interface of all engines: open a database, run one statement within caps, and say what came out or why nothing did.
 
 An engine is handed statements that `guard` has passed, and holds by its own means that they can do no harm: read-only
 connections, authorizers, roles, time-outs on the server's side.
@@ -26,7 +26,7 @@ GRACE_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """What one statement may take.
+    """The most that one statement may take.
 
     time_s: seconds of CPU on embedded engines, of the server's wall clock on the others. rows, bytes: of the result.
     memory_mb: for sorting, grouping and joining, where the engine can bound it.
@@ -56,7 +56,7 @@ class Caps:
 
 @dataclass(slots=True)
 class ResultSet:
-    """What a query answered: names of columns as the engine gives them, and rows in the engine's order.
+    """The answer to a query: names of columns as the engine gives them, and rows in the engine's order.
 
     cost: how much the engine worked for it, in a unit of its own that does not depend on the machine's load (SQLite:
     steps of its virtual machine; others: see the engine); None where the engine does not tell.

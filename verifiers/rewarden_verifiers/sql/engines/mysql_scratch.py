@@ -174,7 +174,7 @@ class _Limit:
         self.why: str | None = None
 
     def look(self) -> None:
-        """Whether it is over a limit."""
+        """Set `why` if it is over a limit."""
         if time.monotonic() > self._until:
             self.why = f"its script ran for more than {self._seconds:g} s"
         elif not self._trusted:

@@ -1,4 +1,4 @@
-"""What engines behind a connection share: a statement's time, the schema from a catalogue's rows, what cannot be."""
+"""Shared by engines behind a connection: a statement's time, the schema from a catalogue's rows, what cannot be."""
 
 from __future__ import annotations
 

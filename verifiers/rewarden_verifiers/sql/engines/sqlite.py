@@ -44,7 +44,7 @@ _MESSAGE = 500
 _CHUNK = 1024
 _VIRTUAL = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage = 0"
 _BROKEN = (apsw.NotADBError, apsw.CorruptError, apsw.IOError, apsw.CantOpenError)
-"""What a file says that is no database, or not a whole one: no statement's doing."""
+"""Errors of a file that is no database, or not a whole one: no statement's doing."""
 _SCHEMA = (
     "SELECT name FROM pragma_table_list JOIN sqlite_schema USING (name) WHERE schema = 'main'"
     " AND pragma_table_list.type <> 'shadow' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY sqlite_schema.rowid"

@@ -175,7 +175,7 @@ def _parts(tree: exp.Expression, dialect: Dialect) -> Mapping[str, Counter[str]]
 
 
 class _Named:
-    """What a SELECT's columns are, to be named by alias or number in its other clauses."""
+    """The columns of a SELECT, to be named by alias or number in its other clauses."""
 
     def __init__(self, select: exp.Select, dialect: Dialect) -> None:
         self._dialect = dialect

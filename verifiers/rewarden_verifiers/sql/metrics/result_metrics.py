@@ -1,4 +1,4 @@
-"""How far two results agree: partial credit from what the queries answered.
+"""The extent to which two results agree: partial credit from what the queries answered.
 
 Every measure counts with multiplicity, so that neither one right cell given a thousand times, nor all of the database,
 nor a thousand more columns is worth more than what they hold and the reference asks for.
@@ -24,7 +24,7 @@ _LOOK = 4
 
 
 class Overlap:
-    """What two results have in common."""
+    """The part that two results have in common."""
 
     def __init__(self, expected: ResultSet, got: ResultSet, how: Comparison) -> None:
         self._how = how

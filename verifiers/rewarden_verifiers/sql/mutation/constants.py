@@ -1,4 +1,4 @@
-"""What a statement says of the values that matter to it: its constants, and the columns that they are held against."""
+"""A statement's mentions of the values that matter to it: its constants, and the columns that they are held against."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _RAW = re.compile(r"'((?:[^']|'')*)'|(?<![\w.])([0-9]+(?:\.[0-9]+)?)(?![\w.])|\"
 
 @dataclass(frozen=True, eq=False)
 class Mentions:
-    """What one statement mentions. Where sqlglot cannot read the statement, its words and literals still count."""
+    """The mentions of one statement. Where sqlglot cannot read the statement, its words and literals still count."""
 
     statement: Statement
 
@@ -158,7 +158,7 @@ class Mentions:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a reference and an answer mention together, the reference's first and the answer's own in a fixed order: two
+    """The joint mentions of a reference and an answer, the reference's first and the answer's own in a fixed order: two
     answers that mention the same have the same.
 
     orders: columns by which one of them picks rows, so that ties would leave open which. rows_orders: columns by which

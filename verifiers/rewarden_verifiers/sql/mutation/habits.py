@@ -1,4 +1,4 @@
-"""What the rows of a table keep to, whether anybody declared it or not.
+"""The rules that the rows of a table keep to, whether anybody declared them or not.
 
 A database that breaks a rule which real rows keep may tell apart queries that agree on every database that can be. So
 what the sampled rows hint at is held to: better to miss a difference than to invent one.
@@ -52,7 +52,7 @@ _SURE = 50
 _DEPENDS = 8
 """Repetitions that all agree after which one column counts as determined by another."""
 _CLOSED = 4
-"""How often each value stands there on average where a column has no others."""
+"""The average number of occurrences of each value where a column has no others."""
 
 
 def folded(value: Value) -> Value:
@@ -91,7 +91,7 @@ _DATES = (
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What values of a column look like, from those that it has. `samples` are distinct and not NULL. most: the
+    """The look of a column's values, from those that it has. `samples` are distinct and not NULL. most: the
     greatest whole number, or the most characters, that its declared type holds.
     """
 

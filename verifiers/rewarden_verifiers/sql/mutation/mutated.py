@@ -53,9 +53,9 @@ class Mutations:
 
 @dataclass(frozen=True, slots=True)
 class _Profile:
-    """How one database is made. least, most: rows of a table. change: how often a value is not its row's. constant: how
-    often it then comes from a constant. few: of how many values a column has, 0 for all. null: how often NULL.
-    partners: the share of a parent's rows that children point to. empty: whether one table has no rows.
+    """The settings by which one database is made. least, most: rows of a table. change: how often a value is not its
+    row's. constant: how often it then comes from a constant. few: of how many values a column has, 0 for all. null: how
+    often NULL. partners: the share of a parent's rows that children point to. empty: whether one table has no rows.
     """
 
     least: int
@@ -153,7 +153,7 @@ def _settled(
 
 @dataclass(frozen=True, eq=False)
 class _Source:
-    """What mutated databases are made from: the blueprint, and what the sampled rows of each table keep to."""
+    """The source of mutated databases: the blueprint, and what the sampled rows of each table keep to."""
 
     blueprint: Blueprint
     habits: tuple[Habits, ...]

@@ -1,4 +1,4 @@
-"""What a checker is, and the table of them that the families fill."""
+"""The definition of a checker, and the table of checkers that the families fill."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Build = Callable[[Arguments], Check]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checker:
-    """How an instruction is checked.
+    """The way in which an instruction is checked.
 
     build: makes the check from the instruction's arguments.
     guard: makes what must hold besides where guards are on: it stops responses that the official checker passes

@@ -19,7 +19,7 @@ Reference = str | dict[str, Any] | list[Any]
 _MOST_INSTRUCTIONS = 128
 _LONGEST = 1_000_000
 _DEEPEST = 4
-"""How often a text within a text is read."""
+"""The number of times that a text within a text is read."""
 _LISTS = ("instruction_id_list", "instruction_id")
 _NAMES = ("id", "instruction_id")
 

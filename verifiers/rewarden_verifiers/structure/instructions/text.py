@@ -11,7 +11,7 @@ from rewarden_verifiers.structure.instructions.sentences import sentences
 from rewarden_verifiers.structure.instructions.tokens import tokens
 
 STRIPPED = string.punctuation + " "
-"""What checkers take off a word's ends."""
+"""Characters that checkers take off a word's ends."""
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _DETECTED = 20_000
 """Characters that the language is told from; langdetect looks at half as many, after it took addresses out."""

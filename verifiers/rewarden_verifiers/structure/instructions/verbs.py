@@ -1,4 +1,4 @@
-"""Whether a response begins with a verb: by a list of English verbs and the word that follows.
+"""Checks that a response begins with a verb: by a list of English verbs and the word that follows.
 
 The official checker asks NLTK's averaged perceptron tagger, whose weights are a download and which errs often where a
 text begins: it takes the first word of "Explore the world" for a preposition and of "Take care" for a name. A list
@@ -95,7 +95,7 @@ _COMPLEMENTS = frozenset(_COMPLEMENTS_LIST.split())
 _VOWELS = "aeiou"
 _HISSING = ("s", "x", "z", "ch", "sh", "o")
 _NO_VERBS = frozenset(("bed", "bes", "bing", "seed"))
-"""What the regular endings make of "be" and "see"."""
+"""Words that the regular endings make of "be" and "see"."""
 
 
 def _stems(verb: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""When two scalars of JSON are the same: exactly, within a tolerance, as normalised or as similar text."""
+"""Equality of two scalars of JSON: exactly, within a tolerance, as normalised or as similar text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TooExpensive(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """How the values at some paths are compared, where that is not as everywhere else.
+    """The comparison of the values at some paths, where that is not as everywhere else.
 
     path: a pattern: `address.city`, `items[*].price`, `**.id`; `*` is one step, `**` any number of them. It goes for
     all that lies beneath, too. weight: what each value there counts. ignore: the values there count nothing, right,
@@ -65,7 +65,7 @@ def _check(given: Field | Rules) -> None:
 
 
 class Effort:
-    """What comparing one response has cost so far."""
+    """The cost of comparing one response so far."""
 
     __slots__ = ("spent",)
 
@@ -81,7 +81,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How values are compared at one path, everything settled."""
+    """The rules by which values are compared at one path, everything settled."""
 
     weight: float = 1.0
     text: TextRule = "exact"

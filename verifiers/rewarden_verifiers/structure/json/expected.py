@@ -34,7 +34,7 @@ NOTHING: Counts = (0.0, 0.0, 0.0)
 
 @dataclass(slots=True, eq=False)
 class Tally:
-    """What was found while comparing one answer."""
+    """The findings made while comparing one answer."""
 
     effort: Effort = field(default_factory=Effort)
     pairings: int = 0
@@ -42,7 +42,7 @@ class Tally:
     missed: list[str] = field(default_factory=list)
     extra: list[str] = field(default_factory=list)
     in_order: bool = False
-    """Whether an unordered list was too long to be paired, and was compared in order."""
+    """True if an unordered list was too long to be paired, and was compared in order."""
 
     def leaf(self, path: str, credit: float) -> None:
         """Note what a leaf earned."""
@@ -51,7 +51,7 @@ class Tally:
 
 
 class Scheme:
-    """How any value is compared: the rules everywhere, and the fields with rules of their own."""
+    """The scheme by which any value is compared: the rules everywhere, and the fields with rules of their own."""
 
     __slots__ = ("blank", "extra", "fields", "rules")
 
@@ -348,7 +348,7 @@ def _kind(value: Any) -> type:
 
 @dataclass(slots=True, eq=False)
 class Content:
-    """How far an answer is an expected value. `f` is F-beta of the values, `structure` that of paths and types."""
+    """An answer's match with an expected value. `f` is F-beta of the values, `structure` that of paths and types."""
 
     exact: bool
     precision: float

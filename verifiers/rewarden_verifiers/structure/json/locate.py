@@ -1,4 +1,4 @@
-"""Where the JSON of a response stands: the whole text, a code fence, an answer tag, or amid prose.
+"""The place of the JSON in a response: the whole text, a code fence, an answer tag, or amid prose.
 
 Rules are tried in order, and the first that finds something decides. What it finds must be strict JSON; several
 different values are a hedge.
@@ -28,10 +28,10 @@ OWN_RULES = ("whole", "fence", "prose")
 SHARED_RULES = ("answer_tag", "boxed")
 
 JSON_WORDS = ("json", "jsonc", "json5", "application/json")
-"""What a code fence is called that holds JSON."""
+"""Labels of a code fence that holds JSON."""
 
 _BEGINNINGS = frozenset('{["-0123456789tfnNI')
-"""What JSON begins with; NaN and Infinity, which are none, are told as such."""
+"""Characters that JSON begins with; NaN and Infinity, which are none, are told as such."""
 
 # A fence begins a line, or ends one with nothing but its word behind it, as models write it: `Here it is: ```json`.
 _EDGE = re.compile(r"(?:^[ \t]{0,8}|(?<=[ \t:\uff1a*]))(```+|~~~+)([^\n]*)$", re.MULTILINE)

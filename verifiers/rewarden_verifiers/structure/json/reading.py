@@ -121,7 +121,7 @@ class Expected:
     roots: tuple[type, ...]
     """Types of the value that is looked for amid prose."""
     empty: bool
-    """Whether an empty value is among the right ones."""
+    """True if an empty value is among the right ones."""
 
 
 class Reader:

@@ -1,4 +1,4 @@
-"""When two answers are the same JSON: what `consensus` and maj@k build on."""
+"""Equivalence of two JSON answers, on which `consensus` and maj@k build."""
 
 from __future__ import annotations
 

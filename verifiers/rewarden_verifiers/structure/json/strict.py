@@ -16,7 +16,7 @@ MAX_TEXT = 1_000_000
 """Characters of a text that is read as JSON."""
 
 MAX_DEPTH = 64
-"""How deep lists and objects may nest."""
+"""The depth to which lists and objects may nest."""
 
 MAX_DIGITS = 300
 """Digits of a number; every such integer still has a floating-point value."""
@@ -28,7 +28,7 @@ MAX_FAULTS = 2_000
 """Brackets amid prose that may begin like JSON and be none; telling where each fails takes time in the whole text."""
 
 BLANKS = " \t\r\n"
-"""What JSON takes for space."""
+"""Characters that JSON takes for space."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 

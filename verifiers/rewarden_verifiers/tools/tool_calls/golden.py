@@ -27,12 +27,12 @@ _ADDED_KEYS = {"allowed", "optional"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Argument:
-    """What an argument may be (any of `targets`; none: anything), and whether it may be left out."""
+    """The values that an argument may have (any of `targets`; none: anything), and whether it may be left out."""
 
     targets: tuple[Target, ...]
     optional: bool
     weighs: bool = True
-    """Whether it counts at all."""
+    """True if it counts at all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,14 +18,14 @@ Extra = Literal["penalise", "names", "ignore"]
 
 MAX_SHOWN = 20
 _PERFECT = 1e6
-"""What a pair gains in pairing for being right in everything, so that as many as possible are."""
+"""The gain of a pair in pairing for being right in everything, so that as many as possible are."""
 _SAME_NAME = 1e-6
-"""What a pair gains for its name alone."""
+"""The gain of a pair for its name alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """What the levels count: the names of the calls together, the names of a call's arguments, each one's value."""
+    """The weights of the levels: the names of the calls together, the names of a call's arguments, each one's value."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

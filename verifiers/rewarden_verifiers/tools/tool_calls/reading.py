@@ -16,7 +16,7 @@ from rewarden_verifiers.tools.tool_calls.tags import tagged_calls
 Shape = Literal["json", "python", "xml"]
 
 _PREFIXES = ("[TOOL_CALLS]", "<|python_tag|>", "<tool_calls>")
-"""What some chat templates write before a call."""
+"""Texts that some chat templates write before a call."""
 
 _CALL_WORDS = ("tool_call", "tool_calls", "tool_code")
 _CODE_WORDS = ("python", "py")
@@ -36,16 +36,16 @@ _LISTS = 200
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """What was found. `shape` is None where there is neither a call nor an empty list of them. `quoted`: a call stands
-    in a quotation."""
+    """The calls that were found. `shape` is None where there is neither a call nor an empty list of them. `quoted`: a
+    call stands in a quotation."""
 
     calls: list[Call]
     shape: Shape | None
     quoted: bool = False
     words: bool = True
-    """Whether the response says anything at all."""
+    """True if the response says anything at all."""
     loose: bool = False
-    """Whether all of it is Python, not in a list, in code fences without a word amid prose."""
+    """True if all of it is Python, not in a list, in code fences without a word amid prose."""
 
 
 def read(text: str) -> Reading:

@@ -70,7 +70,7 @@ class RemoteEngine:
         )
 
     async def swap(self, remote: Remote) -> None:
-        """What its server says now; what is under way ends as it began, and then its connection is closed."""
+        """Go by what its server says now; what is under way ends as it began, and then its connection is closed."""
         old = self._served
         self._served = _Served(self._name, remote)
         self._old.add(old)

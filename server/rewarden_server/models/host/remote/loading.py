@@ -1,4 +1,4 @@
-"""What is known here of a model that another engine runs: its tokenizer, and what its server says of it."""
+"""The facts known here of a model that another engine runs: its tokenizer, and what its server says of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of another engine, whatever its protocol; and how what it says is checked."""
+"""The requests to another engine, whatever its protocol, and the checks of what it says."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ PROBES = ("It is.", "The capital of France is Paris.", "no no no no", "x = 3; th
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a server says of its model. name: as it serves it. context: tokens of an input, None where it does not say.
-    version: what tells its weights apart, as far as it says; empty where it says nothing."""
+    """The description that a server gives of its model. name: as it serves it. context: tokens of an input, None where
+    it does not say. version: what tells its weights apart, as far as it says; empty where it says nothing."""
 
     name: str
     context: int | None
