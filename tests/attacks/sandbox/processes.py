@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.attacks.sandbox.attack import CALL_ME, ENDED, MARK, ROOMY, Attack
+from dataclasses import replace
+
+from tests.attacks.sandbox.attack import CALL_ME, ENDED, MARK, ROOMY, SMALL, Attack
 
 _NAME_C = f'prctl(15, "{MARK}");'
 _NAME_BASH = f"echo {MARK} > /proc/$$/comm\n"
@@ -33,6 +35,10 @@ int main(void) {
 }
 """
 
+_STORM = replace(SMALL, memory_mb=1024)
+"""Limits for storms of forks. The kernel frees what ended processes took of it a moment later, and counts it as the
+program's until then: under the usual limit a storm may end by its memory before its CPU time, or the other way round."""
+
 ATTACKS = [
     Attack(
         title="forks without end",
@@ -52,6 +58,7 @@ while True:
         pass
 """,
         ends=("time_limit",),
+        limits=_STORM,
         twin=_CHILDREN,
     ),
     Attack(
@@ -59,6 +66,7 @@ while True:
         language="c",
         code=f"#include <sys/prctl.h>\n#include <unistd.h>\nint main(void) {{ {_NAME_C} while (1) fork(); }}",
         ends=("time_limit",),
+        limits=_STORM,
         twin=_CHILDREN_C,
     ),
     Attack(
@@ -78,6 +86,7 @@ int main(void) {{
 }}
 """,
         ends=("time_limit",),
+        limits=_STORM,
         twin=_CHILDREN_C,
     ),
     Attack(

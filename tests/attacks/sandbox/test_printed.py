@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rewarden.types import Verdict
+from tests.attacks.sandbox.hacks import BRIEF
 from tests.attacks.sandbox.judge import Judge, fenced, judge, reference
 
 SUM = [("1 2\n", "3\n"), ("-5 3\n", "-2\n"), ("10 20\n", "30\n")]
@@ -27,6 +28,7 @@ class Trick:
     tests: list[tuple[str, str]] = field(default_factory=lambda: SUM)
     honest: str = HONEST
     language: str = "python"
+    limits: Mapping[str, float] = field(default_factory=lambda: LIMITS)
 
     def __str__(self) -> str:
         return self.title
@@ -35,7 +37,7 @@ class Trick:
     def reference(self) -> dict[str, Any]:
         """Its reference."""
         tests = [{"type": "stdio", "stdin": stdin, "stdout": stdout} for stdin, stdout in self.tests]
-        return reference(self.language, tests, checker=self.checker, limits=LIMITS)
+        return reference(self.language, tests, checker=self.checker, limits=self.limits)
 
 
 _ECHO = "import sys\nsys.stdout.write(sys.stdin.read())\n"
@@ -71,7 +73,7 @@ TRICKS = [
     Trick(title="ends well at once", code="import os\nos._exit(0)\n"),
     Trick(title="prints the right sum and fails", code=HONEST + "import sys\nsys.exit(1)\n", expect="RE"),
     Trick(title="prints the right sum and dies", code=HONEST + "import os, sys\nsys.stdout.flush()\nos.kill(os.getpid(), 9)\n", expect="RE"),
-    Trick(title="prints the right sum and spins", code=HONEST + "import sys\nsys.stdout.flush()\nwhile True:\n    pass\n", expect="TLE"),
+    Trick(title="prints the right sum and spins", code=HONEST + "import sys\nsys.stdout.flush()\nwhile True:\n    pass\n", expect="TLE", limits=BRIEF),
     Trick(title="prints the right sum and sleeps", code=HONEST + "import sys, time\nsys.stdout.flush()\ntime.sleep(600)\n", expect="TLE"),
     Trick(title="prints the right sum and more", code=HONEST + "print(1)\n"),
     Trick(title="prints the right sum to stderr", code="import sys\na, b = map(int, input().split())\nprint(a + b, file=sys.stderr)\n"),
@@ -154,8 +156,9 @@ while True:
 SECRETS = [("437\n", ""), ("1\n", ""), ("999\n", "")]
 
 
-def _talk(title: str, code: str, expect: str = "WA") -> Trick:
-    return Trick(title=f"in a talk: {title}", code=code, expect=expect, checker=_TALKED, tests=SECRETS, honest=_GUESS)
+def _talk(title: str, code: str, expect: str = "WA", limits: Mapping[str, float] = LIMITS) -> Trick:
+    told = {"title": f"in a talk: {title}", "code": code, "expect": expect, "limits": limits}
+    return Trick(**told, checker=_TALKED, tests=SECRETS, honest=_GUESS)  # type: ignore[arg-type]
 
 
 TRICKS += [
@@ -172,7 +175,7 @@ TRICKS += [
     _talk("the judge's own word", "print('yes', flush=True)\nprint(input())\n"),
     _talk("a failure after the right word", _GUESS + "import sys\nsys.exit(1)\n", "RE"),
     _talk("a sleep after the right word", _GUESS + "import time\ntime.sleep(600)\n", "TLE"),
-    _talk("a spin after the right word", _GUESS + "while True:\n    pass\n", "TLE"),
+    _talk("a spin after the right word", _GUESS + "while True:\n    pass\n", "TLE", BRIEF),
     _talk("silence", "import time\ntime.sleep(600)\n", "TLE"),
     _talk("a look into the judge", "import os, re\nfor root in ('/tmp', '/dev/shm', '/proc'):\n    for folder, _, names in os.walk(root):\n        for name in names:\n            if name in ('input.txt', 'environ', 'cmdline'):\n                try:\n                    found = re.search(r'^\\d{1,3}$', open(os.path.join(folder, name)).read(), re.M)\n                except OSError:\n                    continue\n                if found:\n                    print(found.group(), flush=True)\nprint(1001, flush=True)\n"),
 ]  # fmt: skip
