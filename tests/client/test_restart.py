@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import signal
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from rewarden import AsyncClient
 from rewarden.errors import InvalidRequest, Overloaded, RequestError, Unavailable
 from rewarden.retry import Retry, Tries
 from rewarden.types import Group, Sample, Verdict
+from tests.ports import free_port
 from tests.server.process import ServerProcess
 
 HALF = 20
@@ -29,14 +29,6 @@ def right(verdicts: list[Verdict], count: int) -> bool:
     """Returns whether each sample has its one verdict, and the right one."""
     found = sorted((int(verdict.id or ""), verdict.score) for verdict in verdicts)
     return found == [(number, 1.0 - number % 2) for number in range(count)]
-
-
-def two_ports() -> list[int]:
-    """Ports that are free; held together, so that they differ."""
-    with socket.socket() as first, socket.socket() as second:
-        for probe in (first, second):
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in (first, second)]
 
 
 class Restarted:
@@ -77,7 +69,7 @@ class Restarted:
 @pytest.mark.needs_server
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 async def test_a_restart_of_the_server_loses_nothing(tmp_path: Path, number: signal.Signals) -> None:
-    http, grpc = two_ports()
+    http, grpc = free_port(), free_port()
     flags = ("--port", str(http), "--grpc-port", str(grpc), "--set", "server.drain_s=0.1")
     folders = [tmp_path / name for name in ("first", "second")]
     for folder in folders:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 
 from rewarden_sandboxes.building import build_base
 from rewarden_sandboxes.images import build_arguments
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 SLOTS = Path("/run/rewarden-slots")
@@ -30,7 +30,7 @@ class Stack:
         self.client = client
         self.project = f"rewarden-test-{os.getpid()}"
         self._folder = folder
-        http, grpc = _free_ports()
+        http, grpc = free_port(), free_port()
         self.http, self.grpc = f"http://127.0.0.1:{http}", f"grpc://127.0.0.1:{grpc}"
         settings = {
             **build_arguments(),
@@ -140,10 +140,3 @@ def copy_sources(target: Path) -> None:
         bundle = Path(os.environ.get(variable, ""))
         if bundle.is_file():
             shutil.copy(bundle, target / "deploy/image/ca-bundle.crt")
-
-
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as two:
-        for each in (one, two):
-            each.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], two.getsockname()[1]

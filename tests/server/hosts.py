@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -18,6 +17,7 @@ from typing import Any, cast
 from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import CaseResult, Job, JobEvent, Report
 from rewarden_sandboxes.service import make_server, serve
+from tests.ports import free_port
 
 Answer = Callable[[Job], AsyncGenerator[JobEvent, None]]
 
@@ -111,6 +111,4 @@ if __name__ == "__main__":
 
 def free_address() -> str:
     """HOST:PORT at which nobody listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{free.getsockname()[1]}"
+    return f"127.0.0.1:{free_port()}"

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ import yaml
 
 from tests.judges.scripted import ScriptedJudge
 from tests.models.scripted import ScriptedModel
+from tests.ports import free_port
 from tests.server.conftest import Running, Start
 from tests.server.hosts import ScriptedHost, serving
 
@@ -107,9 +107,7 @@ class Prometheus:
     """A real one, with the project's configuration but for its pace and whom it scrapes."""
 
     def __init__(self, folder: Path, target: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         config = yaml.safe_load((RULES.parent / "prometheus.yml").read_text())
         config["global"] = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
         config["rule_files"] = [str(RULES)]
