@@ -249,9 +249,12 @@ async def test_the_answer_comes_before_the_client_leaves(
         yield host.CaseResult(index=0, program=host.Report(status="ok"))
 
     script.answer = forever
-    monkeypatch.setattr(sandbox_fusion, "SPARE_S", 0.2)
-    answer = await post(server, **PRINTS, run_timeout=0.1, compile_timeout=0.1)
-    assert answer.status_code == 504
+    for spare_s in (0.2, 2.0, 20.0):  # a busy machine may not bring the job there in the first
+        monkeypatch.setattr(sandbox_fusion, "SPARE_S", spare_s)
+        answer = await post(server, **PRINTS, run_timeout=0.1, compile_timeout=0.1)
+        assert answer.status_code == 504
+        if script.jobs:
+            break
     await asyncio.wait_for(script.left.wait(), 30)  # and what nobody waits for is killed
 
 

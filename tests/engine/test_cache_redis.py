@@ -71,6 +71,7 @@ def server() -> Iterator[Server]:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take longer than 50 ms to answer; here a hit must be a hit."""
     monkeypatch.setattr(cache_redis, "_LOOKUP_S", 10.0)
+    monkeypatch.setattr(cache_redis, "_STORE_S", 30.0)
 
 
 class Places(Recorder):
@@ -220,8 +221,9 @@ async def test_connections_that_take_longer_than_a_look_up_are_made_all_the_same
 
 
 async def test_a_wrong_password_costs_no_verdict_and_is_told_by_the_doctor_alone(
-    make: Make, server: Server, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    make: Make, server: Server, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(cache_redis, "_REST_S", 3600.0)  # away as long as anybody asks
     url = server.url.replace(PASSWORD, "not-the-password")
     engine = await make(cache_redis=url)
     for attempt in range(4):

@@ -71,7 +71,11 @@ async def test_a_deadline_ends_in_errors_of_the_infrastructure_and_the_rest_is_i
     engine = await make_engine(item_cpu_s=30.0, slow_s=30.0)
     await verdicts_of(engine, ["yes warm"])
     samples = [Sample(response=text, reference="y") for text in ("yes", "loop a", "loop b", "loop c")]
-    verdicts = (await engine.verify(Batch(samples=samples, use=Use(name="toy_cpu"), deadline_s=1.0))).verdicts
+    for deadline_s in (1.0, 5.0, 25.0):  # on a busy machine even the quick one may not be done in the first
+        batch = Batch(samples=samples, use=Use(name="toy_cpu"), deadline_s=deadline_s)
+        verdicts = (await engine.verify(batch)).verdicts
+        if verdicts[0].reason != "deadline":
+            break
     assert verdicts[0].score == 1.0
     for verdict in verdicts[1:]:
         assert (verdict.status, verdict.reason, verdict.fault) == ("error", "deadline", "infra")

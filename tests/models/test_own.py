@@ -283,8 +283,13 @@ async def test_what_loses_its_process_twice_is_given_up(folder: Path) -> None:
         assert len(rough.asked) == 2
 
 
-async def test_a_process_that_never_answers_is_not_waited_for_for_ever(folder: Path) -> None:
-    async with speaking(folder, never, timeout_s=0.05) as (backend, rough):
+async def test_a_process_that_never_answers_is_not_waited_for_for_ever(folder: Path, clock: Clock) -> None:
+    async def say(rough: Rough, body: dict[str, Any]) -> AsyncIterator[bytes]:
+        await clock.later(0.06)  # no time passes before the request is there
+        async for each in never(rough, body):
+            yield each
+
+    async with speaking(folder, say, timeout_s=0.05) as (backend, rough):
         with pytest.raises(ModelError, match="timeout_s"):
             await backend.run(classify())
         await rough.left.wait()

@@ -311,16 +311,26 @@ async def test_new_weights_that_do_not_fit_beside_the_old_are_refused(backend: O
     assert (await score(backend, "x")).facts.version == "v1"
 
 
+async def until_started(backend: OwnBackend, starts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for that start. The process may then be silent for long: on a busy machine a healthy one is."""
+    while backend.status()["starts"] < starts:
+        await asyncio.sleep(0.01)
+    monkeypatch.setattr(FakeProcess, "silent_s", 60.0)
+
+
 async def test_a_process_that_hangs_is_killed_and_its_work_done_by_the_next(
     backend: OwnBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FakeProcess, "look_s", 0.05)
-    monkeypatch.setattr(FakeProcess, "silent_s", 0.5)
+    monkeypatch.setattr(FakeProcess, "silent_s", 10.0)
     await backend.about()
     pid = process_of(backend).pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
-    done = await asyncio.gather(*(score(backend, f"text {number}") for number in range(50)))
+    monkeypatch.setattr(FakeProcess, "silent_s", 0.5)
+    asked = [asyncio.create_task(score(backend, f"text {number}")) for number in range(50)]
+    await until_started(backend, 2, monkeypatch)
+    done = await asyncio.gather(*asked)
     assert [result.values for result in done] == [[float(len(f"text {number}"))] for number in range(50)]
     assert backend.status()["starts"] == 2
     await gone(pid)
@@ -346,7 +356,9 @@ async def test_one_that_hangs_right_after_it_has_loaded_is_noticed(
     assert looks, "nobody has looked yet"
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
-    assert (await score(backend, "text")).values == [4.0]
+    asked = asyncio.create_task(score(backend, "text"))
+    await until_started(backend, 2, monkeypatch)
+    assert (await asked).values == [4.0]
     assert backend.status()["starts"] == 2
 
 

@@ -149,11 +149,10 @@ async def test_a_process_that_hangs_and_is_killed_costs_no_verdict_and_disturbs_
     monkeypatch.setattr(ModelProcess, "look_s", 0.1)
     await numbers(fire, ["warm up"])
     starts = fire.process.starts
+    os.kill(fire.pid, signal.SIGSTOP)  # before it is asked, or it may have answered all
     asked = asyncio.create_task(fire.verdicts(texts("hung")))
-    await asyncio.sleep(0)
     while not fire.backend.status()["in_flight"]:
         await asyncio.sleep(0.001)
-    os.kill(fire.pid, signal.SIGSTOP)
     # What needs no model is there long before the next process is.
     math = await fire.verdicts([f"{number}: \\boxed{{7}}" for number in range(100)], "math")
     assert all(verdict["score"] == 1.0 for verdict in math)

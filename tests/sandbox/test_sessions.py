@@ -268,9 +268,10 @@ async def test_a_session_knows_that_its_host_was_lost(served: Served, way: str, 
 
 async def test_a_flood_is_held_back_until_somebody_reads(served: Served) -> None:
     async with served.session(FLOOD) as session:
-        await clock_when(session, lambda clock: clock.idle_s > 0.3)  # it waits at its pipe
-        came = sum(map(len, session._output))
-        assert came == WINDOW
+        await until(lambda: sum(map(len, session._output)) >= WINDOW)
+        before = (await session.clock()).idle_s
+        await clock_when(session, lambda clock: clock.idle_s > before + 0.3)  # it waits at its pipe
+        assert sum(map(len, session._output)) == WINDOW
         received = 0
         while received < 4 * WINDOW:
             received += len(await session.receive())

@@ -139,7 +139,7 @@ async def test_a_lost_host_is_replaced_and_its_jobs_run_again(server: Running) -
     assert process is not None
     async with AsyncClient(server.serving.http) as client:
         assert (await client.run("print(1)")).stdout == "1\n"
-        running = asyncio.create_task(client.run("import time; time.sleep(1); print(2)"))
+        running = asyncio.create_task(client.run("import time; time.sleep(4); print(2)"))
         while server.serving.service.engine.sandbox.under_way == 0:
             await asyncio.sleep(0.01)
         assert process.pid is not None

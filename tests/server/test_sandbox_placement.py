@@ -19,7 +19,7 @@ from rewarden_sandboxes import job as host
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, Leaving, NoRoom
 from rewarden_sandboxes.tokens import Tokens
 from rewarden_server.cli.sandbox_state import sandbox_state
-from rewarden_server.engine.lanes import remote_host
+from rewarden_server.engine.lanes import remote_host, remote_hosts
 from rewarden_server.engine.lanes.differences import differences
 from rewarden_server.engine.lanes.remote_hosts import RemoteHosts
 from rewarden_server.engine.lanes.sandbox import SandboxLane
@@ -37,8 +37,14 @@ Open = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looks follow each other at once: tests wait for what they find."""
+    """Looks follow each other at once, and may take as long as a busy machine needs: tests wait for what they find."""
     monkeypatch.setattr(remote_host, "_LOOK_S", 0.02)
+    for module, name in (
+        (remote_host, "LOOK_PATIENCE_S"),
+        (remote_hosts, "LOOK_PATIENCE_S"),
+        (remote_hosts, "_STATUS_PATIENCE_S"),
+    ):
+        monkeypatch.setattr(module, name, 60.0)
 
 
 @pytest_asyncio.fixture
@@ -317,7 +323,6 @@ async def test_a_host_that_answers_no_more_gets_nothing_until_it_does(
     open_lane: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one that is stopped, or whose machine is gone: its connection stays whole, and nothing comes over it."""
-    monkeypatch.setattr(remote_host, "LOOK_PATIENCE_S", 0.1)
     hung, well = with_slots(900, forever), with_slots(1)
     lane = await open_lane(hung, well)
     task = asyncio.create_task(told(lane))
@@ -328,6 +333,7 @@ async def test_a_host_that_answers_no_more_gets_nothing_until_it_does(
         await asyncio.Event().wait()
         return {}
 
+    monkeypatch.setattr(remote_host, "LOOK_PATIENCE_S", 0.5)
     hung.status = never  # type: ignore[method-assign]
     assert len(await asyncio.wait_for(task, 30)) == 2  # begun anew on the other
     await until(lane, "lost", "ready")

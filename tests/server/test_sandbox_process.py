@@ -107,11 +107,12 @@ async def test_when_it_ends_by_itself_another_comes(host: HostProcess) -> None:
 async def test_one_that_hangs_is_killed_and_another_comes(host: HostProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its process lives and its connection stays whole: whatever it holds would wait for ever."""
     monkeypatch.setattr(HostProcess, "look_s", 0.05)
-    monkeypatch.setattr(HostProcess, "silent_s", 0.5)
+    monkeypatch.setattr(HostProcess, "silent_s", 10.0)
     first = await host.client(30)
     pid = host.pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
+    monkeypatch.setattr(HostProcess, "silent_s", 0.5)  # not before: a healthy one may be as silent on a busy machine
     async with asyncio.timeout(60):
         while host.current is first:
             await asyncio.sleep(0.01)

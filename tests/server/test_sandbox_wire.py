@@ -517,7 +517,7 @@ async def test_with_a_token_the_host_alone_shows_a_certificate(authority: Author
             client = HostClient(address, ca, token)
             with pytest.raises(HostLost, match="token"):
                 await client.status()
-            assert await client.healthy(5)  # whether it is ready is no secret, and a container's check has no token
+            assert await client.healthy(60)  # whether it is ready is no secret, and a container's check has no token
             await client.close()
         assert host.jobs == []
         for token in TOKENS:

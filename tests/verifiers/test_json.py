@@ -343,7 +343,7 @@ async def test_nothing_is_fetched(keyword: str) -> None:
     asked = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"
-        server.settimeout(5)
+        server.settimeout(60)
 
         def listen() -> None:
             try:

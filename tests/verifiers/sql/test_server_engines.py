@@ -265,7 +265,7 @@ def test_as_many_rows_as_are_permitted_are_given(hosted: Hosted) -> None:
 
 def test_a_runaway_is_gone_from_the_server_when_its_limit_is_told(hosted: Hosted) -> None:
     assert refused(hosted.session(), endless(hosted.engine, "runaway"), Caps(time_s=0.3)) == "time_limit"
-    assert not hosted.running("runaway")
+    assert hosted.wait(lambda: not hosted.running("runaway"))
 
 
 def test_a_backend_that_does_not_react_is_given_up_and_ended(postgres: Hosted) -> None:
@@ -286,7 +286,7 @@ def test_the_quick_limit_asks_for_another_place_and_is_no_verdict(hosted: Hosted
         hosted.session().query(endless(hosted.engine, "quick"), Caps(time_s=30), Quick())
     with pytest.raises(QueryFailed, match=r"more than 0\.1 s"):
         hosted.session().query(endless(hosted.engine, "quick"), Caps(time_s=0.1), Quick())
-    assert not hosted.running("quick")
+    assert hosted.wait(lambda: not hosted.running("quick"))
 
 
 def test_what_a_killed_process_asked_for_ends(hosted: Hosted, tmp_path: Path) -> None:
@@ -480,7 +480,7 @@ def test_a_script_has_a_time_limit(hosted: Hosted, monkeypatch: pytest.MonkeyPat
     rows = "generate_series(1, 1000000000)" if hosted.engine == POSTGRES else "seq_1_to_1000000000 a, seq_1_to_9999 b"
     with pytest.raises(InvalidSample, match="ran for more than"):
         hosted.session(f"CREATE TABLE t AS SELECT count(*) AS slow_script FROM {rows} WHERE 1 + 1 = 2")
-    assert not hosted.running("slow_script")
+    assert hosted.wait(lambda: not hosted.running("slow_script"))
 
 
 def test_a_script_has_a_size_limit(hosted: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
