@@ -106,11 +106,14 @@ async def test_what_would_never_end_scores_nothing_and_holds_up_nobody() -> None
     await engine.start()
     try:
         verdicts = (await engine.verify(Batch(samples=[tower, honest], use=Use(name="math_verify")))).verdicts
-        turned = (await engine.verify(Batch(samples=[turned_round(tower)], use=Use(name="math_verify")))).verdicts
+        turned = [
+            (await engine.verify(Batch(samples=[turned_round(tower)], use=use))).verdicts[0]
+            for use in (Use(name="math_verify"), Use(name="math_verify", params={"try_extract_without_anchor": False}))
+        ]
     finally:
         await engine.close()
     assert [(verdict.score, verdict.reason) for verdict in verdicts] == [(0.0, "too_expensive"), (1.0, None)]
-    assert [(verdict.status, verdict.fault) for verdict in turned] == [("undecided", "reference")]
+    assert [(verdict.status, verdict.fault) for verdict in turned] == [("undecided", "reference")] * 2
 
 
 def turned_round(sample: Sample) -> Sample:

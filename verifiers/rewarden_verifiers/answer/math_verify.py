@@ -78,11 +78,13 @@ def _parsed(text: str, targets: tuple[Target, ...], params: MathVerifyParams) ->
 
 def prepare(reference: str | int | float, params: MathVerifyParams) -> list[Any]:
     """The reference as the library reads it, once for all its candidates; empty where it finds nothing."""
+    from sympy import Integer
+
     text = str(reference)
     boxed = params.reference_as == "boxed" or (params.reference_as == "auto" and not _DELIMITED.search(text))
     found = _parsed(f"\\boxed{{{text}}}" if boxed else text, params.reference_targets, params)
     # A reference that cannot even be compared with a plain number in time ends here, where no response is blamed.
-    _same(found, _parsed("1", ("expr",), params), params)
+    _same(found, [Integer(1)], params)
     return found
 
 

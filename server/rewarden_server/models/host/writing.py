@@ -100,7 +100,7 @@ class Writer:
         self._batch = None
 
     def status(self) -> dict[str, Any]:
-        """JSON-ready: how it writes, and what there is to do. May be called from any thread."""
+        """JSON-ready: what is written, and what waits. May be called from any thread."""
         batch = self._batch
         return {
             "writing": len(batch.samples) if batch is not None else 0,
