@@ -138,8 +138,8 @@ def told(status: int, record: Record, seconds: float) -> None:
     failed, skipped = len(record.failed), len(record.skipped)
     print()
     print("\n".join(table(record.skipped, record.passed + failed + skipped)))
-    for name in record.failed:
-        print(f"FAILED {name}")
+    for name, fault in record.failed.items():
+        print(f"FAILED {name}\n  {fault}")
     minutes, rest_s = divmod(round(seconds), 60)
     print(f"\n{minutes} min {rest_s} s, exit status {status}")
     print(f"{record.passed} passed, {failed} failed, {skipped} skipped", flush=True)

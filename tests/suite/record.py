@@ -15,12 +15,12 @@ class Record:
     """One run, or several added up.
 
     seconds: by test, set-up and tear-down included. skipped: the reason by test, or by file where a whole file was
-    skipped while it was collected. failed: tests and files.
+    skipped while it was collected. failed: what went wrong, by test or file; its first lines.
     """
 
     seconds: dict[str, float] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
-    failed: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
     passed: int = 0
 
     def write(self, path: Path) -> None:
@@ -40,13 +40,24 @@ class Record:
         for record in records:
             total.seconds |= record.seconds
             total.skipped |= record.skipped
-            total.failed += record.failed
+            total.failed |= record.failed
             total.passed += record.passed
         return total
 
     def longest(self, count: int) -> Iterator[tuple[str, float]]:
         """The tests that took longest, the longest first."""
         yield from sorted(self.seconds.items(), key=lambda each: -each[1])[:count]
+
+
+_FAULT = 400
+"""Characters of a fault that are kept."""
+
+
+def _fault(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Returns what the exception said; the end of the whole text where there was none, as when a process died."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = report.longreprtext[-_FAULT:] if crash is None else crash.message[:_FAULT]
+    return " ".join(text.split())
 
 
 class Recorder:
@@ -71,7 +82,7 @@ class Recorder:
         if report.skipped and isinstance(report.longrepr, tuple):
             self.record.skipped[report.nodeid] = report.longrepr[2].removeprefix("Skipped: ")
         elif report.failed and report.nodeid not in self.record.failed:
-            self.record.failed.append(report.nodeid)
+            self.record.failed[report.nodeid] = _fault(report)
 
     def pytest_sessionfinish(self) -> None:
         """All tests have ended."""

@@ -32,7 +32,7 @@ def collected(folder: Path, *without: str, files: tuple[str, ...] = ()) -> Recor
     environment = {**os.environ, WITHOUT: ",".join(without), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run([*command, *files], cwd=ROOT, env=environment, capture_output=True, text=True)
     found = Record.read(record)
-    assert found.failed == [], done.stdout[-4000:]
+    assert found.failed == {}, done.stdout[-4000:]
     assert done.returncode in (0, 5), done.stdout[-4000:] + done.stderr  # 5: every file was skipped
     return found
 

@@ -50,10 +50,10 @@ def test_passes(): pass
 @pytest.mark.skip(reason="for a reason")
 def test_is_skipped(): pass
 
-def test_fails(): assert False
+def test_fails(): assert 1 == 2, "one is not two"
 
 @pytest.fixture
-def broken(): raise RuntimeError
+def broken(): raise RuntimeError("no disk")
 
 def test_cannot_be_set_up(broken): pass
 """
@@ -71,7 +71,10 @@ def test_a_run_is_recorded(tmp_path: Path, processes: tuple[str, ...]) -> None:
     record = Record.read(tmp_path / "record.json")
     assert record.passed == 1, done.stdout
     assert record.skipped == {"test_file.py": "a package", "test_some.py::test_is_skipped": "for a reason"}
-    assert sorted(record.failed) == ["test_some.py::test_cannot_be_set_up", "test_some.py::test_fails"]
+    assert record.failed == {
+        "test_some.py::test_cannot_be_set_up": "RuntimeError: no disk",
+        "test_some.py::test_fails": "AssertionError: one is not two assert 1 == 2",
+    }
     assert len(list(record.longest(3))) == 3
     twice = Record.sum([record, record])
     assert (twice.passed, twice.skipped) == (2, record.skipped)
