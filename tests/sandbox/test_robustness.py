@@ -278,10 +278,9 @@ async def test_when_a_zygote_dies_the_next_runs_are_served(host: Host) -> None:
 
 async def refused(host: Host, *words: str) -> None:
     """The host says why it cannot serve: in its status, when it is probed, and to whoever asks."""
-    told = await until_status(host, lambda told: told["reason"] and "still starting" not in told["reason"])
+    # A start that was under way may have failed for another reason before.
+    told = await until_status(host, lambda told: all(word in (told["reason"] or "") for word in words))
     assert told["ready"] is False
-    for word in words:
-        assert word in told["reason"], told["reason"]
     told = await host.status(probe=True)
     assert told["probe"]["ok"] is False
     with pytest.raises(HostError) as caught:
@@ -575,8 +574,7 @@ async def test_an_engine_that_crashes_under_load_gives_errors_and_then_service(
         await traffic.more("ok", 20)
         engine.crash()
         await traffic.more("ours", 8)
-        told = await until_status(engine_host, lambda told: told["reason"])
-        assert "no Docker engine answers" in told["reason"]
+        told = await until_status(engine_host, lambda told: "no Docker engine answers" in (told["reason"] or ""))
         assert told["ready"] is False
         engine.start()
         await traffic.more("ok", 40)

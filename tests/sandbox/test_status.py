@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import math
+import socket
+import threading
+from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from rewarden_sandboxes.host import Host
+from rewarden_sandboxes.launchers.docker import DockerLauncher
 from rewarden_sandboxes.launchers.launcher import Launcher
 from rewarden_sandboxes.settings import HostSettings
 
@@ -57,3 +63,24 @@ async def test_an_engine_that_answers_slowly_does_not_hold_up_the_status() -> No
     await images(host)
     await host.close()
     assert host._asking is None
+
+
+async def test_an_engine_that_ends_while_it_is_asked_is_said_to_be_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    with socket.socket(socket.AF_UNIX) as engine:
+        engine.bind(f"{tmp_path}/docker.sock")
+        engine.listen()
+        launcher = DockerLauncher(HostSettings())
+
+        def end() -> None:
+            engine.accept()[0].close()
+
+        ending = threading.Thread(target=end)
+        ending.start()
+        problem = await launcher.problem("python")
+        ending.join()
+        launcher.close()
+    assert problem is not None
+    assert problem.startswith("no Docker engine answers")

@@ -211,9 +211,13 @@ def _mount(inside: str, outside: str) -> dict[str, Any]:
     return {**mount, "BindOptions": {"NonRecursive": True}}
 
 
+_AWAY = ("No such file or directory", "Connection refused", "FileNotFoundError", "Connection aborted", "reset by peer")
+"""Words of errors where no engine answers, and where one that ends breaks off what it was asked."""
+
+
 def _words(error: Exception) -> str:
     text = str(getattr(error, "explanation", None) or error)
-    if "No such file or directory" in text or "Connection refused" in text or "FileNotFoundError" in text:
+    if any(words in text for words in _AWAY):
         return "no Docker engine answers; start it (systemctl start docker), or set sandbox.launcher to bwrap"
     if "Permission denied" in text or "PermissionError" in text:
         return "this user may not talk to the Docker engine; add it to the group docker"
