@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import zstandard
 from rewarden.errors import Unavailable
 from rewarden.routing import Routing
 from rewarden.types import Use
+from rewarden_server.studies.rescore import run as runs
 from rewarden_server.studies.rescore.options import RescoreError, RescoreOptions
 from rewarden_server.studies.rescore.progress import Watcher
 from rewarden_server.studies.rescore.read import find_inputs
@@ -467,3 +470,27 @@ async def test_a_named_column_may_begin_late(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     rows = peek(find_inputs(path), RescoreOptions(input=path, output=tmp_path / "out", columns={"metadata": "extra"}))
     assert sum("extra" in row for row in rows) == 1
+
+
+async def test_who_breaks_a_run_off_goes_on_once_its_files_are_at_rest(
+    desk: Desk, rollouts: Rollouts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.write(rollouts(3))
+    begun, go_on = threading.Event(), threading.Event()
+    publish = runs._Run._publish
+
+    def slowly(run: Any, *given: Any) -> None:
+        begun.set()
+        go_on.wait()
+        publish(run, *given)
+
+    monkeypatch.setattr(runs._Run, "_publish", slowly)
+    run = asyncio.create_task(desk.rescore())
+    await asyncio.to_thread(begun.wait)
+    run.cancel()
+    await asyncio.wait({run}, timeout=0.05)
+    assert not run.done()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert len(desk.rows()) == 12

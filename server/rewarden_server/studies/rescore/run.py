@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shutil
@@ -29,6 +28,7 @@ from rewarden_server.studies.rescore.stage import Outputs, PlainStage, SortedSta
 from rewarden_server.studies.rescore.summary import Summary
 from rewarden_server.studies.rescore.tally import Tally
 from rewarden_server.studies.rescore.target import Target
+from rewarden_server.studies.rescore.threads import in_thread
 from rewarden_server.studies.rescore.units import UnitMaker, parse, sample_of
 
 FORMAT = 1
@@ -106,14 +106,14 @@ class _Run:
                 tally, seconds = await self._score(work, journal, state, recovered.verdicts)
                 state = None
             attempts = Attempts(work, (work / "attempts").stat().st_size)
-            each, total = await asyncio.to_thread(attempts.join, len(tally.sources), self.options.sort_mb)
+            each, total = await in_thread(attempts.join, len(tally.sources), self.options.sort_mb)
             attempts.close()
             summary = Summary(tally=tally, pass_at=each, pass_at_all=total, seconds=seconds)
             if not recovered.finished:
                 journal.finished()
         finally:
             journal.close()
-        await asyncio.to_thread(self._publish, work, header, summary)
+        await in_thread(self._publish, work, header, summary)
         return summary
 
     async def _score(
@@ -123,7 +123,7 @@ class _Run:
         names = self.inputs.names
         maker = UnitMaker(options, self.columns, names, whole=self.whole)
         try:
-            order = await asyncio.to_thread(self._order, work, maker)
+            order = await in_thread(self._order, work, maker)
         except RescoreError:
             shutil.rmtree(work)  # nothing was scored: nothing to resume
             raise
@@ -153,7 +153,7 @@ class _Run:
         )
         try:
             await scoring.run()
-            await asyncio.to_thread(stage.complete)
+            await in_thread(stage.complete)
         finally:
             for one in (stage, rejected, attempts):
                 one.close()

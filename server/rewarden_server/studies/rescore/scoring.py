@@ -22,6 +22,7 @@ from rewarden_server.studies.rescore.render import Judged, Renderer
 from rewarden_server.studies.rescore.stage import Outputs, Stage, Tail
 from rewarden_server.studies.rescore.tally import Tally
 from rewarden_server.studies.rescore.target import Target
+from rewarden_server.studies.rescore.threads import in_thread
 from rewarden_server.studies.rescore.units import Row, Unit, UnitMaker
 
 _PIECE_ROWS = 256
@@ -264,9 +265,9 @@ class Scoring:
                 self._journal.compact(state, ((unit.number, _verdicts_of(unit)) for unit in self._pending))
             else:
                 state = self._state()
-                await asyncio.to_thread(self._sync)
+                await in_thread(self._sync)
                 self._journal.checkpoint(state)
-                await asyncio.to_thread(self._journal.sync)
+                await in_thread(self._journal.sync)
             self._checkpointed = state["units"]
 
     def _state(self) -> dict[str, Any]:
