@@ -1,4 +1,7 @@
-"""A rescore in a process of its own, to be killed: `python -m tests.rescore.child IN OUT LOG SEED USE SORT`."""
+"""A rescore in a process of its own, to be killed: `python -m tests.rescore.child IN OUT LOG SEED USE SORT HALT`.
+
+HALT: it stops, and waits to be killed, after so many verdicts; `inf` for never.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from tests.rescore.toy import ToyClient
 
 
 def main() -> None:
-    source, output, log, seed, use, sort = sys.argv[1:]
+    source, output, log, seed, use, sort, halt = sys.argv[1:]
     options = RescoreOptions(
         input=Path(source),
         output=Path(output),
@@ -23,7 +26,8 @@ def main() -> None:
         checkpoint_s=0.01,
         sort_mb=1,
     )
-    asyncio.run(rescore(options, ToyClient(seed=int(seed), log=Path(log))))  # type: ignore[arg-type]
+    client = ToyClient(seed=int(seed), halt_at=float(halt), log=Path(log))
+    asyncio.run(rescore(options, client))  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

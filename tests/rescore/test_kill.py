@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import signal
 import subprocess
@@ -22,8 +23,8 @@ IN_HAND = 8
 """Verdicts that a kill may find told, but not yet handed to the kernel."""
 
 
-def start(desk: Desk, log: Path, seed: int, use: str, sort: str) -> subprocess.Popen[bytes]:
-    words = [str(desk.input), str(desk.output), str(log), str(seed), use, sort]
+def start(desk: Desk, log: Path, seed: int, use: str, sort: str, halt: float = math.inf) -> subprocess.Popen[bytes]:
+    words = [str(desk.input), str(desk.output), str(log), str(seed), use, sort, str(halt)]
     return subprocess.Popen([sys.executable, "-m", "tests.rescore.child", *words], cwd=ROOT)
 
 
@@ -43,20 +44,16 @@ async def test_a_killed_run_ends_as_if_it_had_never_been_killed(
     rows[100:100] = ["{broken"]
     desk.write(rows)
     log = desk.folder / "log"
-    kills = 0
-    for seed in range(KILLS + 1):
-        child = start(desk, log, seed, use, sort)
-        if seed < KILLS:
-            goal = told(log) + chance.randrange(1, len(rows) // (KILLS + 2))
-            while child.poll() is None and told(log) < goal:
-                time.sleep(0.001)  # only spares the core; the kill comes wherever the child then is
-            child.send_signal(signal.SIGKILL)
-        ended = child.wait(timeout=120)
-        kills += ended == -signal.SIGKILL
-        if ended == 0:
-            break
-    assert ended == 0
-    assert kills >= KILLS // 2
+    for seed in range(KILLS):
+        more = chance.randrange(1, len(rows) // (2 * KILLS))
+        goal = told(log) + more
+        # Flake: a child that nobody stops may have ended before a busy machine comes to kill it.
+        child = start(desk, log, seed, use, sort, halt=more + 30)
+        while child.poll() is None and told(log) < goal:
+            time.sleep(0.001)  # only spares the core; the kill comes wherever the child then is
+        child.send_signal(signal.SIGKILL)
+        assert child.wait(timeout=120) == -signal.SIGKILL
+    assert start(desk, log, KILLS, use, sort).wait(timeout=120) == 0
 
     again = Desk(desk.folder / "whole")
     again.folder.mkdir()
@@ -69,4 +66,4 @@ async def test_a_killed_run_ends_as_if_it_had_never_been_killed(
     judged = Counter(log.read_text().splitlines())
     assert set(judged) == {row["response"] for row in rows if isinstance(row, dict)}
     if use == "yes":
-        assert sum(judged.values()) - len(judged) <= kills * IN_HAND
+        assert sum(judged.values()) - len(judged) <= KILLS * IN_HAND

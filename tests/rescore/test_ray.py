@@ -80,8 +80,9 @@ ROUTING = Routing.by_source(
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
     """A cluster with room for two engines of one core; its address."""
-    # A busy machine needs more than the usual 60 s, and processes that nobody asked for cost it seconds each.
-    patience = {"RAY_raylet_start_wait_time_s": "300", "RAY_worker_register_timeout_seconds": "300"}
+    # Flake: a busy machine needs more than Ray's 30 and 60 s, and processes that nobody asked for cost it seconds each.
+    waits = ("RAY_gcs_server_port_wait_time_s", "RAY_raylet_start_wait_time_s", "RAY_worker_register_timeout_seconds")
+    patience = dict.fromkeys(waits, "300")
     spare = {"RAY_prestart_worker_first_driver": "0", "RAY_enable_worker_prestart": "0"}
     os.environ.update({"RAY_USAGE_STATS_ENABLED": "0", **patience, **spare})
     ray = pytest.importorskip("ray", reason="the package ray is not installed")
@@ -145,6 +146,7 @@ def actors() -> list[Any]:
     return [process for process in found if os.getpid() in {parent.pid for parent in process.parents()}]
 
 
+@pytest.mark.alone  # Flake: Ray gives up when its node is not up within 30 s, too short on a crowded machine.
 @pytest.mark.needs_server
 @pytest.mark.usefixtures("cluster")
 class TestOnACluster:
@@ -189,7 +191,7 @@ class TestOnACluster:
         assert not alive  # its workers went with it
 
     async def test_a_killed_run_is_gone_on_with_by_either_engine(self, desk: Desk, cluster: str) -> None:
-        desk.write(rows() * 3)
+        desk.write(rows() * 20)  # so many that the kill comes before the end
         votes = 'votes={"name": "consensus", "params": {"use": "math"}}'
         flags = ["--use", "math=math", "--use", votes, "--sort", "-q"]
         command = [*REWARDEN, "rescore", str(desk.input), *flags, "--checkpoint-s", "0.01"]

@@ -207,10 +207,17 @@ async def test_an_engine_that_hangs_is_killed_and_replaced(monkeypatch: pytest.M
 
     async def fault(actor: Actor, texts: list[str]) -> None:
         if actor.number == 0:
-            ray.hung.add(0)
             await asyncio.Event().wait()
 
-    ray = Ray(fault)
+    class Once(Ray):
+        """Flake: on a busy machine an engine that is well may be silent for 0.2 s too; only the first is looked at."""
+
+        def kill(self, actor: Actor) -> None:
+            monkeypatch.setattr(engines, "_LOOK_S", 1000.0)
+            super().kill(actor)
+
+    ray = Once(fault)
+    ray.hung.add(0)
     found = await judged(ray, places=1)
     assert {verdict.score for verdict in found.values()} == {1.0}
     assert len(ray.actors) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,18 +19,32 @@ STALL_S = 0.3
 """Seconds without a sample for the toy to believe that none will come; too short makes tests weaker, not wrong."""
 
 
+HELD = 64
+"""Samples in hand with which it answers them all."""
+
+
 class ToyClient:
     """Stands for an `AsyncClient`. `seen` are the texts judged, in order; `most` how many were in hand at once.
 
-    break_at: the stream raises Unavailable after so many verdicts. log: a file that gets a line for each verdict told.
+    break_at: the stream raises Unavailable after so many verdicts. halt_at: it stops for ever after so many, and at
+    most HELD more. log: a file that gets a line for each verdict told.
     hold: responses with this text are answered when no more samples come.
     """
 
     target = "http://toy"
 
-    def __init__(self, *, seed: int = 0, break_at: int | None = None, log: Path | None = None, hold: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        break_at: int | None = None,
+        halt_at: float = math.inf,
+        log: Path | None = None,
+        hold: str = "",
+    ) -> None:
         self._random = random.Random(seed)
         self._break_at = break_at
+        self._halt_at = halt_at
         self._log = log
         self._hold = hold
         self._answered = 0
@@ -49,6 +64,8 @@ class ToyClient:
         held: list[tuple[int, Sample]] = []
         index = 0
         while True:
+            if self._answered >= self._halt_at:
+                await asyncio.Event().wait()
             coming = asyncio.ensure_future(anext(samples, None))
             done, _ = await asyncio.wait({coming}, timeout=STALL_S)
             if not done:  # no more come until some are answered
@@ -75,7 +92,7 @@ class ToyClient:
             return False
         if sample.group_size is not None:
             return sum(one.group == sample.group for _, one in held) == sample.group_size
-        return len(held) >= 64 or self._random.random() < 0.05
+        return len(held) >= HELD or self._random.random() < 0.05
 
     def _judge(self, index: int, sample: Sample, use: Any) -> Verdict:
         if self._answered == self._break_at:
