@@ -320,7 +320,7 @@ def test_scores_go_on_while_a_long_text_is_written() -> None:
 @pytest.mark.needs_server
 def test_siblings_of_a_request_share_their_prompt() -> None:
     async def main() -> dict[str, Any]:
-        made = engine(weights("1"), latency_ms=500, batch_tokens=2000)
+        made = engine(weights("1"), latency_ms=2000, batch_tokens=2000)
         prompt = "p" * 200
         together = await asyncio.gather(*(made.run(ask(prompt + end)) for end in "uvwxyz"))
         plain = engine(weights("1"), prefix=False)

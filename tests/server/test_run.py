@@ -22,6 +22,7 @@ from rewarden.types import Limits, Run, RunResult
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden_sandboxes import job as host
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, NoRoom
+from rewarden_server.engine.lanes import remote_hosts
 from rewarden_server.engine.settings import SandboxSettings
 from tests.server.conftest import Running, Start
 from tests.server.hosts import ENFORCED, ScriptedHost, serving
@@ -40,6 +41,12 @@ def doing(*events: host.JobEvent | HostError) -> Any:
             yield event
 
     return answer
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks at a host may take as long as a busy machine needs."""
+    monkeypatch.setattr(remote_hosts, "_STATUS_PATIENCE_S", 60.0)
 
 
 @pytest.fixture

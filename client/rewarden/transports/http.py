@@ -60,7 +60,7 @@ class HttpTransport:
             self._tls = _context(httpx, ca) if httpx.URL(target).scheme == "https" else None
             self._client = httpx.AsyncClient(
                 headers=self._headers,
-                timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
+                timeout=httpx.Timeout(timeout_s, connect=CONNECT_S, pool=None),  # connections are without limit
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
                 verify=self._tls or True,
             )
