@@ -44,7 +44,7 @@ from tests.verifiers.direct import DirectContext, group_outcomes, outcome_of
 ROOTS = tuple(str(Path(__file__).parents[2] / place) for place in ("verifiers/", "client/"))
 
 
-AT_ONCE = 3
+AT_ONCE = 2
 """Processes that judge at a time: much of it is waiting for sandboxes."""
 
 

@@ -63,6 +63,9 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
             model.script(*case.script)
         environment = {
             **os.environ,
+            # Flake: several engines start their sandboxes at once here, beside other tests.
+            "REWARDEN_SANDBOX_START_S": "300",
+            "REWARDEN_SANDBOX_PATIENCE_S": "300",
             "REWARDEN_JUDGES_NAMED": json.dumps({"main": judge.settings(retries=0)}),
             "REWARDEN_MODELS_NAMED": json.dumps({NAME: model.settings()}),
             **({"REWARDEN_LEAN_PROJECTS": LEAN_PROJECTS} if no_lean() is None else {}),
