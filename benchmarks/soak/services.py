@@ -88,7 +88,7 @@ class Services:
         told = {
             "REWARDEN_SANDBOX_LAUNCHER": launcher,
             "REWARDEN_SANDBOX_SLOTS": str(self.slots // hosts),
-            "REWARDEN_SANDBOX_TOKENS": str(max(1, (cores + 1) // hosts)),  # they share the cores
+            "REWARDEN_SANDBOX_CPU_PERMITS": str(max(1, (cores + 1) // hosts)),  # they share the cores
             "REWARDEN_SANDBOX_WARM": str(max(1, cores // hosts)),
         }
         # What the kernel counts by user (processes) is counted for each slot apart only where no two share a number.

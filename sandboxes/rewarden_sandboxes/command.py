@@ -53,7 +53,7 @@ def settings_of(given: dict[str, Any]) -> HostSettings:
         if key not in known:
             raise ValueError(f"there is no setting {key!r}; known: {', '.join(sorted(known))}")
     values = dict(given)
-    for name in ("limits", "most"):
+    for name in ("limits", "max_limits"):
         if name in values:
             values[name] = dataclasses.replace(getattr(HostSettings(), name), **values[name])
     return HostSettings(**values)

@@ -81,7 +81,7 @@ class Host:
         extra = Path(settings.languages) if settings.languages is not None else None
         self.registry = Registry.load(extra, languages_of(settings.lean, settings.lean_memory_mb))
         self._resolver = Resolver(self.registry, settings)
-        self._tokens = Tokens(settings.tokens)
+        self._tokens = Tokens(settings.cpu_permits)
         self._launcher: Launcher | None = None
         self._problem: str | None = "the host has not started"
         self._pools: dict[Kind, Pool] = {}
@@ -89,7 +89,7 @@ class Host:
         self._open_sessions = 0
         # A row may give more than a job may ask for: its slots need room for that.
         rows = (limits.processes or 0 for row in self.registry for limits in (row.limits, row.compile_limits))
-        self._processes = max(settings.most.processes or 512, *rows)
+        self._processes = max(settings.max_limits.processes or 512, *rows)
         self._starts = asyncio.Semaphore(max(2, settings.warm))
         self._place: place.Place | None = None
         self._rooms = settings.rooms != "no"
@@ -158,7 +158,7 @@ class Host:
         slot: Slot | None = None
         while not self._known.is_set():
             try:
-                slot = await pool.acquire(frozenset(), self.settings.patience_s)
+                slot = await pool.acquire(frozenset(), self.settings.queue_timeout_s)
                 report = await self._try(slot, trial)
             except HostError:
                 await asyncio.sleep(0.5)  # the pool says why; it goes on trying
@@ -236,7 +236,7 @@ class Host:
 
     async def run(self, job: Job) -> AsyncGenerator[JobEvent, None]:
         """The results of a job. Closing the iterator early kills what runs. Raises BadJob, NoRoom, Busy."""
-        await self._settled(job.patience_s or self.settings.patience_s)
+        await self._settled(job.patience_s or self.settings.queue_timeout_s)
         if not self._rooms:
             way = self._alone(job)
         elif len(job.cases) >= _SPLIT_CASES and self._tokens.free > 1 and not self._compiles(job):
@@ -349,7 +349,7 @@ class Host:
         if self._finding is None:
             raise NoRoom(self._problem or "there is no sandbox here")
         try:
-            async with asyncio.timeout(patience_s if patience_s < math.inf else self.settings.patience_s):
+            async with asyncio.timeout(patience_s if patience_s < math.inf else self.settings.queue_timeout_s):
                 while not self._known.is_set():
                     if any(pool.hopeless for pool in self._pools.values()):
                         raise NoRoom(self._reason() or "no slot can be started")
@@ -369,7 +369,7 @@ class Host:
         pool = self._pool(self._kind(ready))
         self._waiting += 1
         try:
-            slot = await pool.acquire(ready.tiers, job.patience_s or self.settings.patience_s)
+            slot = await pool.acquire(ready.tiers, job.patience_s or self.settings.queue_timeout_s)
         finally:
             self._waiting -= 1
         try:
@@ -421,7 +421,7 @@ class Host:
         lost: it is not begun anew, for what it was told is gone.
         """
         ready = self._resolver.session(program)
-        patience = patience_s or self.settings.patience_s
+        patience = patience_s or self.settings.queue_timeout_s
         await self._settled(patience)
         if not self._rooms:
             raise NoRoom("this host runs each program in a container to itself, and has no sessions")
@@ -507,7 +507,7 @@ class Host:
         """The slot size for a run: one for all where each run's limit can be set, else the next of a few. A row may
         give more than a job may ask for: then the next power of two.
         """
-        most = self.settings.most.memory_mb or _CLASSES_MB[-1]
+        most = self.settings.max_limits.memory_mb or _CLASSES_MB[-1]
         if memory_mb > most:
             return 1 << (memory_mb - 1).bit_length()
         if self._any_size:
@@ -545,7 +545,7 @@ class Host:
             "capacity": {"slots": self.settings.slots, "sessions": self.settings.sessions},
             "languages": self.registry.as_dict(),
             "limits": _plain(self.settings.limits),
-            "most": _plain(self.settings.most),
+            "most": _plain(self.settings.max_limits),
             "enforced": sample.enforced if sample is not None else {},
             "missing": sample.missing if sample is not None else {},
             "cgroups": cgroups.version(),

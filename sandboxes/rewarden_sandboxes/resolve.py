@@ -134,10 +134,12 @@ class Resolver:
             value = next(
                 (got for layer in (*asked, row, self._defaults) if (got := getattr(layer, name)) is not None), None
             )
-            most, given = getattr(self._settings.most, name), getattr(row, name)
+            most, given = getattr(self._settings.max_limits, name), getattr(row, name)
             assert value is not None
             if most is not None and value > (most := max(most, given or 0)):
-                raise BadJob(f"{where}.{name}", f"{value:g} is more than this host gives, {most:g} (sandbox.most)")
+                raise BadJob(
+                    f"{where}.{name}", f"{value:g} is more than this host gives, {most:g} (sandbox.max_limits)"
+                )
             settled[name] = value
         return settled
 

@@ -37,25 +37,25 @@ class HostSettings:
 
     launcher: `auto` takes docker where an engine answers and has the images, else bwrap, else refuses. slots: of one
     image, at most, for runs. sessions: programs that are fed and read while they run, at most. warm: that many are held
-    ready, the others are started as they are needed. tokens: runs that may use a CPU at the same time; one that idles
-    gives its token back. runtime: the container engine's (`runc`, `runsc`; None: the engine's own choice). apparmor:
-    the profile's name; None: `unconfined` where AppArmor is active, because Docker's own denies mount. image_prefix,
-    image_tag: how the images are named. rootfs: folder with a root file system for each image (bwrap); `host`: the
-    machine's own /usr, read-only. uid: user and group number of the first slot; each slot has its own. languages: a
-    YAML file of further languages. limits, most: of one run by default, and at most. queue: jobs that may wait;
-    patience_s: how long one waits for a room, where it does not say itself how long it can. runs: after so many a slot
-    is replaced. cpus: cores that one slot may use at once. rooms: `no`: each run has a container to itself; `auto`: so
-    where namespaces cannot be had inside a slot. drain_s: how long a host that is told to end answers what runs, before
-    that is killed. folder: where the slots' sockets lie; None: the temporary folder. lean: Lean projects, name to the
-    folder of a lake project or of a toolchain; the first one's compiler is the language `lean` too. lean_memory_mb: of
-    each program of theirs.
+    ready, the others are started as they are needed. cpu_permits: runs that may use a CPU at the same time; one that
+    idles gives its token back. runtime: the container engine's (`runc`, `runsc`; None: the engine's own choice).
+    apparmor: the profile's name; None: `unconfined` where AppArmor is active, because Docker's own denies mount.
+    image_prefix, image_tag: how the images are named. rootfs: folder with a root file system for each image (bwrap);
+    `host`: the machine's own /usr, read-only. uid: user and group number of the first slot; each slot has its own.
+    languages: a YAML file of further languages. limits, max_limits: of one run by default, and at most. queue: jobs
+    that may wait; queue_timeout_s: how long one waits for a room, where it does not say itself how long it can. runs:
+    after so many a slot is replaced. cpus: cores that one slot may use at once. rooms: `no`: each run has a container
+    to itself; `auto`: so where namespaces cannot be had inside a slot. drain_s: how long a host that is told to end
+    answers what runs, before that is killed. folder: where the slots' sockets lie; None: the temporary folder. lean:
+    Lean projects, name to the folder of a lake project or of a toolchain; the first one's compiler is the language
+    `lean` too. lean_memory_mb: of each program of theirs.
     """
 
     launcher: Literal["auto", "docker", "bwrap", "none"] = "auto"
     slots: int = field(default_factory=default_slots)
     sessions: int = field(default_factory=lambda: 2 * cores())
     warm: int = field(default_factory=cores)
-    tokens: int = field(default_factory=lambda: cores() + 1)
+    cpu_permits: int = field(default_factory=lambda: cores() + 1)
     runtime: str | None = None
     apparmor: str | None = None
     image_prefix: str = "rewarden-sandbox-"
@@ -66,9 +66,9 @@ class HostSettings:
     lean: Mapping[str, str] = field(default_factory=dict)
     lean_memory_mb: int = 8192
     limits: Limits = ROOM_LIMITS
-    most: Limits = MOST_LIMITS
+    max_limits: Limits = MOST_LIMITS
     queue: int = 4096
-    patience_s: float = 60.0
+    queue_timeout_s: float = 60.0
     runs: int = 5000
     cpus: float = field(default_factory=lambda: float(min(2, cores())))
     rooms: Literal["auto", "yes", "no"] = "auto"
@@ -80,7 +80,7 @@ class HostSettings:
         for name, known in (("launcher", ("auto", "docker", "bwrap", "none")), ("rooms", ("auto", "yes", "no"))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
-        for name in ("slots", "sessions", "warm", "tokens", "queue", "runs", "uid", "lean_memory_mb"):
+        for name in ("slots", "sessions", "warm", "cpu_permits", "queue", "runs", "uid", "lean_memory_mb"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name} must be a whole number above 0, not {value!r}")
@@ -88,7 +88,7 @@ class HostSettings:
             isinstance(text, str) for pair in self.lean.items() for text in pair
         ):
             raise ValueError(f"lean must map names to folders, not {self.lean!r}")
-        for name in ("patience_s", "cpus"):
+        for name in ("queue_timeout_s", "cpus"):
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
                 raise ValueError(f"{name} must be a number above 0, not {value!r}")

@@ -72,7 +72,7 @@ class LimitSettings:
     max_depth: nesting of JSON. max_run_bytes: a program with its input and files. max_blob_bytes: one blob.
     blob_store_bytes: all blobs together; the least recently used one goes first. max_open_bytes: bodies that are held
     at once, of all requests together; over it is 429. max_connections: of each port, at once; over it is 503,
-    and gRPC closes. head_s: what a request's line and headers may take, in seconds.
+    and gRPC closes. header_timeout_s: what a request's line and headers may take, in seconds.
     """
 
     max_body_bytes: int = 256 * 1024**2
@@ -84,7 +84,7 @@ class LimitSettings:
     blob_store_bytes: int = 1024**3
     max_open_bytes: int = 2 * 1024**3
     max_connections: int = 10_000
-    head_s: float = 20.0
+    header_timeout_s: float = 20.0
     blob_dir: Path | None = None
 
 
@@ -256,6 +256,15 @@ _MOST: Mapping[str, int] = {
 connections."""
 
 
+_RENAMED: Mapping[str, str] = {
+    "sandbox.tokens": "sandbox.cpu_permits",
+    "sandbox.most": "sandbox.max_limits",
+    "sandbox.patience_s": "sandbox.queue_timeout_s",
+    "limits.head_s": "limits.header_timeout_s",
+}
+"""Settings that had another name before the first release."""
+
+
 def known_keys() -> list[str]:
     """Every `section.key`, in the order of the sections."""
     return [f"{name}.{item.name}" for name, kind in SECTIONS.items() for item in dataclasses.fields(kind)]
@@ -288,7 +297,7 @@ def load_config(
         for key, (source, value) in layer.items():
             section, _, name = key.partition(".")
             if name not in types.get(section, {}):
-                raise ConfigError(f"{source}: there is no setting {key!r}{_near(key, known_keys())}")
+                raise ConfigError(f"{source}: there is no setting {key!r}{_instead(key, known_keys(), _RENAMED)}")
             if only not in (None, section):
                 continue
             values[key] = _convert(key, value, types[section][name], source)
@@ -353,7 +362,8 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
             if value:
                 found[variables[name.removesuffix(_IN_FILE)]] = (f"env {name}", _content(name, Path(value)))
         else:
-            raise ConfigError(f"env {name}: there is no such setting{_near(name, variables)}")
+            renamed = {variable_of(old): variable_of(new) for old, new in _RENAMED.items()}
+            raise ConfigError(f"env {name}: there is no such setting{_instead(name, variables, renamed)}")
     return found
 
 
@@ -362,6 +372,11 @@ def _content(name: str, path: Path) -> str:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"env {name}: the file {str(path)!r} cannot be read: {error}") from None
+
+
+def _instead(name: str, known: Any, renamed: Mapping[str, str]) -> str:
+    """Returns the words that say which name is meant: the new one of a setting that was renamed, or near ones."""
+    return f": it is {renamed[name]} now" if name in renamed else _near(name, known)
 
 
 def _near(name: str, known: Any) -> str:

@@ -33,7 +33,7 @@ class Serving:
         certificate = Certificate.of(config.server)
         self._rpc = RpcServer(self.service, host, config.server.grpc_port, certificate)
         self._tls = HttpTls(certificate) if certificate is not None else None
-        self._http = HttpServer(_settings(self.service, self._tls), self.service.limits.head_s)
+        self._http = HttpServer(_settings(self.service, self._tls), self.service.limits.header_timeout_s)
         self._serving: asyncio.Future[None] | None = None
         self._renewing: asyncio.Future[None] | None = None
         shown = f"[{host}]" if ":" in host else host

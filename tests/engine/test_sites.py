@@ -106,9 +106,20 @@ def test_a_verifier_that_reads_its_site_declares_one() -> None:
             return right()
 
 
-def test_waiting_is_for_workers() -> None:
-    with pytest.raises(TypeError, match="waits is for pure verifiers"):
+@pytest.mark.parametrize(("old", "new"), [("waits", "blocking"), ("instead", "variant")])
+def test_an_argument_that_was_renamed_is_refused_with_its_new_name(old: str, new: str) -> None:
+    with pytest.raises(TypeError, match=f"no argument '{old}': it is {new}= now"):
+        verifier(version="1", **{old: None})
 
-        @verifier(version="1", waits=True, inline=True)
+
+def test_an_unknown_argument_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"no argument 'colour'$"):
+        verifier(version="1", colour="red")  # type: ignore[arg-type]
+
+
+def test_waiting_is_for_workers() -> None:
+    with pytest.raises(TypeError, match="blocking is for pure verifiers"):
+
+        @verifier(version="1", blocking=True, inline=True)
         def toy(response: str) -> Any:
             return right()

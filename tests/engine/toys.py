@@ -187,7 +187,7 @@ def plant(reference: object, params: object, site: Garden) -> tuple[object, str]
     return reference, site.plant
 
 
-@verifier(version="1", waits=True, site=Garden, prepare=plant)
+@verifier(version="1", blocking=True, site=Garden, prepare=plant)
 def toy_garden(response: str, prepared: tuple[object, str], site: Garden, watch: Watch) -> Outcome:
     """Says where it runs and what it has there; `long` begins anew, `hang` never comes back to the interpreter, and
     `preparing` does as its second word says at the reference's expense."""

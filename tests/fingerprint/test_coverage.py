@@ -65,7 +65,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
             **os.environ,
             # Flake: several engines start their sandboxes at once here, beside other tests.
             "REWARDEN_SANDBOX_START_S": "300",
-            "REWARDEN_SANDBOX_PATIENCE_S": "300",
+            "REWARDEN_SANDBOX_QUEUE_TIMEOUT_S": "300",
             "REWARDEN_JUDGES_NAMED": json.dumps({"main": judge.settings(retries=0)}),
             "REWARDEN_MODELS_NAMED": json.dumps({NAME: model.settings()}),
             **({"REWARDEN_LEAN_PROJECTS": LEAN_PROJECTS} if no_lean() is None else {}),

@@ -249,7 +249,7 @@ async def test_many_runs_at_once_each_get_their_own_answer(host: Host) -> None:
 
 
 async def test_sleepers_do_not_keep_others_from_the_cpu() -> None:
-    async for host in started("bwrap", slots=8, warm=1, tokens=1):
+    async for host in started("bwrap", slots=8, warm=1, cpu_permits=1):
         sleepers = [asyncio.ensure_future(run(host, "import time; time.sleep(30)")) for _ in range(4)]
         report = await asyncio.wait_for(run(host, "print('awake')"), 20)
         assert report.stdout == b"awake\n"

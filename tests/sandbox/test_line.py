@@ -43,7 +43,7 @@ async def told(lane: SandboxLane, asked: Job) -> list[bytes]:
 async def test_of_many_jobs_and_one_slot_all_are_judged_and_a_single_run_hears_that_it_is_taken(
     name: str, tmp_path: Path
 ) -> None:
-    async for host in started(name, slots=1, warm=1, patience_s=PATIENCE_S):
+    async for host in started(name, slots=1, warm=1, queue_timeout_s=PATIENCE_S):
         assert (await host.status(probe=True))["probe"]["ok"]
         address = f"unix:{tmp_path}/host.sock"
         server = make_server(host, address)

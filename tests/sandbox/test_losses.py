@@ -75,7 +75,7 @@ def rooms(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bo
 
 def host_of(slots: Slots, rooms: bool) -> Host:
     """A host that has those slots alone."""
-    host = Host(HostSettings(launcher="none", tokens=1))
+    host = Host(HostSettings(launcher="none", cpu_permits=1))
     host._launcher = cast(Launcher, object())
     host._rooms = rooms
     host._known.set()

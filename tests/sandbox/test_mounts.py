@@ -73,7 +73,7 @@ async def host(
         + ROWS.format(name="missing", memory_mb=256, mounts='"/mnt/tool": "/nowhere/at/all"')
     )
     limits, most = replace(ROOM_LIMITS, memory_mb=128), replace(MOST_LIMITS, memory_mb=256)
-    async for each in started(request.param, slots=4, warm=1, languages=str(rows), limits=limits, most=most):
+    async for each in started(request.param, slots=4, warm=1, languages=str(rows), limits=limits, max_limits=most):
         yield each
 
 

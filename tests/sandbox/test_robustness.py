@@ -293,7 +293,7 @@ async def refused(host: Host, *words: str) -> None:
 @contextlib.asynccontextmanager
 async def hosting(**settings: Any) -> AsyncIterator[Host]:
     """A started host, whatever the machine has."""
-    made = Host(HostSettings(**({"slots": 2, "warm": 1, "patience_s": 20.0} | settings)))
+    made = Host(HostSettings(**({"slots": 2, "warm": 1, "queue_timeout_s": 20.0} | settings)))
     await made.start()
     try:
         yield made
@@ -450,7 +450,7 @@ async def until(host, ready):
 
 async def main():
     limit = Path(sys.argv[1])
-    host = Host(HostSettings(launcher="bwrap", slots=2, warm=1, patience_s=20.0))
+    host = Host(HostSettings(launcher="bwrap", slots=2, warm=1, queue_timeout_s=20.0))
     await host.start()
     await host.status(probe=True)
     print(json.dumps((await run(host, "print('before')")).stdout.decode()), flush=True)

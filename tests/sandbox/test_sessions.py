@@ -70,7 +70,7 @@ def python(code: str, **program: object) -> Program:
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=LAUNCHERS)
 async def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
     address = f"unix:{tmp_path_factory.mktemp('host')}/socket"
-    async for host in started(request.param, slots=2, sessions=2, warm=1, patience_s=30.0):
+    async for host in started(request.param, slots=2, sessions=2, warm=1, queue_timeout_s=30.0):
         server = make_server(host, address)
         await server.start()
         yield Served(host, address)

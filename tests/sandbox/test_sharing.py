@@ -27,7 +27,7 @@ async def test_of_the_second_half_so_much_runs_ahead_as_may_wait(
     monkeypatch: pytest.MonkeyPatch, most: int, ran: list[int]
 ) -> None:
     monkeypatch.setattr(hosting, "_AHEAD_BYTES", most)
-    host = Host(HostSettings(launcher="none", tokens=4))
+    host = Host(HostSettings(launcher="none", cpu_permits=4))
     host._known.set()
     begun: list[int] = []
     ahead_is_over = asyncio.Event()

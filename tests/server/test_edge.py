@@ -195,12 +195,12 @@ async def test_headers_are_bounded_in_number_and_size(server: Running) -> None:
 
 @pytest.mark.parametrize("sent", [b"", b"G", GET, GET + b"x: y"])
 async def test_a_head_that_does_not_end_is_not_waited_for(start: Start, sent: bytes) -> None:
-    server = await start({"limits.head_s": 0.2})
+    server = await start({"limits.header_timeout_s": 0.2})
     assert (await raw(server, sent)).startswith(b"HTTP/1.1 408 ")
 
 
 async def test_a_second_head_is_not_waited_for_either_but_an_idle_connection_stays(start: Start) -> None:
-    server = await start({"limits.head_s": 1.0})
+    server = await start({"limits.header_timeout_s": 1.0})
     first = GET.replace(b"Connection: close\r\n", b"") + b"\r\n"
     answer = await raw(server, first + b"GET /hea")
     assert answer.startswith(b"HTTP/1.1 200 ")
@@ -217,7 +217,7 @@ async def test_a_second_head_is_not_waited_for_either_but_an_idle_connection_sta
 
 
 async def test_a_slow_stream_is_not_taken_for_a_slow_head(start: Start) -> None:
-    server = await start({"limits.head_s": 1.0})
+    server = await start({"limits.header_timeout_s": 1.0})
 
     async def slowly() -> Any:
         yield b'{"batch": {"use": "choice"}}\n'
@@ -251,7 +251,7 @@ async def answered(server: Running, data: bytes) -> tuple[asyncio.StreamReader, 
 
 @pytest.mark.parametrize("more", [b"", b"x"])
 async def test_a_body_that_nobody_reads_is_not_waited_for(start: Start, more: bytes) -> None:
-    server = await start({"limits.head_s": 0.2, "keys.named": f"trainer={new_key()[1]}"})
+    server = await start({"limits.header_timeout_s": 0.2, "keys.named": f"trainer={new_key()[1]}"})
     reader, writer = await answered(server, UNREAD % 10)
     writer.write(more)
     assert await asyncio.wait_for(reader.read(-1), 30) == b""
@@ -286,7 +286,7 @@ async def test_an_idle_connection_is_closed_after_a_while_whatever_trickles_in(
     start: Start, monkeypatch: pytest.MonkeyPatch, more: bytes
 ) -> None:
     monkeypatch.setattr("rewarden_server.serving.KEEP_ALIVE_S", 0.2)
-    server = await start({"limits.head_s": 0.2})
+    server = await start({"limits.header_timeout_s": 0.2})
     reader, writer = await answered(server, GET.replace(b"Connection: close\r\n", b"") + b"\r\n")
     writer.write(more)
     assert await asyncio.wait_for(reader.read(-1), 30) == b""

@@ -126,7 +126,7 @@ async def test_no_port_speaks_less_than_tls_1_2(secure: Running) -> None:
 async def test_a_handshake_that_does_not_end_is_not_waited_for(
     start: Start, authority: Authority, tmp_path: Path, sent: bytes
 ) -> None:
-    secure = await start({"limits.head_s": 0.2, **files_in(tmp_path, authority)})
+    secure = await start({"limits.header_timeout_s": 0.2, **files_in(tmp_path, authority)})
     reader, writer = await asyncio.open_connection("127.0.0.1", secure.port)
     writer.write(sent)
     assert await asyncio.wait_for(reader.read(-1), 30) == b""

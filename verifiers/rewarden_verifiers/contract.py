@@ -16,12 +16,12 @@ cache key:
     samples    list[Member]     a group verifier: an outcome (or a SampleError) per member is returned, in order
     ctx        Context          orchestrators only
     site       as declared      what this server's configuration provides (`sql`: its databases); `prepare` may read it
-    watch      Watch            who kills the process if a call does not return (`waits=True`); `prepare` may read it
+    watch      Watch            who kills the process if a call does not return (`blocking=True`); `prepare` may read it
 
 `def` is pure: it runs where it can be killed (`inline=True`, for built-ins that are provably cheap, on a thread of
-the server). A pure verifier that must wait for something outside, such as a database's server, declares `waits=True`:
-it then runs in workers of its own, where waiting holds up nobody, and keeps its own time. `async def` orchestrates: it
-runs on the loop, computes nothing, and reaches out only through `ctx`.
+the server). A pure verifier that must wait for something outside, such as a database's server, declares
+`blocking=True`: it then runs in workers of its own, where waiting holds up nobody, and keeps its own time. `async def`
+orchestrates: it runs on the loop, computes nothing, and reaches out only through `ctx`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_type_hints
+from typing import Any, Literal, Never, Protocol, get_type_hints
 
 from rewarden.errors import PluginError, SampleError
 from rewarden.types import Outcome, Sample, Use
@@ -189,7 +189,7 @@ class VerifierSpec:
     inline: bool
     graded: bool
     determinism: Determinism
-    waits: bool = False
+    blocking: bool = False
     site: Callable[[], Site] | None = None
     requires: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
@@ -201,7 +201,7 @@ class VerifierSpec:
     default_view: View = DEFAULT_VIEW
     score_range: tuple[float, float] = (0.0, 1.0)
     bounds: Callable[[Any], tuple[float, float]] | None = None
-    instead: Callable[[Any], VerifierSpec | None] | None = None
+    variant: Callable[[Any], VerifierSpec | None] | None = None
     module: str = ""
     plugin: tuple[str, ...] = ()
     summary: str = ""
@@ -214,6 +214,10 @@ class VerifierSpec:
 SPEC_ATTRIBUTE = "__rewarden_spec__"
 
 
+_RENAMED = {"waits": "blocking", "instead": "variant"}
+"""Arguments of `@verifier` that had another name before the first release."""
+
+
 def verifier(
     *,
     version: str,
@@ -224,7 +228,7 @@ def verifier(
     libraries: Sequence[str] = (),
     per_python: bool = False,
     inline: bool = False,
-    waits: bool = False,
+    blocking: bool = False,
     site: Callable[[], Site] | None = None,
     prepare: Callable[..., Any] | None = None,
     equivalence: Callable[[Any], Any] | None = None,
@@ -233,7 +237,8 @@ def verifier(
     view: Part | View = "final",
     score_range: tuple[float, float] = (0.0, 1.0),
     bounds: Callable[[Any], tuple[float, float]] | None = None,
-    instead: Callable[[Any], VerifierSpec | None] | None = None,
+    variant: Callable[[Any], VerifierSpec | None] | None = None,
+    **unknown: Never,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a function to be a verifier.
 
@@ -241,15 +246,18 @@ def verifier(
     requires: extras of `rewarden-server` that must be installed. libraries: distributions whose version is part of the
     fingerprint although the code does not import them; those that it imports always are. per_python: verdicts may
     differ between minor versions of Python, as when it parses Python; that version is then part of the fingerprint.
-    waits: it waits for something outside (see the module). site(): what it has where the server's
+    blocking: it waits for something outside (see the module). site(): what it has where the server's
     configuration provides nothing. prepare(reference, params): parsed once per distinct reference; it may name `site`
     and `watch` as well. equivalence(params): makes the verifier's `Equivalence`. children(params): the uses that an
     orchestrator will verify, for finding cycles early. bounds(params): the score range, where it depends on parameters.
-    instead(params): the form of this verifier, by the same name and with the same parameters, that is bound in its
+    variant(params): the form of this verifier, by the same name and with the same parameters, that is bound in its
     place where parameters ask for what it does not do itself: a pure verifier that with some of them asks a model.
 
     Raises TypeError when the signature is not one that the contract knows, naming the argument.
     """
+    for argument in unknown:
+        now = f": it is {_RENAMED[argument]}= now" if argument in _RENAMED else ""
+        raise TypeError(f"@verifier has no argument {argument!r}{now}")
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         own_name: str = name or function.__name__
@@ -263,7 +271,7 @@ def verifier(
             libraries=tuple(libraries),
             per_python=per_python,
             inline=inline,
-            waits=waits,
+            blocking=blocking,
             site=site,
             prepare=prepare,
             equivalence=equivalence,
@@ -272,7 +280,7 @@ def verifier(
             default_view=view if isinstance(view, View) else View(part=view),
             score_range=score_range,
             bounds=bounds,
-            instead=instead,
+            variant=variant,
         )
         setattr(function, SPEC_ATTRIBUTE, spec)
         return function
@@ -299,8 +307,8 @@ def _inspect(function: Callable[..., Any], **declared: Any) -> VerifierSpec:
         raise TypeError(f"{label}: only an 'async def' verifier may read 'ctx'")
     if orchestrates and declared["inline"]:
         raise TypeError(f"{label}: inline is for pure verifiers; an 'async def' runs on the loop")
-    if declared["waits"] and (orchestrates or declared["inline"]):
-        raise TypeError(f"{label}: waits is for pure verifiers in workers")
+    if declared["blocking"] and (orchestrates or declared["inline"]):
+        raise TypeError(f"{label}: blocking is for pure verifiers in workers")
     if "site" in reads and declared["site"] is None:
         raise TypeError(f"{label}: reads 'site' but declares no site=")
     if "prepared" in reads and declared["prepare"] is None:

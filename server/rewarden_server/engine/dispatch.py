@@ -102,7 +102,7 @@ class Dispatch:
         self._submit(work)
 
     def _submit(self, work: Work) -> None:
-        (self._queries if work.use.spec.waits else self._cpu).submit(work)
+        (self._queries if work.use.spec.blocking else self._cpu).submit(work)
 
     def _looked_up(self, work: Work, known: Outcome | None) -> None:
         """Ends or submits work that waited for the shared cache's answer."""

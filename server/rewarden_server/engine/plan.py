@@ -103,8 +103,8 @@ class Planner:
             raise InvalidParams(f"verifier {spec.name!r} sees no text itself: give view to what it uses", path="params")
         view = view_of(given.pop("view"), spec.default_view) if "view" in given else spec.default_view
         params = parse_params(spec, given)
-        if spec.instead is not None:
-            spec = spec.instead(params) or spec
+        if spec.variant is not None:
+            spec = spec.variant(params) or spec
         if spec.bounds is not None:
             spec = replace(spec, score_range=spec.bounds(params))
         self._check_children(spec, params, (spec.name,))
@@ -127,8 +127,8 @@ class Planner:
             child_spec = self.registry.resolve(child)
             given = {name: value for name, value in child.params.items() if name != "view"}
             child_params = parse_params(child_spec, given)
-            if child_spec.instead is not None:
-                child_spec = child_spec.instead(child_params) or child_spec
+            if child_spec.variant is not None:
+                child_spec = child_spec.variant(child_params) or child_spec
             self._check_children(child_spec, child_params, (*trail, child_spec.name))
 
     def resolve(self, sample: Sample, shared: Mapping[str, Any]) -> Sample:

@@ -454,7 +454,7 @@ def run_inline(plan: Plan) -> Outcome:
 
 def worker_of(spec: VerifierSpec) -> str:
     """Returns what traces call the process that does a pure verifier's work."""
-    return "query worker" if spec.waits else "cpu worker"
+    return "query worker" if spec.blocking else "cpu worker"
 
 
 def _silent(item: Verdict | Group) -> None:

@@ -44,7 +44,7 @@ class SandboxSettings:
     slots: int | None = None
     sessions: int | None = None
     warm: int | None = None
-    tokens: int | None = None
+    cpu_permits: int | None = None
     runtime: str | None = None
     apparmor: str | None = None
     image_prefix: str | None = None
@@ -53,10 +53,10 @@ class SandboxSettings:
     uid: int | None = None
     languages: Path | None = None
     rooms: Literal["auto", "yes", "no"] = "auto"
-    patience_s: float | None = None
+    queue_timeout_s: float | None = None
     drain_s: float | None = None
     limits: Limits = field(default_factory=Limits)
-    most: Limits = field(default_factory=Limits)
+    max_limits: Limits = field(default_factory=Limits)
 
     @property
     def addresses(self) -> tuple[str, ...]:

@@ -248,7 +248,7 @@ class Worker:
                 found = error  # a bad reference is as bad for its siblings
             self._prepared[key] = found, size
             self._held += size
-            most = PREPARED_WAITING if bound.spec.waits else PREPARED
+            most = PREPARED_WAITING if bound.spec.blocking else PREPARED
             while len(self._prepared) > most or (self._held > PREPARED_BYTES and len(self._prepared) > 1):
                 self._held -= self._prepared.popitem(last=False)[1][1]
         if isinstance(found, SampleError):

@@ -14,7 +14,7 @@ MAX_HEAD_BYTES = 64 * 1024
 
 MAX_UNREAD_BYTES = 64 * 1024**2
 """Of a body that nobody reads, for its request was answered before it had come: so much is still taken, for
-`limits.head_s`, so that its sender comes to read the answer. Then the connection is closed."""
+`limits.header_timeout_s`, so that its sender comes to read the answer. Then the connection is closed."""
 
 _REFUSAL = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\nconnection: close\r\n"
@@ -60,7 +60,7 @@ class BoundedProtocol(HttpToolsProtocol):
             transport.close()
             return
         self._head_since = self.loop.time()
-        self._watch = self.loop.call_later(self.limits.head_s, self._look)
+        self._watch = self.loop.call_later(self.limits.header_timeout_s, self._look)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
@@ -74,14 +74,14 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         since, now = self._head_since, self.loop.time()
-        if since is not None and now - since >= self.limits.head_s:
+        if since is not None and now - since >= self.limits.header_timeout_s:
             self.transport.write(_TOO_SLOW)
             self.transport.close()
             return
         if self._idle_until is not None and now >= self._idle_until:
             self.transport.close()
             return
-        due = (now if since is None else since) + self.limits.head_s
+        due = (now if since is None else since) + self.limits.header_timeout_s
         self._watch = self.loop.call_at(due if self._idle_until is None else min(due, self._idle_until), self._look)
 
     def data_received(self, data: bytes) -> None:
@@ -125,6 +125,6 @@ class BoundedProtocol(HttpToolsProtocol):
         """An answer's last byte was written."""
         if not self.pipeline:
             # `more_body`: the request's own rest comes first, and nobody waits for it as long as for another request.
-            patience = self.limits.head_s if self.cycle.more_body else float(self.timeout_keep_alive)
+            patience = self.limits.header_timeout_s if self.cycle.more_body else float(self.timeout_keep_alive)
             self._idle_until = self.loop.time() + patience
         super().on_response_complete()

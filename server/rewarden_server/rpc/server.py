@@ -34,7 +34,7 @@ class RpcServer:
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_metadata_size", MAX_HEAD_BYTES),
                 # Attack: connections that never get through their handshake.
-                ("grpc.server_handshake_timeout_ms", int(service.limits.head_s * 1000)),
+                ("grpc.server_handshake_timeout_ms", int(service.limits.header_timeout_s * 1000)),
                 # Attack: more connections, or more calls on one, than there are descriptors and memory for. A client
                 # holds back what is over its connection's calls until others end.
                 ("grpc.max_allowed_incoming_connections", service.limits.max_connections),

@@ -93,7 +93,7 @@ def _measured(metric: Metric, name: Name, hypothesis: Read, references: Sequence
     return sum(each) / len(each) if how == "mean" else max(each)
 
 
-def _instead(params: SimilarityParams) -> VerifierSpec | None:
+def _variant(params: SimilarityParams) -> VerifierSpec | None:
     return spec_of(by_meaning) if "embedding" in params.weights else None
 
 
@@ -102,7 +102,7 @@ def _instead(params: SimilarityParams) -> VerifierSpec | None:
     graded=True,
     prepare=expect,
     warm=metrics.load,
-    instead=_instead,
+    variant=_variant,
 )
 def similarity(response: str, prepared: Expected, params: SimilarityParams, prompt: str | None = None) -> Outcome:
     """Closeness of the response to one or several references, by BLEU, chrF, TER, ROUGE, edit distance or meaning.

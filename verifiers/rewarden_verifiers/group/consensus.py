@@ -56,14 +56,14 @@ def _children(params: ConsensusParams) -> list[Use]:
     return [] if params.embedding is not None else [parse_use(params.use)]
 
 
-def _instead(params: ConsensusParams) -> VerifierSpec | None:
+def _variant(params: ConsensusParams) -> VerifierSpec | None:
     own = spec_of(consensus)
     if own is None or params.embedding is None:
         return None
-    return replace(own, site=ModelSite, determinism="tolerance", instead=None)
+    return replace(own, site=ModelSite, determinism="tolerance", variant=None)
 
 
-@verifier(version="1", graded=True, children=_children, instead=_instead)
+@verifier(version="1", graded=True, children=_children, variant=_variant)
 async def consensus(samples: list[Member], params: ConsensusParams, ctx: Context) -> Sequence[Outcome | SampleError]:
     """Agreement with the siblings: majority vote (TTRL) or the mass of one's cluster of equal answers (EMPO).
 

@@ -73,14 +73,14 @@ def _children(params: DiversityParams) -> list[Use]:
     return [*found, parse_use(params.use)] if params.by == "answers" else found
 
 
-def _instead(params: DiversityParams) -> VerifierSpec | None:
+def _variant(params: DiversityParams) -> VerifierSpec | None:
     own = spec_of(diversity)
     if own is None or params.by != "embedding":
         return None
-    return replace(own, site=ModelSite, determinism="tolerance", instead=None)
+    return replace(own, site=ModelSite, determinism="tolerance", variant=None)
 
 
-@verifier(version="1", graded=True, children=_children, instead=_instead)
+@verifier(version="1", graded=True, children=_children, variant=_variant)
 async def diversity(samples: list[Member], params: DiversityParams, ctx: Context) -> Sequence[Outcome | SampleError]:
     """Distance of a response from its siblings, from 0 to 1: by n-grams, by meaning, or by answer.
 
