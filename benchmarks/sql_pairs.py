@@ -181,7 +181,7 @@ def bare(load: Sequence[Pair], files: Mapping[str, str]) -> float:
 async def _engine(databases: Sequence[Database], *, cache: bool = False) -> Engine:
     site = Databases(known={database.id: (database,) for database in databases})
     settings = EngineSettings(workers=1, query_workers=2, slow_query_workers=1, cache=cache)
-    engine = Engine(settings=settings, warm=(), sites={"sql": site})
+    engine = Engine(settings=settings, warm=(), resources={"sql": site})
     await engine.start()
     return engine
 

@@ -257,7 +257,7 @@ def _fingerprint(spec: VerifierSpec) -> list[str]:
         parts.append("Python's minor version")
     if spec.children is not None:
         parts.append("the fingerprints of the verifiers it calls")
-    if spec.site is not None:
+    if spec.resources is not None:
         parts.append("what the server's configuration provides for it")
     covered = f"{', '.join(parts[:-1])}, and {parts[-1]}"
     return [

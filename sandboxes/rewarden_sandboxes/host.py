@@ -21,8 +21,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rewarden_sandboxes import cgroups, place
+from rewarden_sandboxes import cgroups, socket_folder
 from rewarden_sandboxes.agent import frames
+from rewarden_sandboxes.cpu_permits import CpuPermit, CpuPermits
 from rewarden_sandboxes.errors import Busy, HostError, Leaving, NoRoom
 from rewarden_sandboxes.job import Case, CaseResult, Clock, CompileResult, Job, JobEvent, Limits, Program, Report
 from rewarden_sandboxes.languages import Registry, UnknownLanguage
@@ -35,7 +36,6 @@ from rewarden_sandboxes.resolve import Ready, Resolver
 from rewarden_sandboxes.session import Begun, Feed, SessionEvent
 from rewarden_sandboxes.settings import HostSettings
 from rewarden_sandboxes.slot import Slot, SlotBroken, SlotLost, words_of
-from rewarden_sandboxes.tokens import Token, Tokens
 
 VERSION = next((item.version for item in metadata.distributions(name="rewarden-server")), "unknown")
 """Of the package that has this host, as it says it to servers: hosts of one server should have the same."""
@@ -81,7 +81,7 @@ class Host:
         extra = Path(settings.languages) if settings.languages is not None else None
         self.registry = Registry.load(extra, languages_of(settings.lean, settings.lean_memory_mb))
         self._resolver = Resolver(self.registry, settings)
-        self._tokens = Tokens(settings.cpu_permits)
+        self._tokens = CpuPermits(settings.cpu_permits)
         self._launcher: Launcher | None = None
         self._problem: str | None = "the host has not started"
         self._pools: dict[Kind, Pool] = {}
@@ -91,7 +91,7 @@ class Host:
         rows = (limits.processes or 0 for row in self.registry for limits in (row.limits, row.compile_limits))
         self._processes = max(settings.max_limits.processes or 512, *rows)
         self._starts = asyncio.Semaphore(max(2, settings.warm))
-        self._place: place.Place | None = None
+        self._place: socket_folder.SocketFolder | None = None
         self._rooms = settings.rooms != "no"
         self._known = asyncio.Event()
         self._any_size = os.geteuid() == 0 and cgroups.version() > 0
@@ -116,8 +116,8 @@ class Host:
         if self._place is not None:
             return
         base = Path(self.settings.folder or tempfile.gettempdir())
-        self._place = place.Place(base)
-        place.clean(base)  # a host that was killed, and is started again and again, leaves a folder each time
+        self._place = socket_folder.SocketFolder(base)
+        socket_folder.clean(base)  # a host that was killed, and is started again and again, leaves a folder each time
 
     async def _choose(self) -> None:
         problems = []
@@ -374,7 +374,7 @@ class Host:
             self._waiting -= 1
         try:
             async with (
-                Token(self._tokens) as token,
+                CpuPermit(self._tokens) as token,
                 aclosing(slot.run(ready.header, ready.body, lambda _: ready.pace_s, token.rest)) as answers,
             ):
                 async for header, body in answers:

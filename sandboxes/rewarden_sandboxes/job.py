@@ -1,4 +1,4 @@
-"""Requests to the host, and its answers: frozen dataclasses, with checks at the border.
+"""Requests to the host, and its answers: frozen dataclasses, with checks where they arrive.
 
 A *job* is a program, compiled once, and the cases on which it runs, each in a room of its own. A *session* is a program
 that runs once, fed and read while it does. A *partner* is a second

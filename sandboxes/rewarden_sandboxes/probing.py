@@ -16,7 +16,7 @@ import docker
 import docker.errors
 import requests.exceptions
 
-from rewarden_sandboxes import cgroups, place
+from rewarden_sandboxes import cgroups, socket_folder
 from rewarden_sandboxes.launchers.docker import leftovers as containers
 
 _GROUP = re.compile(r"rewarden-(\d+)-")
@@ -27,7 +27,7 @@ def clean(folder: Path | None = None) -> list[str]:
     could not be. `folder`: where hosts put their sockets, the temporary folder by default.
     """
     base = folder or Path(tempfile.gettempdir())
-    return [*_clean_containers(), *_clean_groups(), *place.clean(base), *_clean_sockets(base)]
+    return [*_clean_containers(), *_clean_groups(), *socket_folder.clean(base), *_clean_sockets(base)]
 
 
 def _clean_containers() -> list[str]:

@@ -16,7 +16,7 @@ from rewarden_server.config import Config, load_config
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings, SandboxSettings
 from rewarden_server.intake.routing import load_routing, routed
-from rewarden_server.sites import sites_of
+from rewarden_server.verifier_resources import resources_of
 from rewarden_verifiers.registry import Registry
 
 
@@ -129,7 +129,7 @@ class LocalTransport:
                     lean=config.lean,
                     judges=config.judges,
                     models=config.models,
-                    sites=sites_of(config),
+                    resources=resources_of(config),
                 )
                 await engine.start()
                 self._engine = engine

@@ -25,8 +25,8 @@ from rewarden_server.observe.metrics import Metrics
 from rewarden_server.observe.record import Recorder
 from rewarden_server.observe.telemetry.configured import configured_tracing
 from rewarden_server.observe.telemetry.tracing import Tracing
-from rewarden_server.sites import sites_of
 from rewarden_server.studies.jobs import Jobs
+from rewarden_server.verifier_resources import resources_of
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class Service:
             lean=config.lean,
             judges=config.judges,
             models=config.models,
-            sites=sites_of(config),
+            resources=resources_of(config),
         )
         metrics.registered(engine.registry)
         keys = Keys.load(config.keys)

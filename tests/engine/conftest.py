@@ -12,7 +12,7 @@ from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_verifiers.contract import Site, spec_of
+from rewarden_verifiers.contract import Resources, spec_of
 from rewarden_verifiers.registry import Registry
 from tests.engine import toys
 
@@ -60,9 +60,9 @@ async def make_engine() -> AsyncIterator[Make]:
     """Makes engines; closes them at the end."""
     made: list[Engine] = []
 
-    async def make(*, sites: Mapping[str, Site] | None = None, **settings: Any) -> Engine:
+    async def make(*, resources: Mapping[str, Resources] | None = None, **settings: Any) -> Engine:
         options = {"workers": 2, "item_cpu_s": 0.3, "slow_s": 0.05, "worker_memory_mb": 256, **settings}
-        engine = Engine(toy_registry(), EngineSettings(**options), Recorder(), warm=(), sites=sites)
+        engine = Engine(toy_registry(), EngineSettings(**options), Recorder(), warm=(), resources=resources)
         await engine.start()
         made.append(engine)
         return engine

@@ -37,8 +37,8 @@ async def make() -> AsyncIterator[Make]:
 
     async def engine(databases: Databases | None = None, **settings: Any) -> Engine:
         options: dict[str, Any] = {"workers": 1, "query_workers": 2, "slow_query_workers": 1, **settings}
-        sites = {} if databases is None else {"sql": databases}
-        new = Engine(settings=EngineSettings(**options), observer=Recorder(), warm=(), sites=sites)
+        resources = {} if databases is None else {"sql": databases}
+        new = Engine(settings=EngineSettings(**options), observer=Recorder(), warm=(), resources=resources)
         await new.start()
         made.append(new)
         return new

@@ -173,7 +173,7 @@ def toy_unsent(response: str, reference: UnsentReference) -> Outcome:
 
 @dataclass(frozen=True)
 class Garden:
-    """The site that a server provides for `toy_garden`."""
+    """The resources that a server provides for `toy_garden`."""
 
     plant: str = "grass"
 
@@ -182,13 +182,13 @@ class Garden:
         return self.plant
 
 
-def plant(reference: object, params: object, site: Garden) -> tuple[object, str]:
+def plant(reference: object, params: object, resources: Garden) -> tuple[object, str]:
     """Notes what the server provides."""
-    return reference, site.plant
+    return reference, resources.plant
 
 
-@verifier(version="1", blocking=True, site=Garden, prepare=plant)
-def toy_garden(response: str, prepared: tuple[object, str], site: Garden, watch: Watch) -> Outcome:
+@verifier(version="1", blocking=True, resources=Garden, prepare=plant)
+def toy_garden(response: str, prepared: tuple[object, str], resources: Garden, watch: Watch) -> Outcome:
     """Says where it runs and what it has there; `long` begins anew, `hang` never comes back to the interpreter, and
     `preparing` does as its second word says at the reference's expense."""
     reference, planted = prepared
@@ -207,7 +207,7 @@ def toy_garden(response: str, prepared: tuple[object, str], site: Garden, watch:
                     time.sleep(3600)
             raise MemoryError if reference.endswith("memory") else ValueError
         raise MemoryError
-    evidence = {"reference": reference, "grows": site.plant, "prepared_for": planted}
+    evidence = {"reference": reference, "grows": resources.plant, "prepared_for": planted}
     return right(evidence={**evidence, "quick_s": watch.quick_s, "pid": os.getpid()})
 
 

@@ -32,11 +32,11 @@ from rewarden_server.engine import failures
 from rewarden_server.engine.lanes.judges import JudgeLane
 from rewarden_server.engine.lanes.models import ModelLane
 from rewarden_server.engine.plan import Planner
-from rewarden_server.sites import sites_of
 from rewarden_server.studies.case_batch import case_batch, judge_cases
+from rewarden_server.verifier_resources import resources_of
 from rewarden_verifiers.cases import Case, load_cases, mismatches
 from rewarden_verifiers.fingerprint.closure import closure
-from rewarden_verifiers.models.site import ModelSite
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.registry import BUILT_IN, Registry
 from tests.programs import LEAN, SANDBOXED, lacking
 from tests.verifiers.direct import DirectContext, group_outcomes, outcome_of
@@ -119,7 +119,7 @@ def _by_an_engine(cases: Sequence[Case]) -> list[str]:
 async def _directly(registry: Registry, cases: Sequence[Case]) -> list[str]:
     config = load_config(environ=os.environ)
     Context.judges, Context.models = JudgeLane(config.judges), ModelLane(config.models)
-    planner = Planner(registry, {**sites_of(config), ModelSite: Context.models.site})
+    planner = Planner(registry, {**resources_of(config), ModelResources: Context.models.resources})
     differences: list[str] = []
     for case in cases:
         use = Use(name=case.verifier, params=case.params)

@@ -44,7 +44,7 @@ def test_it_moves_with_what_it_is_given() -> None:
         fingerprint(spec, None, View(part="full")),
         fingerprint(spec, None, None, ["a child"]),
         fingerprint(spec, None, None, ["another"]),
-        fingerprint(spec, site="configured"),
+        fingerprint(spec, resources="configured"),
         fingerprint(replace(spec, source_text="a recipe")),
     ]
     assert len(set(found)) == len(found)

@@ -6,8 +6,8 @@ import pytest
 
 from rewarden.types import Sample
 from rewarden_server.studies.calibration.attacks import ATTACKS, Attack, hidden, padded
+from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.judges.fencing import harmless
-from rewarden_verifiers.judges.hollow import hollow
 from rewarden_verifiers.judges.params import Prompt
 from rewarden_verifiers.judges.prompts import Material, render
 
@@ -34,7 +34,7 @@ def test_names_are_unique() -> None:
 
 @pytest.mark.parametrize("name", ["blank", "colon", "thought_process", "step_by_step", "opener_foreign"])
 def test_nobody_is_asked_about_the_known_openers(name: str) -> None:
-    assert hollow(attacked(name) or "") is not None
+    assert empty_reason(attacked(name) or "") is not None
 
 
 def test_attacks_that_show_the_reference_need_one() -> None:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarden_verifiers.chat import Alternative, Finish, Reply
+from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.judges.fencing import delimiter, escaped, harmless
-from rewarden_verifiers.judges.hollow import hollow
 from rewarden_verifiers.judges.params import Prompt
 from rewarden_verifiers.judges.prompts import Material, render
 from rewarden_verifiers.judges.replies import UnreadableError, probability, read_object
@@ -502,5 +502,5 @@ def test_an_object_is_read_only_where_it_stands_alone(before: str, after: str) -
 
 @given(ANY)
 def test_any_response_is_hollow_or_not(text: str) -> None:
-    assert hollow(text) in (None, "blank", "opener_only", "claim_only")
-    assert hollow(text, text) is None
+    assert empty_reason(text) in (None, "blank", "opener_only", "claim_only")
+    assert empty_reason(text, text) is None

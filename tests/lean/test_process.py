@@ -7,7 +7,7 @@ import pytest
 from rewarden.errors import SandboxError
 from rewarden_server.lean.framing import FrameReader, Nonsense, frame
 from rewarden_server.lean.process import Bounds, Ended, Process
-from rewarden_server.lean.sheet import Sheet
+from rewarden_server.lean.source_map import SourceMap
 from rewarden_verifiers.lean.source import split_header
 from rewarden_verifiers.provers import Position
 from tests.lean.workers import NONSENSE, Box, Worker
@@ -99,7 +99,7 @@ def test_a_frame_that_is_too_large_is_refused_before_it_is_read() -> None:
 
 def test_places_come_back_in_the_callers_text() -> None:
     text = "/- 𝔸 -/ prelude\nimport Base -- x\n  𝔸𝔸 foo\nlast"
-    sheet = Sheet(text, split_header(text))
+    sheet = SourceMap(text, split_header(text))
     assert sheet.sent == "prelude\nimport Base\n\n -- x\n  𝔸𝔸 foo\nlast"
     assert sheet.place(0, 3) == Position(line=1, column=0)  # the header is ours
     assert sheet.place(3, 1) == Position(line=2, column=12)
@@ -111,6 +111,6 @@ def test_places_come_back_in_the_callers_text() -> None:
 
 def test_half_a_surrogate_pair_moves_no_place() -> None:
     text = "a\ud800b\nc"
-    sheet = Sheet(text, split_header(text))
+    sheet = SourceMap(text, split_header(text))
     assert sheet.sent.encode().decode().endswith("a\ufffdb\nc")
     assert sheet.place(1, 2) == Position(line=1, column=2)

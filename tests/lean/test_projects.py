@@ -25,7 +25,7 @@ from rewarden_server.cli.lean_state import lean_state
 from rewarden_server.config import Config
 from rewarden_server.engine.settings import LeanSettings, SandboxSettings
 from rewarden_server.lean.projects import Projects, local_places
-from rewarden_verifiers.lean.site import LeanSite
+from rewarden_verifiers.lean.resources import LeanResources
 from rewarden_verifiers.provers import Project
 from tests.lean.toolchain import Library
 from tests.programs import problem_of
@@ -278,12 +278,12 @@ def test_nothing_is_resolved_before_it_is_asked_for(tmp_path: Path) -> None:
     projects = Projects(
         LeanSettings(projects={"broken": str(tmp_path / "nowhere"), "good": str(folder)}, default="good")
     )
-    site = LeanSite(projects=projects, default=projects.default)
+    resources = LeanResources(projects=projects, default=projects.default)
     assert not (folder / "asked").exists()
     assert projects.find(None) == projects.find("good")
     assert (projects.find("good").version, projects.find("good").kind) == ("4.9.0", "local")
     assert (folder / "asked").exists()
-    assert list(site.projects) == ["good"]
+    assert list(resources.projects) == ["good"]
 
 
 def test_a_broken_project_is_ours_and_an_unknown_one_the_callers(tmp_path: Path) -> None:
@@ -328,19 +328,19 @@ def test_the_site_survives_pickling_and_its_fingerprint_moves_with_any_project(t
     one = put_toolchain(tmp_path / "one")
     places = {"one": str(one), "far": "http://lean"}
 
-    def site(**settings: Any) -> LeanSite:
+    def resources(**settings: Any) -> LeanResources:
         projects = Projects(LeanSettings(projects=places, **settings))
-        return LeanSite(projects=projects, default=projects.default)
+        return LeanResources(projects=projects, default=projects.default)
 
-    first = site()
+    first = resources()
     again = pickle.loads(pickle.dumps(first))  # noqa: S301 - what was just made
     assert type(again.projects) is dict
     assert (again.projects, again.fingerprint) == (dict(first.projects), first.fingerprint)
-    assert site().fingerprint == first.fingerprint != site(default="far").fingerprint
+    assert resources().fingerprint == first.fingerprint != resources(default="far").fingerprint
     shutil.rmtree(one)
     put_toolchain(one, "4.10.0")
-    assert site().fingerprint != first.fingerprint
-    assert LeanSite().fingerprint == ""
+    assert resources().fingerprint != first.fingerprint
+    assert LeanResources().fingerprint == ""
 
 
 # --- a real one -----------------------------------------------------------------------------------------------------

@@ -14,15 +14,15 @@ from rewarden_server.engine.plan import Planner
 from rewarden_verifiers.inference import Embed, Facts, Vector
 from rewarden_verifiers.models import embeddings
 from rewarden_verifiers.models.embeddings import Embedding, cosines, mean_distances, near, nearest_distances, vectors
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.seen import Seen
-from rewarden_verifiers.models.site import ModelSite
 from rewarden_verifiers.registry import Registry
 from tests.models.conftest import Differences, Judged
 from tests.models.scripted import ScriptedModel
 from tests.verifiers.direct import DirectContext, outcome_of
 
 PLANNER = Planner(Registry())
-SITE = ModelSite(models={"main": {"model": "minilm"}}, default="main")
+SITE = ModelResources(models={"main": {"model": "minilm"}}, default="main")
 
 
 @pytest.fixture(params=["numpy", "plain"])
@@ -118,7 +118,7 @@ async def test_without_numpy_pairs_are_bounded(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_a_model_is_of_no_matter_to_what_does_not_ask_it(name: str, text: Any, model: Any) -> None:
     without, having = Planner(Registry()), Planner(Registry(), {name: SITE})
-    swapped = Planner(Registry(), {name: ModelSite(models=SITE.models, default="main", versions={"main": "2"})})
+    swapped = Planner(Registry(), {name: ModelResources(models=SITE.models, default="main", versions={"main": "2"})})
 
     def moves(params: Any) -> tuple[bool, bool]:
         plain, found, after = (planner.bind(Use(name=name, params=params)) for planner in (without, having, swapped))

@@ -15,7 +15,7 @@ from rewarden_server.engine.lanes.models import ModelLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
 from rewarden_verifiers.inference import Choose, Classify, Embed, Input, Rate, Task, Write
-from rewarden_verifiers.models.site import ModelSite
+from rewarden_verifiers.models.resources import ModelResources
 from tests.models.stand_in import Counts, StandIn, classify, settled
 
 
@@ -23,7 +23,7 @@ def lane(
     observer: Observer | None = None,
     cache_mb: int = 1,
     default: str | None = "main",
-    moved: Callable[[ModelSite, bool], None] | None = None,
+    moved: Callable[[ModelResources, bool], None] | None = None,
     settings: dict[str, Any] | None = None,
     **models: StandIn,
 ) -> ModelLane:
@@ -185,9 +185,9 @@ async def test_a_model_that_hangs_holds_up_no_other() -> None:
 
 
 async def test_another_version_forgets_what_that_model_said_and_tells() -> None:
-    sites: list[tuple[dict[str, str], bool]] = []
+    told: list[tuple[dict[str, str], bool]] = []
     main, other = StandIn(), StandIn(version="o1")
-    models = lane(main=main, other=other, moved=lambda site, moved: sites.append((dict(site.versions), moved)))
+    models = lane(main=main, other=other, moved=lambda resources, moved: told.append((dict(resources.versions), moved)))
     await models.run(classify("a"))
     await models.run(classify("a"), "other")
     assert (await models.run(classify("a"))).facts.cached
@@ -197,7 +197,7 @@ async def test_another_version_forgets_what_that_model_said_and_tells() -> None:
     assert (again.facts.cached, again.facts.version) == (False, "v2")
     assert (await models.run(classify("a"), "other")).facts.cached
     known = [({"main": "v1"}, False), ({"main": "v1", "other": "o1"}, False), ({"main": "v2", "other": "o1"}, True)]
-    assert sites == known
+    assert told == known
     assert models.status()["main"]["swaps"] == 1
     main.version = "v1"
     await models.run(classify("c"))
@@ -207,7 +207,7 @@ async def test_another_version_forgets_what_that_model_said_and_tells() -> None:
 async def test_a_result_of_the_old_weights_that_comes_late_is_no_swap_back_and_not_remembered() -> None:
     moves: list[bool] = []
     backend = StandIn("v1", "v1", "v2", held=True)
-    models = lane(main=backend, moved=lambda site, moved: moves.append(moved))
+    models = lane(main=backend, moved=lambda resources, moved: moves.append(moved))
     first, late, new = (asyncio.ensure_future(models.run(classify(text))) for text in "abc")
     await settled()
     backend.release()  # v1 is known
@@ -218,7 +218,7 @@ async def test_a_result_of_the_old_weights_that_comes_late_is_no_swap_back_and_n
     gate.set()
     assert (await late).facts.version == "v1"
     assert moves == [False, True]
-    assert models.site.versions == {"main": "v2"}
+    assert models.resources.versions == {"main": "v2"}
     backend.held, backend.version = False, "v2"
     assert (await models.run(classify("b"))).facts.version == "v2"
 
@@ -241,11 +241,11 @@ async def test_who_asks_after_a_swap_does_not_share_what_began_before_it() -> No
 async def test_a_reload_swaps_forgets_and_tells_of_the_new_weights() -> None:
     backend = StandIn()
     moves: list[bool] = []
-    models = lane(main=backend, moved=lambda site, moved: moves.append(moved))
+    models = lane(main=backend, moved=lambda resources, moved: moves.append(moved))
     await models.run(classify())
     about = await models.reload("main", "/allowed", "r2")
     assert (about.version, backend.reloads) == ("v1'", [("/allowed", "r2")])
-    assert models.site.versions == {"main": "v1'"}
+    assert models.resources.versions == {"main": "v1'"}
     assert not (await models.run(classify())).facts.cached
     assert moves == [False, True]
     assert (await models.about("main"))["about"]["version"] == "v1'"
@@ -253,7 +253,7 @@ async def test_a_reload_swaps_forgets_and_tells_of_the_new_weights() -> None:
         await models.reload("main", "/elsewhere")
     with pytest.raises(NotFound, match="no model 'other'; configured: main"):
         await models.reload("other")
-    assert models.site.versions == {"main": "v1'"}
+    assert models.resources.versions == {"main": "v1'"}
 
 
 async def test_reloads_of_one_model_are_one_after_another() -> None:
@@ -267,7 +267,7 @@ async def test_reloads_of_one_model_are_one_after_another() -> None:
     assert len(backend.reloads) == 2
     backend.release()
     await both
-    assert models.site.versions == {"main": "v1''"}
+    assert models.resources.versions == {"main": "v1''"}
 
 
 # --- start and status -----------------------------------------------------------------------------------------------
@@ -319,18 +319,20 @@ async def test_the_site_says_what_changes_numbers_and_no_secret() -> None:
     models = ModelLane(
         ModelSettings(named={"main": ModelEndpoint(**secret)}), backend=lambda name, made: StandIn()(name, made)
     )
-    assert "secret" not in repr(models.site)
+    assert "secret" not in repr(models.resources)
     assert "secret" not in repr(models.status())
-    site = models.site
-    assert (site.default, site.models["main"]["model"]) == ("main", "rm")
-    prints = {site.fingerprint, ModelSite().fingerprint}
+    resources = models.resources
+    assert (resources.default, resources.models["main"]["model"]) == ("main", "rm")
+    prints = {resources.fingerprint, ModelResources().fingerprint}
     for name, value in (("dtype", "bfloat16"), ("revision", "r"), ("context", 64), ("pooling", "cls"), ("model", "m")):
         changed = ModelSettings(named={"main": ModelEndpoint(**{**secret, name: value})})
-        prints.add(ModelLane(changed, backend=lambda name, made: StandIn()(name, made)).site.fingerprint)
+        prints.add(ModelLane(changed, backend=lambda name, made: StandIn()(name, made)).resources.fingerprint)
     same = ModelSettings(named={"main": ModelEndpoint(model="rm", concurrency=1, timeout_s=1.0)})
-    assert ModelLane(same, backend=lambda name, made: StandIn()(name, made)).site.fingerprint == site.fingerprint
+    assert (
+        ModelLane(same, backend=lambda name, made: StandIn()(name, made)).resources.fingerprint == resources.fingerprint
+    )
     await models.run(classify())
-    prints.add(models.site.fingerprint)
+    prints.add(models.resources.fingerprint)
     assert len(prints) == 8
 
 

@@ -13,7 +13,7 @@ from rewarden_server.cli import doctor, model_state
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.engine.settings import ModelEndpoint
 from rewarden_server.models.identity import source
-from rewarden_server.sites import sites_of
+from rewarden_server.verifier_resources import resources_of
 from tests.models.scripted import NAME, ScriptedModel
 
 ROOT = Path(__file__).parents[2]
@@ -96,7 +96,7 @@ def test_names_stand_in_addresses(name: str) -> None:
 def test_a_default_model_that_is_not_there_is_told() -> None:
     config = load_config(write("[models]\ndefault = 'b'\n[models.named.a]\nmodel = 'm'\n"), environ={})
     with pytest.raises(ConfigError, match=r"models\.default: there is no model 'b'; there are: a"):
-        sites_of(config)
+        resources_of(config)
 
 
 def test_every_key_of_a_model_is_documented_and_the_example_is_one() -> None:

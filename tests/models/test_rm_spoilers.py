@@ -13,7 +13,7 @@ from rewarden.errors import ModelError
 from rewarden.types import Outcome, Sample
 from rewarden_verifiers.contract import Member
 from rewarden_verifiers.inference import Choices, Choose, Classify, Facts, Likelihood, Likelihoods, Logits, Task
-from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.models import rm_generative, rm_likelihood, rm_listwise, rm_pairwise, rm_process, rm_reflection
 from rewarden_verifiers.models.rm_process_params import Params as ProcessParams
 from rewarden_verifiers.models.walk import walk_of
@@ -224,7 +224,7 @@ class TestBeside:
                 await asyncio.sleep(0)
 
         watching = asyncio.ensure_future(other())
-        await beside(*(one() for _ in range(1000)))
+        await gather(*(one() for _ in range(1000)))
         await watching
         assert len(seen) > 10
 
@@ -241,6 +241,6 @@ class TestBeside:
                 left.discard(place)
 
         with pytest.raises(ValueError, match="the third"):
-            await beside(*(one(place) for place in range(100)))
+            await gather(*(one(place) for place in range(100)))
         await asyncio.sleep(0)
         assert not left

@@ -17,16 +17,16 @@ from rewarden_server.engine.settings import EngineSettings, ModelEndpoint, Model
 from rewarden_server.observe.metrics import Metrics
 from rewarden_verifiers.contract import Context, Member, spec_of, verifier
 from rewarden_verifiers.inference import Classify, Input
-from rewarden_verifiers.models.asking import ask
+from rewarden_verifiers.models.model_tasks import ask
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.seen import Seen
-from rewarden_verifiers.models.site import ModelSite
 from rewarden_verifiers.outcome import Outcome, scored
 from tests.engine.conftest import toy_registry
 from tests.models.stand_in import StandIn, classify, settled
 from tests.server.test_metrics import value
 
 
-@verifier(version="1", graded=True, site=ModelSite)
+@verifier(version="1", graded=True, resources=ModelResources)
 async def modelled(response: str, ctx: Context) -> Outcome:
     """Returns full marks, with the model's word on the response as evidence."""
     seen = Seen()
@@ -34,7 +34,7 @@ async def modelled(response: str, ctx: Context) -> Outcome:
     return scored(1.0, evidence=seen.evidence(), flags=seen.flags())
 
 
-@verifier(version="1", graded=True, site=ModelSite)
+@verifier(version="1", graded=True, resources=ModelResources)
 async def modelled_group(samples: list[Member], ctx: Context) -> list[Outcome]:
     """Returns scores by how many siblings there are, after the model was asked."""
     seen = Seen()

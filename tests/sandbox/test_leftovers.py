@@ -32,8 +32,8 @@ from rewarden_sandboxes.errors import HostError
 from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import Case, CaseResult, CompileResult, Job, Limits, Program
 from rewarden_sandboxes.launchers.launcher import LABEL
-from rewarden_sandboxes.place import OWNER, Place
 from rewarden_sandboxes.settings import HostSettings
+from rewarden_sandboxes.socket_folder import OWNER, SocketFolder
 from tests.programs import LAUNCHERS, problem_of
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.alone, pytest.mark.slow]
@@ -356,7 +356,7 @@ def test_clean_removes_no_folder_that_is_not_a_dead_hosts_of_this_user(tmp_path:
         (tmp_path / "rewarden-slots-theirs").mkdir()
         (tmp_path / "rewarden-slots-theirs" / OWNER).write_text(str(dead.pid))
         os.chown(tmp_path / "rewarden-slots-theirs", 12345, 12345)
-    ours = Place(tmp_path)
+    ours = SocketFolder(tmp_path)
     before = sorted(path.name for path in tmp_path.iterdir())
     (tmp_path / "rewarden-slots-dead").mkdir()
     (tmp_path / "rewarden-slots-dead" / OWNER).write_text(str(dead.pid))

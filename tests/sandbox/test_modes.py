@@ -22,8 +22,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarden_sandboxes.agent import bodies, border, faults, things
-from rewarden_sandboxes.agent.link import Link
+from rewarden_sandboxes.agent import faults, proxies, tagged_codec, test_runners
+from rewarden_sandboxes.agent.candidate_client import CandidateClient
 from rewarden_sandboxes.agent.modes import MODES
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.forks]
@@ -542,7 +542,7 @@ EVASIONS: dict[str, tuple[str, str, str]] = {
         "assert f(iter_or := lambda v: v[0] if isinstance(v, list) else iter([])) == 1",
     ),
     "an argument that has become another type": (
-        "def f(a): pass\nimport rewarden_sandboxes.agent.serving as s\n"
+        "def f(a): pass\nimport rewarden_sandboxes.agent.candidate_room as s\n"
         "s.Server.changed = lambda self, sent, after: {'0': {'s': []}}",
         "def f(a): a.clear()",
         "a = [1]\nf(a)\nassert not a",
@@ -674,7 +674,7 @@ def test_no_answer_brings_anything_but_a_plain_value_a_stand_in_or_an_exception(
     with ours, theirs:
         theirs.sendall(frames(said))
         theirs.shutdown(socket.SHUT_WR)
-        link = Link(border.Channel(ours.fileno()))
+        link = CandidateClient(tagged_codec.Channel(ours.fileno()))
         raised: BaseException | None = None
         try:
             got = link.call(0, "f", ([1],), {}) if call else link.attribute(0, "f")
@@ -686,7 +686,7 @@ def test_no_answer_brings_anything_but_a_plain_value_a_stand_in_or_an_exception(
         assert isinstance(raised, Exception)
         assert isinstance(raised, faults.CandidateError) or type(raised).__module__ == "builtins"
     else:
-        assert border.crosses(type(got)) or isinstance(got, (things.Thing, type)) or callable(got)
+        assert tagged_codec.crosses(type(got)) or isinstance(got, (proxies.Proxy, type)) or callable(got)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -829,7 +829,7 @@ def test_a_test_file_lies_in_the_room(name: str) -> None:
 
 
 def test_without_pytest_unittest_and_plain_functions_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "load_runner", lambda: None)
+    monkeypatch.setattr(test_runners, "load_runner", lambda: None)
     assert file(F, UNIT, ["TestF::test_value", "TestF::test_error", "TestF::test_parts"]).said == PASSED
     plain = (
         "from solution import f\ndef test_a(): assert f(1) == 2\nclass TestB:\n    def test_c(self): assert f(2) == 3"
@@ -845,19 +845,19 @@ def test_without_pytest_unittest_and_plain_functions_run(monkeypatch: pytest.Mon
 
 
 def call(code: str, target: str, *args: Any, **more: Any) -> tuple[int, Any]:
-    return alone("call", code, {"target": target, "args": [border.encode(arg) for arg in args], **more})
+    return alone("call", code, {"target": target, "args": [tagged_codec.encode(arg) for arg in args], **more})
 
 
 def test_a_call_gives_its_value_and_its_arguments_as_they_are_afterwards() -> None:
-    code, reply = call("def f(a, k): a.append(k); return a[::-1]", "f", [1], kwargs={"k": border.encode(2)})
+    code, reply = call("def f(a, k): a.append(k); return a[::-1]", "f", [1], kwargs={"k": tagged_codec.encode(2)})
     assert code == 0
-    assert border.decode(reply["value"]) == [2, 1]
-    assert [border.decode(arg) for arg in reply["args"]] == [[1, 2]]
+    assert tagged_codec.decode(reply["value"]) == [2, 1]
+    assert [tagged_codec.decode(arg) for arg in reply["args"]] == [[1, 2]]
 
 
 def test_a_method_is_called_on_a_new_instance() -> None:
     code = "class Solution:\n    def twoSum(self, nums, target): return [0, len(nums)]"
-    assert call(code, "Solution.twoSum", [2, 7], 9)[1]["value"] == border.encode([0, 2])
+    assert call(code, "Solution.twoSum", [2, 7], 9)[1]["value"] == tagged_codec.encode([0, 2])
 
 
 @pytest.mark.parametrize(
@@ -886,16 +886,16 @@ def test_lists_and_trees_are_built_and_flattened() -> None:
         "        if t: t.left, t.right = self.f(t.right), self.f(t.left)\n        return t"
     )
     tree = {"args": {"0": "TreeNode"}, "returns": "TreeNode"}
-    assert call(flip, "Solution.f", [1, 2, 3, None, 4], types=tree)[1]["value"] == border.encode(
+    assert call(flip, "Solution.f", [1, 2, 3, None, 4], types=tree)[1]["value"] == tagged_codec.encode(
         [1, 3, 2, None, None, 4]
     )
-    assert call(flip, "Solution.f", [], types=tree)[1]["value"] == border.encode([])
+    assert call(flip, "Solution.f", [], types=tree)[1]["value"] == tagged_codec.encode([])
     join = (
         "class ListNode:\n    def __init__(self, x): self.val, self.next = x, None\ndef f(ls):\n"
         "    ls[0].next.next = ls[1]\n    return ls[0]"
     )
     chain = {"args": {"0": "List[ListNode]"}, "returns": "ListNode"}
-    assert call(join, "f", [[1, 2], [3]], types=chain)[1]["value"] == border.encode([1, 2, 3])
+    assert call(join, "f", [[1, 2], [3]], types=chain)[1]["value"] == tagged_codec.encode([1, 2, 3])
     ring = "def f(n):\n    n.next = n\n    return n"
     assert call(ring, "f", [1], types={"args": {"0": "ListNode"}, "returns": "ListNode"})[1] == {
         "uncrossable": "ListNode"
@@ -971,12 +971,12 @@ SHARED_HACKS: dict[str, tuple[str, bool]] = {
     "the caller's next constant": (HACKS["the caller's next constant"], True),
     "finds the nonce in a frame": (WALK_NONCE, True),
     "patches the judge while loading": (
-        "import rewarden_sandboxes.agent.standin as s\ns.run = lambda *a: {'outcome': 'passed'}\nlook = print",
+        "import rewarden_sandboxes.agent.tests_room as s\ns.run = lambda *a: {'outcome': 'passed'}\nlook = print",
         False,
     ),
     "patches the judge during the call, and what would notice": (
-        "def look(n):\n    from rewarden_sandboxes.agent import shared, standin\n"
-        "    shared.Machinery.changed = lambda self: None\n    standin.explain = lambda *a: {'outcome': 'passed'}",
+        "def look(n):\n    from rewarden_sandboxes.agent import shared, tests_room\n"
+        "    shared.Machinery.changed = lambda self: None\n    tests_room.explain = lambda *a: {'outcome': 'passed'}",
         True,
     ),
 }
@@ -988,4 +988,4 @@ def test_what_shared_mode_stops_and_what_it_cannot(title: str) -> None:
     assert shared("def look(n): return ['one', 'two'][n - 1]", CHECK, entry_point="look")
     assert shared(hack, CHECK, entry_point="look") is passes
     row = f"| {title} | {'**passes**' if passes else 'stopped'} |"
-    assert row in Path(__file__, "../../../docs/border.md").resolve().read_text(encoding="utf-8")
+    assert row in Path(__file__, "../../../docs/tagged_codec.md").resolve().read_text(encoding="utf-8")

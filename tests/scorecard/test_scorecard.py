@@ -13,8 +13,8 @@ from rewarden_server.studies.scorecard.cards import load_rows, score
 from rewarden_server.studies.scorecard.kinds import kind_of
 from rewarden_server.studies.scorecard.render import misses, page, plain
 from rewarden_verifiers.group.statistics import wilson
-from rewarden_verifiers.judges.site import JUDGING
-from rewarden_verifiers.models.site import MODELLED
+from rewarden_verifiers.judges.resources import JUDGING
+from rewarden_verifiers.models.resources import MODELLED
 from rewarden_verifiers.registry import BUILT_IN
 from tests.lean.toolchain import TOOLCHAIN
 from tests.programs import LEAN, SANDBOXED, lacking

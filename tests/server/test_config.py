@@ -10,7 +10,7 @@ import pytest
 
 from rewarden_server.access.keys import hash_key
 from rewarden_server.config import ConfigError, load_config, variable_of
-from rewarden_server.sites import sites_of
+from rewarden_server.verifier_resources import resources_of
 
 
 def write(text: str) -> Path:
@@ -135,7 +135,7 @@ def test_tables_may_be_empty() -> None:
 )
 def test_a_wrong_table_is_refused_with_what_it_should_be_and_without_its_secrets(text: str, says: str) -> None:
     with pytest.raises(ConfigError) as raised:
-        sites_of(load_config(write(text), environ={}))
+        resources_of(load_config(write(text), environ={}))
     assert says in raised.value.message
     assert "secret" not in raised.value.message
 
@@ -233,7 +233,7 @@ def test_wrong_json_of_judges_is_not_repeated(text: str) -> None:
 def test_a_default_judge_that_is_not_there_is_told() -> None:
     config = load_config(write("[judges]\ndefault = 'b'\n[judges.named.a]\nmodel = 'm'\n"), environ={})
     with pytest.raises(ConfigError, match=r"judges\.default: there is no judge 'b'; there are: a"):
-        sites_of(config)
+        resources_of(config)
 
 
 def test_sandbox_hosts_are_a_text_with_commas_or_a_list(tmp_path: Path) -> None:

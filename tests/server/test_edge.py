@@ -26,7 +26,7 @@ from rewarden_server.http.origin import Origins
 from rewarden_server.http.stream import unpacked
 from rewarden_server.intake.budget import Budget
 from rewarden_server.intake.json_expansion import read_json
-from rewarden_server.rpc import door
+from rewarden_server.rpc import preauth
 from tests.server.conftest import Gates, Running, Start
 
 BATCH = {"samples": [{"response": "B", "reference": "B"}], "use": "choice"}
@@ -549,7 +549,7 @@ async def watched(server: Running, key: str | None = None) -> Any:
 async def test_streams_of_health_without_a_key_are_bounded(
     start: Start, monkeypatch: pytest.MonkeyPatch, keyed: bool
 ) -> None:
-    monkeypatch.setattr(door, "WATCHES", 2)
+    monkeypatch.setattr(preauth, "WATCHES", 2)
     key, digest = new_key()
     server = await start({"keys.named": f"trainer={digest}"} if keyed else {})
     first, _ = [await watched(server) for _ in range(2)]

@@ -18,7 +18,7 @@ from rewarden.types import Batch, Limits, Outcome, Run, Sample, Use, Verdict
 from rewarden_sandboxes import job as host
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, NoRoom
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.lanes import tries
+from rewarden_server.engine.lanes import host_retry
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import EngineSettings, SandboxSettings
@@ -167,7 +167,7 @@ async def test_a_job_that_loses_every_host_ends_as_a_failure_of_ours(tmp_path: P
 
 
 async def test_a_host_that_has_too_much_to_do_is_asked_again(open_lane: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tries, "_BUSY_S", 0.0001)
+    monkeypatch.setattr(host_retry, "_BUSY_S", 0.0001)
     refusals = 3
 
     async def busy(asked: host.Job) -> AsyncGenerator[host.JobEvent, None]:

@@ -16,14 +16,14 @@ import pytest_asyncio
 from rewarden.errors import InvalidSample, SandboxError, Unavailable
 from rewarden.types import Run
 from rewarden_sandboxes import job as host
+from rewarden_sandboxes.cpu_permits import CpuPermits
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, Leaving, NoRoom
-from rewarden_sandboxes.tokens import Tokens
 from rewarden_server.cli.sandbox_state import sandbox_state
 from rewarden_server.engine.lanes import remote_host, remote_hosts
-from rewarden_server.engine.lanes.differences import differences
+from rewarden_server.engine.lanes.host_skew import host_skew
 from rewarden_server.engine.lanes.remote_hosts import RemoteHosts
+from rewarden_server.engine.lanes.resizable_semaphore import ResizableSemaphore
 from rewarden_server.engine.lanes.sandbox import SandboxLane
-from rewarden_server.engine.lanes.turns import Turns
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.observe.metrics import Metrics
@@ -411,15 +411,15 @@ async def test_what_waits_for_a_host_ends_with_the_server(tmp_path: Path) -> Non
 
 def test_what_hosts_differ_in_is_said() -> None:
     same = {"version": "1", "launcher": "docker", "images": {"python": "a"}, "languages": {"c": {"run": ["c"]}}}
-    assert differences({"one": same, "other": dict(same)}) == []
-    assert differences({"one": same}) == []
+    assert host_skew({"one": same, "other": dict(same)}) == []
+    assert host_skew({"one": same}) == []
     other = {"version": "2", "launcher": "docker", "images": {"python": "b", "base": "c"}, "languages": {}}
-    assert differences({"one": same, "other": other}) == [
+    assert host_skew({"one": same, "other": other}) == [
         "the hosts differ in their version: 1 on one, 2 on other",
         "the image python differs: a on one, b on other",
         "the language c is missing on other",
     ]
-    assert differences({"one": same, "other": {**same, "images": {"python": ""}}}) == [
+    assert host_skew({"one": same, "other": {**same, "images": {"python": ""}}}) == [
         "the image python is missing on other"
     ]
 
@@ -457,7 +457,7 @@ async def test_each_host_has_its_gauges(open_lane: Open, tmp_path: Path) -> None
 
 
 async def test_turns_come_in_order_and_their_number_can_change() -> None:
-    turns = Turns(1)
+    turns = ResizableSemaphore(1)
     order: list[int] = []
     let_go = asyncio.Event()
 
@@ -484,11 +484,11 @@ async def test_turns_come_in_order_and_their_number_can_change() -> None:
 
 
 async def test_who_is_cancelled_in_the_moment_of_another_ones_turn_is_only_cancelled() -> None:
-    async def take(turns: Turns) -> None:
+    async def take(turns: ResizableSemaphore) -> None:
         async with turns.turn():
             await asyncio.Event().wait()
 
-    turns, tokens = Turns(1), Tokens(1)
+    turns, tokens = ResizableSemaphore(1), CpuPermits(1)
     await tokens.take()
     holding, cancelled = asyncio.create_task(take(turns)), asyncio.create_task(take(turns))
     waiting = asyncio.create_task(tokens.take())

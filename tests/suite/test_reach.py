@@ -26,7 +26,10 @@ SERVER = PACKAGES["rewarden_server"]
         ("verifiers/rewarden_verifiers/answer/math/compare.py", "verifiers/math/test_equal.py"),
         ("verifiers/rewarden_verifiers/answer/math/compare.py", "adapters/test_verl.py"),  # by the verifier's name
         ("verifiers/rewarden_verifiers/recipes/gallery/code_all.yaml", "recipes/test_gallery.py"),
-        ("sandboxes/rewarden_sandboxes/agent/link.py", "attacks/sandbox/test_hacks.py"),  # sent into the sandbox
+        (
+            "sandboxes/rewarden_sandboxes/agent/candidate_client.py",
+            "attacks/sandbox/test_hacks.py",
+        ),  # sent into the sandbox
         ("sandboxes/rewarden_sandboxes/languages.yaml", "sandbox/test_problems.py"),
         ("server/rewarden_server/cli/serve.py", "adapters/test_grpo.py"),  # in a process of its own
         ("server/rewarden_server/cli/rescore.py", "rescore/test_cli.py"),  # by an entry point
@@ -78,7 +81,7 @@ Path(sys.argv[1]).write_text(json.dumps([str(status.value), *filter(None, files)
         "verifiers/math/test_outcomes.py",  # imports
         "client/test_weight.py",
         "recipes/test_evaluate.py",
-        "sandbox/test_border.py",
+        "sandbox/test_tagged_codec.py",
     ],
 )
 def test_what_a_test_really_loads_is_reached(tmp_path: Path, name: str) -> None:

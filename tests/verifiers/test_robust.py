@@ -21,8 +21,8 @@ from rewarden.types import BadSample, Outcome, Sample, Use
 from rewarden.wire.json import outcome_to_json, sample_from_json
 from rewarden_server.engine.plan import Planner
 from rewarden_verifiers.cases import load_cases
-from rewarden_verifiers.judges.site import JUDGING
-from rewarden_verifiers.models.site import MODELLED
+from rewarden_verifiers.judges.resources import JUDGING
+from rewarden_verifiers.models.resources import MODELLED
 from rewarden_verifiers.registry import BUILT_IN, Registry
 from tests.programs import LEAN, SANDBOXED
 from tests.verifiers.counting import HOSTILE

@@ -15,8 +15,9 @@ cache key:
     sample     Sample           everything (orchestrators only)
     samples    list[Member]     a group verifier: an outcome (or a SampleError) per member is returned, in order
     ctx        Context          orchestrators only
-    site       as declared      what this server's configuration provides (`sql`: its databases); `prepare` may read it
-    watch      Watch            who kills the process if a call does not return (`blocking=True`); `prepare` may read it
+    resources       as declared      what this server's configuration provides (`sql`: its databases); `prepare` may
+    read it watch      Watch            who kills the process if a call does not return (`blocking=True`); `prepare` may
+    read it
 
 `def` is pure: it runs where it can be killed (`inline=True`, for built-ins that are provably cheap, on a thread of
 the server). A pure verifier that must wait for something outside, such as a database's server, declares
@@ -60,7 +61,7 @@ READABLE = (
     "sample",
     "samples",
     "ctx",
-    "site",
+    "resources",
     "watch",
 )
 
@@ -115,7 +116,7 @@ class Unwatched:
         return nullcontext()
 
 
-class Site(Protocol):
+class Resources(Protocol):
     """Resources that a server's configuration provides for a verifier. Picklable; sent to each worker once a use."""
 
     @property
@@ -190,7 +191,7 @@ class VerifierSpec:
     graded: bool
     determinism: Determinism
     blocking: bool = False
-    site: Callable[[], Site] | None = None
+    resources: Callable[[], Resources] | None = None
     requires: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     per_python: bool = False
@@ -214,7 +215,7 @@ class VerifierSpec:
 SPEC_ATTRIBUTE = "__rewarden_spec__"
 
 
-_RENAMED = {"waits": "blocking", "instead": "variant"}
+_RENAMED = {"waits": "blocking", "instead": "variant", "site": "resources"}
 """Arguments of `@verifier` that had another name before the first release."""
 
 
@@ -229,7 +230,7 @@ def verifier(
     per_python: bool = False,
     inline: bool = False,
     blocking: bool = False,
-    site: Callable[[], Site] | None = None,
+    resources: Callable[[], Resources] | None = None,
     prepare: Callable[..., Any] | None = None,
     equivalence: Callable[[Any], Any] | None = None,
     children: Callable[[Any], Sequence[Use]] | None = None,
@@ -246,12 +247,13 @@ def verifier(
     requires: extras of `rewarden-server` that must be installed. libraries: distributions whose version is part of the
     fingerprint although the code does not import them; those that it imports always are. per_python: verdicts may
     differ between minor versions of Python, as when it parses Python; that version is then part of the fingerprint.
-    blocking: it waits for something outside (see the module). site(): what it has where the server's
-    configuration provides nothing. prepare(reference, params): parsed once per distinct reference; it may name `site`
-    and `watch` as well. equivalence(params): makes the verifier's `Equivalence`. children(params): the uses that an
-    orchestrator will verify, for finding cycles early. bounds(params): the score range, where it depends on parameters.
-    variant(params): the form of this verifier, by the same name and with the same parameters, that is bound in its
-    place where parameters ask for what it does not do itself: a pure verifier that with some of them asks a model.
+    blocking: it waits for something outside (see the module). resources(): what it has where the server's
+    configuration provides nothing. prepare(reference, params): parsed once per distinct reference; it may name
+    `resources` and `watch` as well. equivalence(params): makes the verifier's `Equivalence`. children(params): the uses
+    that an orchestrator will verify, for finding cycles early. bounds(params): the score range, where it depends on
+    parameters. variant(params): the form of this verifier, by the same name and with the same parameters, that is bound
+    in its place where parameters ask for what it does not do itself: a pure verifier that with some of them asks a
+    model.
 
     Raises TypeError when the signature is not one that the contract knows, naming the argument.
     """
@@ -272,7 +274,7 @@ def verifier(
             per_python=per_python,
             inline=inline,
             blocking=blocking,
-            site=site,
+            resources=resources,
             prepare=prepare,
             equivalence=equivalence,
             children=children,
@@ -309,8 +311,8 @@ def _inspect(function: Callable[..., Any], **declared: Any) -> VerifierSpec:
         raise TypeError(f"{label}: inline is for pure verifiers; an 'async def' runs on the loop")
     if declared["blocking"] and (orchestrates or declared["inline"]):
         raise TypeError(f"{label}: blocking is for pure verifiers in workers")
-    if "site" in reads and declared["site"] is None:
-        raise TypeError(f"{label}: reads 'site' but declares no site=")
+    if "resources" in reads and declared["resources"] is None:
+        raise TypeError(f"{label}: reads 'resources' but declares no resources=")
     if "prepared" in reads and declared["prepare"] is None:
         raise TypeError(f"{label}: reads 'prepared' but declares no prepare=")
     if "samples" in reads and not orchestrates:
@@ -338,10 +340,10 @@ def _inspect(function: Callable[..., Any], **declared: Any) -> VerifierSpec:
     )
 
 
-def call_prepare(spec: VerifierSpec, reference: Any, params: Any, site: Any, watch: Watch) -> Any:
+def call_prepare(spec: VerifierSpec, reference: Any, params: Any, resources: Any, watch: Watch) -> Any:
     """Returns what a verifier makes of a reference, once for all its siblings. Raises what it raises."""
     assert spec.prepare is not None
-    more = {"site": site, "watch": watch}
+    more = {"resources": resources, "watch": watch}
     named = inspect.signature(spec.prepare).parameters
     return spec.prepare(reference, params, **{name: value for name, value in more.items() if name in named})
 

@@ -11,7 +11,7 @@ import types
 from collections import deque
 from typing import Any
 
-from rewarden_sandboxes.agent import border, serving
+from rewarden_sandboxes.agent import candidate_room, tagged_codec
 
 MAX_NODES = 100_000
 
@@ -68,7 +68,7 @@ class Shapes:
         values: list[Any] = []
         while node is not None:
             if len(values) >= MAX_NODES or not hasattr(node, "next"):
-                raise border.Uncrossable(type(node).__name__, "not a linked list with an end")
+                raise tagged_codec.Uncrossable(type(node).__name__, "not a linked list with an end")
             values.append(node.val)
             node = node.next
         return values
@@ -95,7 +95,7 @@ class Shapes:
         while waiting:
             node = waiting.popleft()
             if len(values) >= MAX_NODES or not (node is None or hasattr(node, "left")):
-                raise border.Uncrossable(type(node).__name__, "not a tree with an end")
+                raise tagged_codec.Uncrossable(type(node).__name__, "not a tree with an end")
             values.append(None if node is None else node.val)
             if node is not None:
                 waiting.extend((node.left, node.right))
@@ -126,16 +126,17 @@ def answer(code: bytes, request: dict[str, Any]) -> dict[str, Any]:
     if hints:
         given = {"ListNode": ListNode, "TreeNode": TreeNode}
     try:
-        module = serving.load(code, given)
+        module = candidate_room.load(code, given)
     except BaseException as fault:  # noqa: BLE001 - SystemExit included
         return {**_error(fault), "loading": True}
     shapes = Shapes(module)
     try:
         args = [
-            shapes.build(arg_hints.get(str(at)), border.decode(arg)) for at, arg in enumerate(request.get("args", []))
+            shapes.build(arg_hints.get(str(at)), tagged_codec.decode(arg))
+            for at, arg in enumerate(request.get("args", []))
         ]
         kwargs = {
-            key: shapes.build(arg_hints.get(key), border.decode(arg))
+            key: shapes.build(arg_hints.get(key), tagged_codec.decode(arg))
             for key, arg in (request.get("kwargs") or {}).items()
         }
         try:
@@ -147,32 +148,32 @@ def answer(code: bytes, request: dict[str, Any]) -> dict[str, Any]:
         return _error(fault)
     try:
         after = [_after(shapes, arg_hints.get(str(at)), arg) for at, arg in enumerate(args)]
-        return {"value": border.encode(shapes.flatten(hints.get("returns"), value)), "args": after}
-    except border.Uncrossable as fault:
+        return {"value": tagged_codec.encode(shapes.flatten(hints.get("returns"), value)), "args": after}
+    except tagged_codec.Uncrossable as fault:
         return {"uncrossable": fault.type_name[:100]}
 
 
 def _error(fault: BaseException) -> dict[str, Any]:
-    said = serving.failure(fault)
+    said = candidate_room.failure(fault)
     return {"error": said["type"], "message": said["message"], "traceback": said["traceback"]}
 
 
 def _after(shapes: Shapes, hint: str | None, arg: Any) -> Any:
     """An argument after the call; null where it has become something that cannot cross."""
     try:
-        return border.encode(shapes.flatten(hint, arg))
-    except border.Uncrossable:
+        return tagged_codec.encode(shapes.flatten(hint, arg))
+    except tagged_codec.Uncrossable:
         return None
 
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
     """The mode `call`. Exit code 0 exactly when a value is sent."""
-    said = answer(code, border.from_json(request))
+    said = answer(code, tagged_codec.from_json(request))
     try:
-        body = border.to_json(said)
-    except border.Uncrossable as fault:
+        body = tagged_codec.to_json(said)
+    except tagged_codec.Uncrossable as fault:
         said = {"uncrossable": fault.type_name}
-        body = border.to_json(said)
+        body = tagged_codec.to_json(said)
     rest = memoryview(body)
     while rest:
         rest = rest[os.write(reply, rest) :]

@@ -3,8 +3,8 @@
 A list of what is refused, because what a language's run time needs cannot be listed; the slot around the rooms has a
 list of what is allowed. Numbers above the newest that was looked at are answered ENOSYS, so that a new kernel's calls
 are refused before anybody has read about them. There are two filters, and the stricter answer counts: a long one that
-the keeper takes once, for itself and all that is forked from it, and a short one with what the making of a room needs,
-which each program takes: the kernel compiles a filter when it is taken, which for the long one is 0.2 ms.
+the namespace init takes once, for itself and all that is forked from it, and a short one with what the making of a room
+needs, which each program takes: the kernel compiles a filter when it is taken, which for the long one is 0.2 ms.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 They are to be copied, instead of found again by a hundred page faults. A fork copies the page table of a mapping only
 where the mapping has a page of its own, that is, one that was written to (`vma_needs_copy` in the kernel's
-`mm/memory.c`). So one byte of each is written over with itself, once, in the keeper. Each run is then some 6 % cheaper.
-Only what every program uses is treated so: of other libraries most pages would be copied for nothing.
+`mm/memory.c`). So one byte of each is written over with itself, once, in the namespace init. Each run is then some 6 %
+cheaper. Only what every program uses is treated so: of other libraries most pages would be copied for nothing.
 
 They are to stay, because a kernel whose group is at its memory limit takes pages of files away before it kills, and
 the supervisor's own code is among them, which the next instruction reads again. A program that took too much then had

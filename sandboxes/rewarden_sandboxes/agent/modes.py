@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rewarden_sandboxes.agent import calling, serving, shared, standin
+from rewarden_sandboxes.agent import calling, candidate_room, shared, tests_room
 
 Main = Callable[[bytes, bytes, int, int], int]
 """The code, the request, the descriptors of the channel and of the reply (-1: none); gives the exit code."""
 
 MODES: dict[str, Main] = {
-    "serve": serving.main,
-    "tests": standin.main,
+    "serve": candidate_room.main,
+    "tests": tests_room.main,
     "call": calling.main,
     "shared": shared.main,
 }

@@ -12,10 +12,10 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from rewarden_sandboxes.agent import serving
+from rewarden_sandboxes.agent import candidate_room
+from rewarden_sandboxes.agent.candidate_client import CandidateClient
 from rewarden_sandboxes.agent.faults import SHARED
-from rewarden_sandboxes.agent.link import Link
-from rewarden_sandboxes.agent.things import PRIVATE
+from rewarden_sandboxes.agent.proxies import PRIVATE
 
 
 class StandInModule(types.ModuleType):
@@ -43,7 +43,7 @@ class StandInModule(types.ModuleType):
         self.__setattr__(name, None)
 
 
-_STANDARD: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset(serving.PLAIN_MODULES))
+_STANDARD: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset(candidate_room.PLAIN_MODULES))
 
 
 class Source:
@@ -86,7 +86,7 @@ class Names(dict):  # type: ignore[type-arg]
     """The builtins of test code. Python looks here last, after locals, globals and the real builtins, so that nothing
     of the candidate's can hide `len`, `isinstance` or a module that the tests import."""
 
-    def __init__(self, link: Link, source: Source, entry_point: str | None) -> None:
+    def __init__(self, link: CandidateClient, source: Source, entry_point: str | None) -> None:
         super().__init__(vars(builtins))
         self.link = link
         self.source = source

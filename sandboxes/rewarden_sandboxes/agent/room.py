@@ -1,9 +1,10 @@
 """A room: the namespaces, mounts and limits of one run, and the program inside.
 
-The keeper makes the room's init in a new pid namespace; a zygote joins that namespace and clones the program into it.
-The program's process then takes mount and IPC namespaces of its own, builds the room, moves into a user namespace of
-its own below the keeper's, and drops what it could do there. The supervisor is its parent: how it ended is told by the
-kernel, and by nothing that a program could forge. When init is killed, the kernel kills all that is left.
+The namespace init makes the room's init in a new pid namespace; a zygote joins that namespace and clones the program
+into it. The program's process then takes mount and IPC namespaces of its own, builds the room, moves into a user
+namespace of its own below the namespace init's, and drops what it could do there. The supervisor is its parent: how it
+ended is told by the kernel, and by nothing that a program could forge. When init is killed, the kernel kills all that
+is left.
 
 The plan of a run lies in a memory file that only the room reads: a header and the bytes that it points into, as
 `marshal` writes them, for the supervisor is the same interpreter.
@@ -33,8 +34,8 @@ NOSUID, NODEV, NOEXEC, READ_ONLY = 2, 4, 8, 1
 _BIND = 4096
 NEW_USER, NEW_PID, NEW_MOUNT, NEW_IPC = 0x10000000, 0x20000000, 0x20000, 0x8000000
 SIBLING = 0x8000 | int(signal.SIGCHLD)
-"""Clone flags of all that keeper and zygotes make: the supervisor is the parent, so that it alone reaps, and a number
-that it holds is never used again before."""
+"""Clone flags of all that namespace init and zygotes make: the supervisor is the parent, so that it alone reaps, and a
+number that it holds is never used again before."""
 SET_DUMPABLE = 4
 
 Start = Callable[[dict[str, Any], bytes], int]
@@ -72,7 +73,7 @@ def live(files: Files, uid: int, gid: int, start: Start, *, alone: bool = False)
         else:
             unshare(NEW_MOUNT | NEW_IPC)
             _mounts(header)
-            unshare(NEW_USER)  # after the mounts: /proc belongs to the pid namespace, which is the keeper's
+            unshare(NEW_USER)  # after the mounts: /proc belongs to the pid namespace, which is the namespace init's
             own_namespace(uid, gid)
         _become(files, status, header, blobs, start, alone=alone)
     except BaseException as error:  # noqa: BLE001 - told to the supervisor, whatever it is
@@ -130,7 +131,8 @@ def _mounts(header: dict[str, Any]) -> None:
     mount(b"/tmp/shm", b"/dev/shm", None, _BIND)
     if os.path.isdir("/dev/mqueue"):
         mount(b"mqueue", b"/dev/mqueue", b"mqueue", NOSUID | NODEV | NOEXEC)
-    # Its own processes only: in init's folder, what is written goes to the keeper's memory, which is every init's.
+    # Its own processes only: in init's folder, what is written goes to the namespace init's memory, which is every
+    # init's.
     mount(b"proc", b"/proc", b"proc", NOSUID | NODEV | NOEXEC, "hidepid=2")
     mount(b"/tmp/tmp", b"/tmp", None, _BIND)
     os.mkdir(BOX, 0o755)

@@ -2,7 +2,7 @@
 
 For classes under test, patched clocks, shared files. Here a candidate can reach what judges it. The guards stop what
 leaves, prints, skips or rewrites; they cannot stop an object that is equal to everything, or code that reads the
-caller. `docs/border.md` lists which is which, and a test measures each row.
+caller. `docs/tagged_codec.md` lists which is which, and a test measures each row.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import unittest
 import unittest.case
 from typing import Any
 
-from rewarden_sandboxes.agent import serving, standin
-from rewarden_sandboxes.agent.bodies import load_runner
+from rewarden_sandboxes.agent import candidate_room, tests_room
 from rewarden_sandboxes.agent.names import Source
+from rewarden_sandboxes.agent.test_runners import load_runner
 
 _CONFIGURATION = ("conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 
@@ -35,10 +35,10 @@ _JUDGES = (
     "operator",
     "pandas.testing",
     "pytest",
-    "rewarden_sandboxes.agent.border",
-    "rewarden_sandboxes.agent.serving",
+    "rewarden_sandboxes.agent.tagged_codec",
+    "rewarden_sandboxes.agent.candidate_room",
     "rewarden_sandboxes.agent.shared",
-    "rewarden_sandboxes.agent.standin",
+    "rewarden_sandboxes.agent.tests_room",
     "unittest.case",
 )
 """Modules by which tests compare, and by which we judge them."""
@@ -101,7 +101,7 @@ class Names(dict):  # type: ignore[type-arg]
 def judge(code: bytes, options: dict[str, Any]) -> dict[str, Any]:
     """Runs test code beside the candidate, and says how it ended."""
     tests = options["tests"].encode("utf-8")
-    path = standin.place(options)
+    path = tests_room.place(options)
     try:
         source = Source(tests, path)
     except (SyntaxError, ValueError) as fault:
@@ -111,18 +111,18 @@ def judge(code: bytes, options: dict[str, Any]) -> dict[str, Any]:
         load_runner()
     machinery = Machinery()
     try:
-        module = serving.load(code)
+        module = candidate_room.load(code)
     except BaseException as fault:  # noqa: BLE001 - SystemExit included
-        told = serving.failure(fault)
+        told = candidate_room.failure(fault)
         message = f"{told['type']}: {told['message']}\n{told['traceback']}"
         return {"outcome": "failed", "kind": "candidate_load", "who": "candidate", "message": message}
     changed = machinery.changed()
     if changed is None:
-        for name in options.get("modules", [serving.NAME]):
+        for name in options.get("modules", [candidate_room.NAME]):
             sys.modules[name] = module
         names = Names(module, options.get("entry_point"))
         entry = names.entry if names.entry_point else None
-        said = standin.run(source, tests, options, {"__builtins__": names}, entry)
+        said = tests_room.run(source, tests, options, {"__builtins__": names}, entry)
         changed = machinery.changed()
         if changed is None:
             return said
@@ -134,11 +134,11 @@ def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
     options = json.loads(request)
     nonce = options.pop("nonce")
     del request
-    write = standin.write
+    write = tests_room.write
     try:
-        said = standin.report(judge(code, options))
+        said = tests_room.report(judge(code, options))
     except BaseException as fault:  # noqa: BLE001 - whatever the candidate raises through the tests
-        message = f"{type(fault).__name__}: {serving.message_of(fault)}"
-        said = standin.report({"outcome": "failed", "kind": "exception", "who": "candidate", "message": message})
+        message = f"{type(fault).__name__}: {candidate_room.message_of(fault)}"
+        said = tests_room.report({"outcome": "failed", "kind": "exception", "who": "candidate", "message": message})
     write(reply, {**said, "nonce": nonce})
     return 0 if said["outcome"] == "passed" else 1

@@ -1,8 +1,8 @@
 """A zygote: a warm interpreter that clones a room for each run, and never holds a byte of any request.
 
 It is handed descriptors and a letter for each; what is in them is read in the room only. So no run can find another's
-secrets in the memory that it was forked with. Zygotes come in tiers, by what they have imported; the keeper forks them,
-because the supervisor, which reads requests, must never be anybody's ancestor.
+secrets in the memory that it was forked with. Zygotes come in tiers, by what they have imported; the namespace init
+forks them, because the supervisor, which reads requests, must never be anybody's ancestor.
 """
 
 from __future__ import annotations

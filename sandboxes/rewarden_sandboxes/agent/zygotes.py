@@ -1,11 +1,11 @@
-"""The supervisor's keeper and zygotes: the bare one, and those of other tiers when they are first wanted."""
+"""The supervisor's namespace init and zygotes: the bare one, and those of other tiers when they are first wanted."""
 
 from __future__ import annotations
 
 import os
 import socket
 
-from rewarden_sandboxes.agent import keeper, zygote
+from rewarden_sandboxes.agent import namespace_init, zygote
 
 
 class Broken(Exception):
@@ -27,7 +27,7 @@ class Zygotes:
                 end.close()
             for number in counters:
                 os.close(number)
-            keeper.main(far, alone=alone)
+            namespace_init.main(far, alone=alone)
         far.close()
         self.warm("bare")
 
@@ -38,7 +38,7 @@ class Zygotes:
 
     @property
     def alive(self) -> bool:
-        """Returns whether the keeper lives: without namespaces, a program can kill it."""
+        """Returns whether the namespace init lives: without namespaces, a program can kill it."""
         return os.waitid(os.P_PID, self._keeper_pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def warm(self, tier: str) -> None:

@@ -26,7 +26,7 @@ from rewarden_server.config import Config, known_keys, variable_of
 from rewarden_server.lean.projects import shown_place
 from rewarden_server.observe.health import open_to_all, unwritable
 from rewarden_server.processes.kept import clean as clean_sockets
-from rewarden_server.sites import sites_of, without_password
+from rewarden_server.verifier_resources import resources_of, without_password
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.sql.connections import open_session
 from rewarden_verifiers.sql.databases import Database, Databases, EngineName
@@ -130,7 +130,7 @@ def databases_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
 
     Raises ConfigError for a catalogue that cannot be read.
     """
-    databases = sites_of(config)["sql"]
+    databases = resources_of(config)["sql"]
     assert isinstance(databases, Databases)
     counts = Counter(items[0].engine for items in databases.known.values())
     told = ", ".join(f"{count} on {engine}" for engine, count in sorted(counts.items())) or "none"

@@ -20,7 +20,7 @@ from rewarden_server.config import ConfigError, load_config
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.observe.record import Record, read_records
-from rewarden_server.sites import sites_of
+from rewarden_server.verifier_resources import resources_of
 
 HELP = "judge recorded samples again, and say what differs"
 
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         return 2
     try:
         config = load_config(environ=os.environ)
-        sites = sites_of(config)
+        resources = resources_of(config)
     except ConfigError as error:
         print(f"rewarden explain: {error.message}", file=sys.stderr)
         return 2
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         lean=config.lean,
         judges=config.judges,
         models=config.models,
-        sites=sites,
+        resources=resources,
     )
     return asyncio.run(_explain(engine, records, use, show_all=args.all or args.line is not None))
 

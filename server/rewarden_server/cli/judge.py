@@ -18,9 +18,9 @@ from rewarden.errors import RequestError, RewardenError
 from rewarden.types import Use
 from rewarden_server.cli.numbers import positive
 from rewarden_server.config import ConfigError, load_config
-from rewarden_server.studies.calibration.asking import Asker, CalibrationError, with_params
 from rewarden_server.studies.calibration.attacks import ATTACKS
 from rewarden_server.studies.calibration.calibration import Calibration, Wanted, calibrate
+from rewarden_server.studies.calibration.judged_responses import Asker, CalibrationError, with_params
 from rewarden_server.studies.calibration.labels import Scale
 from rewarden_server.studies.calibration.page import write_page
 from rewarden_server.studies.calibration.render import table

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rewarden_sandboxes.errors import HostError
-from rewarden_server.engine.lanes.differences import differences
+from rewarden_server.engine.lanes.host_skew import host_skew
 from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.observe.health import mend_of, sandbox_problems
 from rewarden_server.processes.host import HostProcess, client_of
@@ -50,7 +50,7 @@ async def _remote_state(settings: SandboxSettings) -> tuple[str, list[tuple[str,
             missing += [(f"{which}{problem}", mend) for problem, mend in sandbox_problems(status)]
     alike = "make the hosts alike: the same release, settings and images (docs/sandbox.md)"
     answered = {address: status for address, status in told.items() if not isinstance(status, HostError)}
-    missing += [(words, alike) for words in differences(answered)]
+    missing += [(words, alike) for words in host_skew(answered)]
     return "\n".join(lines), missing
 
 

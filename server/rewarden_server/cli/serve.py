@@ -75,7 +75,7 @@ def _signals() -> asyncio.Event:
 
     def stopped() -> None:
         if stop.is_set():
-            os._exit(1)  # workers end by themselves: their template's socket is gone
+            os._exit(1)  # workers end by themselves: their fork server's socket is gone
         stop.set()
 
     loop = asyncio.get_running_loop()

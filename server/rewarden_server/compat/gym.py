@@ -29,8 +29,18 @@ from rewarden.adapters.rows import plain
 from rewarden.columns import GUESSES
 from rewarden.errors import DeadlineExceeded, InvalidRequest, Overloaded, RequestError, Unavailable
 from rewarden.types import BadSample, Sample, Verdict
-from rewarden_server.compat.asking import Answer, Asked, asked_of, body_of, judge, number_of, paths, pause, sample_of
 from rewarden_server.compat.gym_metrics import aggregate
+from rewarden_server.compat.peer_requests import (
+    Answer,
+    Asked,
+    asked_of,
+    body_of,
+    judge,
+    number_of,
+    paths,
+    pause,
+    sample_of,
+)
 from rewarden_server.compat.responses_api import finish_reason_of, messages_of, prompt_of, token_count_of
 from rewarden_server.http.replies import json_reply
 from rewarden_server.service import Service

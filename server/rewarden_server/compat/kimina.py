@@ -39,8 +39,8 @@ from rewarden.errors import (
 )
 from rewarden.types import Limits
 from rewarden_server.access.caller import charged
-from rewarden_server.compat.asking import REQUIRED, Answer, body_of, paths, unprocessable
 from rewarden_server.compat.kimina_replies import Reply, reply_of
+from rewarden_server.compat.peer_requests import REQUIRED, Answer, body_of, paths, unprocessable
 from rewarden_server.http.body import unless_gone
 from rewarden_server.http.replies import json_reply
 from rewarden_server.observe.logs import get_logger

@@ -29,7 +29,7 @@ from starlette.routing import Route
 from rewarden.errors import InvalidRequest, Overloaded, TooLarge, Unavailable
 from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden.wire.json import loads
-from rewarden_server.compat.asking import Asked, asked_of, body_of, number_of, pause
+from rewarden_server.compat.peer_requests import Asked, asked_of, body_of, number_of, pause
 from rewarden_server.http.body import unless_gone
 from rewarden_server.http.replies import json_reply
 from rewarden_server.service import Service, run_beside

@@ -21,7 +21,7 @@ from rewarden.adapters.openrlhf import answer_of, response_of
 from rewarden.adapters.rows import label_fields
 from rewarden.errors import InvalidRequest, Overloaded
 from rewarden.types import BadSample, Sample, Verdict
-from rewarden_server.compat.asking import Asked, asked_of, body_of, judge, number_of, paths, pause, sample_of
+from rewarden_server.compat.peer_requests import Asked, asked_of, body_of, judge, number_of, paths, pause, sample_of
 from rewarden_server.http.replies import json_reply
 from rewarden_server.observe.logs import get_logger
 from rewarden_server.service import Service, run_beside

@@ -23,7 +23,7 @@ from starlette.routing import Route
 from rewarden.errors import InvalidRequest, NotFound, Overloaded, Unavailable
 from rewarden.types import BadSample, Sample, Use
 from rewarden_server.catalogue import KINDS, names
-from rewarden_server.compat.asking import Answer, Asked, asked_of, body_of, judge, number_of, paths, sample_of
+from rewarden_server.compat.peer_requests import Answer, Asked, asked_of, body_of, judge, number_of, paths, sample_of
 from rewarden_server.http.replies import json_reply
 from rewarden_server.service import Service
 

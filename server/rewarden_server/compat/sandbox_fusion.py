@@ -29,7 +29,7 @@ from starlette.routing import Route
 from rewarden.errors import DeadlineExceeded, InvalidRequest, InvalidSample, Overloaded, SandboxError, Unavailable
 from rewarden.types import Limits
 from rewarden_server.access.caller import charged
-from rewarden_server.compat.asking import REQUIRED, unprocessable
+from rewarden_server.compat.peer_requests import REQUIRED, unprocessable
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
 from rewarden_server.http.replies import JSON, json_reply
 from rewarden_server.intake.json_expansion import read_json

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from rewarden.adapters.rows import label_fields
 from rewarden.errors import InvalidRequest
 from rewarden.types import BadSample, Sample
-from rewarden_server.compat.asking import asked_of, body_of, judge, number_of, paths, sample_of
+from rewarden_server.compat.peer_requests import asked_of, body_of, judge, number_of, paths, sample_of
 from rewarden_server.http.replies import json_reply
 from rewarden_server.service import Service
 

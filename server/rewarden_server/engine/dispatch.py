@@ -17,7 +17,7 @@ from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.engine.work import Result, Waiter, Work
 
 WARM_QUERIES = ("sql",)
-"""Verifiers that the template of the query workers loads before it forks, once the first such verifier is asked."""
+"""Verifiers that the fork server of the query workers loads before it forks, once the first such verifier is asked."""
 
 _LOOKED_UP_BYTES = 1024
 """The size that an outcome of the shared cache counts in this process's own: it is not measured again."""

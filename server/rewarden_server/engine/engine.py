@@ -25,12 +25,12 @@ from rewarden_server.engine.plan import Planner
 from rewarden_server.engine.settings import EngineSettings, JudgeSettings, LeanSettings, ModelSettings, SandboxSettings
 from rewarden_server.engine.stream import Stream
 from rewarden_server.observe.record import Recorder
-from rewarden_verifiers.contract import Site
-from rewarden_verifiers.models.site import ModelSite
+from rewarden_verifiers.contract import Resources
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.registry import Registry
 
 WARM = ("math",)
-"""Verifiers that the template of the cpu workers loads before it forks."""
+"""Verifiers that the fork server of the cpu workers loads before it forks."""
 
 
 class Engine:
@@ -48,13 +48,13 @@ class Engine:
         lean: LeanSettings | None = None,
         judges: JudgeSettings | None = None,
         models: ModelSettings | None = None,
-        sites: Mapping[str, Site] | None = None,
+        resources: Mapping[str, Resources] | None = None,
     ) -> None:
         self.registry = registry or Registry()
         self.settings = settings or EngineSettings()
         self.observer = observer or Observer()
         self.models = ModelLane(models or ModelSettings(), self.observer, moved=self._models_moved)
-        self.planner = Planner(self.registry, {ModelSite: self.models.site, **(sites or {})})
+        self.planner = Planner(self.registry, {ModelResources: self.models.resources, **(resources or {})})
         self.sandbox = SandboxLane(sandbox or SandboxSettings(), self.observer, lean)
         self.lean = LeanLane(lean or LeanSettings(), self.sandbox, self.observer)
         self.judges = JudgeLane(judges or JudgeSettings(), self.observer)
@@ -111,9 +111,9 @@ class Engine:
             with contextlib.suppress(SampleError):  # whoever uses it is told
                 self.registry.get(name)
 
-    def _models_moved(self, site: ModelSite, moved: bool) -> None:
+    def _models_moved(self, resources: ModelResources, moved: bool) -> None:
         """Fingerprints move with the weights."""
-        self.planner.provide({ModelSite: site}, moved=moved)
+        self.planner.provide({ModelResources: resources}, moved=moved)
 
     def info(self) -> dict[str, Any]:
         """JSON-ready: versions, lanes, depths, limits."""

@@ -17,7 +17,7 @@ from rewarden.errors import InvalidParams, InvalidSample
 from rewarden.types import Batch, Progress, Sample, Use, VerifierRef
 from rewarden_server.engine.work import BoundUse, Op
 from rewarden_verifiers.canonical import canonical
-from rewarden_verifiers.contract import Site, VerifierSpec
+from rewarden_verifiers.contract import Resources, VerifierSpec
 from rewarden_verifiers.fingerprint.fingerprint import fingerprint
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.schema import parse_params, parse_reference
@@ -26,7 +26,7 @@ from rewarden_verifiers.view import apply_view, transcript, view_of
 SHARED = "$shared"
 """Marks a field of a reference whose value stands in `Batch.shared`."""
 
-Sites = Mapping[Any, Site]
+AllResources = Mapping[Any, Resources]
 """By name (of a verifier), or by what verifiers declare."""
 
 _BOUND = 4096
@@ -46,28 +46,28 @@ class Plan:
 
 
 class Planner:
-    """Binds uses and collects arguments. `sites`: what the server's configuration provides, by verifier, or by what
-    verifiers declare to have without it (`VerifierSpec.site`).
+    """Binds uses and collects arguments. `all_resources`: what the server's configuration provides, by verifier, or by
+    what verifiers declare to have without it (`VerifierSpec.resources`).
 
     generation: how often that was replaced; what was bound before may have another fingerprint now.
     """
 
-    def __init__(self, registry: Registry, sites: Sites | None = None) -> None:
+    def __init__(self, registry: Registry, all_resources: AllResources | None = None) -> None:
         self.registry = registry
         self.generation = 0
         self._epoch = 0
-        self._sites: Sites = sites or {}
+        self._all_resources: AllResources = all_resources or {}
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
         self._bound: OrderedDict[tuple[str, str], tuple[int, BoundUse]] = OrderedDict()
 
-    def provide(self, sites: Sites, *, moved: bool) -> None:
+    def provide(self, all_resources: AllResources, *, moved: bool) -> None:
         """Replace some of what the configuration provides: all uses are bound anew at their next need.
 
         moved: something that was known is another now (`BoundUse.epoch`); else more has become known of the same.
         """
         with self._lock:
-            self._sites = {**self._sites, **sites}
+            self._all_resources = {**self._all_resources, **all_resources}
             self._epoch += moved
             self.generation += 1
 
@@ -85,7 +85,7 @@ class Planner:
         with self._lock:
             before, known = self._bound.get(key, (-1, None))
             if known is not None:
-                # The same number, so that siblings of one group stay together; workers read no site that moves.
+                # The same number, so that siblings of one group stay together; workers read no resources that moves.
                 same = known.ref == made.ref or before > generation
                 made = known if same else replace(made, id=known.id)
             self._bound[key] = (max(before, generation), made)
@@ -109,14 +109,14 @@ class Planner:
             spec = replace(spec, score_range=spec.bounds(params))
         self._check_children(spec, params, (spec.name,))
         children = [self.bind(child).ref.fingerprint for child in spec.children(params)] if spec.children else ()
-        site = None if spec.site is None else self._provided(spec.name, spec.site)
-        moved = fingerprint(spec, params, view, children, "" if site is None else site.fingerprint)
+        resources = None if spec.resources is None else self._provided(spec.name, spec.resources)
+        moved = fingerprint(spec, params, view, children, "" if resources is None else resources.fingerprint)
         ref = VerifierRef(name=spec.name, version=spec.version, fingerprint=moved)
-        return BoundUse(next(self._ids), spec, params, view, ref, site, epoch)
+        return BoundUse(next(self._ids), spec, params, view, ref, resources, epoch)
 
-    def _provided(self, name: str, declared: Callable[[], Site]) -> Site:
-        sites = self._sites
-        return sites.get(name) or sites.get(declared) or declared()
+    def _provided(self, name: str, declared: Callable[[], Resources]) -> Resources:
+        all_resources = self._all_resources
+        return all_resources.get(name) or all_resources.get(declared) or declared()
 
     def _check_children(self, spec: VerifierSpec, params: Any, trail: tuple[str, ...]) -> None:
         if spec.children is None:
@@ -176,7 +176,7 @@ class Planner:
                 arguments[name] = None if sample.prompt is None else transcript(sample.prompt)
             elif name == "progress":
                 arguments[name] = progress
-            elif name in ("site", "watch"):
+            elif name in ("resources", "watch"):
                 continue  # the same for all samples, and had where the verifier runs
             else:
                 arguments[name] = getattr(sample, name)

@@ -24,8 +24,8 @@ from rewarden.types import BadSample, Batch, Group, Outcome, Sample, Use, Verdic
 from rewarden_server.engine import expectation, failures
 from rewarden_server.engine.context import EngineContext
 from rewarden_server.engine.groups import OpenGroup
+from rewarden_server.engine.orchestrator_slots import orchestrating
 from rewarden_server.engine.parts import Parts
-from rewarden_server.engine.place import orchestrating
 from rewarden_server.engine.plan import Plan, default_use
 from rewarden_server.engine.verdicts import make_verdict
 from rewarden_server.engine.work import BoundUse, Result, Waiter
@@ -445,8 +445,10 @@ def run_inline(plan: Plan) -> Outcome:
     try:
         arguments = plan.arguments
         if spec.prepare is not None and "prepared" in spec.reads:
-            arguments["prepared"] = call_prepare(spec, arguments["reference"], plan.use.params, plan.use.site, watch)
-        arguments = {**arguments, "site": plan.use.site, "watch": watch}
+            arguments["prepared"] = call_prepare(
+                spec, arguments["reference"], plan.use.params, plan.use.resources, watch
+            )
+        arguments = {**arguments, "resources": plan.use.resources, "watch": watch}
         return call_pure(spec, {name: arguments[name] for name in spec.reads})
     except RecursionError:  # nesting deep enough to reach it is the text's doing
         return failures.expired(spec, "run", 0.0, "recursion")

@@ -15,8 +15,9 @@ Op = Literal["verify", "read", "same"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundUse:
-    """A use, resolved and validated once: what every sample with that use shares. `id` names it to the workers; `site`
-    is what the server's configuration provides for the verifier, `epoch` how often that of any had moved before.
+    """A use, resolved and validated once: what every sample with that use shares. `id` names it to the workers;
+    `resources` is what the server's configuration provides for the verifier, `epoch` how often that of any had moved
+    before.
     """
 
     id: int
@@ -24,7 +25,7 @@ class BoundUse:
     params: Any
     view: View
     ref: VerifierRef
-    site: Any = None
+    resources: Any = None
     epoch: int = 0
 
 

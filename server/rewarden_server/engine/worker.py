@@ -1,8 +1,8 @@
 """A cpu worker: takes items from its socket, runs pure verifiers on them, says what came out.
 
-It was forked from the template (`template.py`), knows no asyncio, gRPC or HTTP, and can be killed at any moment. The
-clock of an item is this process's CPU time: a signal raises `Expired` inside the verifier when it runs out; code that
-does not return to the interpreter is ended from outside. What arrives was pickled by the engine itself; what goes
+It was forked from the fork server (`fork_server.py`), knows no asyncio, gRPC or HTTP, and can be killed at any moment.
+The clock of an item is this process's CPU time: a signal raises `Expired` inside the verifier when it runs out; code
+that does not return to the interpreter is ended from outside. What arrives was pickled by the engine itself; what goes
 back is JSON, because a verifier that a candidate's text has taken over must not reach into the engine.
 """
 
@@ -26,8 +26,8 @@ from typing import Any
 from rewarden.errors import SampleError
 from rewarden.types import Outcome
 from rewarden.wire.json import dumps, outcome_to_json
-from rewarden_server.engine.board import Board
 from rewarden_server.engine.frames import FrameReader, pack
+from rewarden_server.engine.shared_progress import SharedProgress
 from rewarden_verifiers.contract import Expired, VerifierSpec, call_prepare, call_pure, spec_of
 
 PREPARED = 4096
@@ -49,7 +49,7 @@ class Bound:
     spec: VerifierSpec
     params: Any
     equivalence: Any
-    site: Any
+    resources: Any
 
 
 class Clock:
@@ -78,7 +78,7 @@ class Clock:
 class RowWatch:
     """A `rewarden_verifiers.contract.Watch` that asks the engine, through the board, to end this process."""
 
-    def __init__(self, board: Board, row: int) -> None:
+    def __init__(self, board: SharedProgress, row: int) -> None:
         self._board = board
         self._row = row
         self.quick_s: float | None = None
@@ -122,7 +122,9 @@ class RowWatch:
 class Worker:
     """One worker process's state and loop."""
 
-    def __init__(self, connection: socket.socket, board: Board, row: int, memory_mb: int, warm: Sequence[str]) -> None:
+    def __init__(
+        self, connection: socket.socket, board: SharedProgress, row: int, memory_mb: int, warm: Sequence[str]
+    ) -> None:
         self._socket = connection
         self._board = board
         self._row = row
@@ -161,7 +163,7 @@ class Worker:
                     reply = self._serve(len(payload), *message[1:])
                     self._socket.sendall(pack(dumps(reply)))
 
-    def _bind(self, use_id: int, module: str, attribute: str, params: Any, site: Any) -> None:
+    def _bind(self, use_id: int, module: str, attribute: str, params: Any, resources: Any) -> None:
         """Get ready for a use. What loading takes in time and memory is no item's: no clock runs, and the limit of
         memory is set anew.
         """
@@ -179,7 +181,7 @@ class Worker:
         else:
             resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
         equivalence = spec.equivalence(params) if spec.equivalence is not None else None
-        self._bound[use_id] = Bound(spec, params, equivalence, site)
+        self._bound[use_id] = Bound(spec, params, equivalence, resources)
 
     def _serve(
         self,
@@ -235,7 +237,9 @@ class Worker:
             try:
                 found = self._clock.run(
                     limit_s,
-                    lambda: call_prepare(bound.spec, arguments["reference"], bound.params, bound.site, self._watch),
+                    lambda: call_prepare(
+                        bound.spec, arguments["reference"], bound.params, bound.resources, self._watch
+                    ),
                 )
             except Expired:
                 self._slow[key] = None
@@ -258,7 +262,7 @@ class Worker:
     def _run(self, bound: Bound, op: str, arguments: dict[str, Any]) -> tuple[str, Any]:
         spec = bound.spec
         if op == "verify":
-            arguments = {**arguments, "params": bound.params, "site": bound.site, "watch": self._watch}
+            arguments = {**arguments, "params": bound.params, "resources": bound.resources, "watch": self._watch}
             given = {name: arguments[name] for name in spec.reads}
             outcome: Outcome = call_pure(spec, given)
             return "outcome", outcome_to_json(outcome)
@@ -268,7 +272,7 @@ class Worker:
         return "value", bound.equivalence.same(arguments["a"], arguments["b"])
 
 
-def serve(connection: socket.socket, board: Board, row: int, memory_mb: int, warm: Sequence[str]) -> None:
+def serve(connection: socket.socket, board: SharedProgress, row: int, memory_mb: int, warm: Sequence[str]) -> None:
     """The whole life of a worker process. warm: the verifiers that its template has warmed."""
     # Parse trees are made by the thousand and mostly die by themselves: to look for cycles every 700 objects, as Python
     # does, costs SQL a fifth of its time.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from rewarden_server.lean.process import Ask, Goals
 from rewarden_server.lean.protocol import PlainGoal, PlainTermGoal
-from rewarden_server.lean.sheet import Sheet
+from rewarden_server.lean.source_map import SourceMap
 from rewarden_verifiers.lean.source import Token, tokens
 from rewarden_verifiers.provers import Goal
 
@@ -27,7 +27,7 @@ _NO_TACTIC = frozenset({")", "}", "]", "|", "·", ";", "(", "{", "⟩", ",", ":"
 class Places:
     """The places in a sheet at which to ask, and how to read what comes back."""
 
-    sheet: Sheet
+    sheet: SourceMap
     sorries: Sequence[tuple[int, int]]
     tactics: Sequence[tuple[int, int]]
 
@@ -67,7 +67,7 @@ class Places:
         return Goal(text=text, start=self.sheet.position(start), end=self.sheet.position(end), goals=goals)
 
 
-def places(sheet: Sheet, body: int, *, sorries: bool, tactics: bool) -> Places:
+def places(sheet: SourceMap, body: int, *, sorries: bool, tactics: bool) -> Places:
     """The places in a sheet's text from `body` on."""
     words = [token for token in tokens(sheet.text) if token.start >= body and token.kind != "comment"]
     return Places(

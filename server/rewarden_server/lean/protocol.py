@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from rewarden_server.lean.framing import Nonsense
-from rewarden_server.lean.sheet import Sheet
+from rewarden_server.lean.source_map import SourceMap
 from rewarden_verifiers.provers import Message, Severity
 
 _SEVERITIES: dict[int, Severity] = {1: "error", 2: "warning", 3: "info", 4: "info"}
@@ -55,7 +55,7 @@ class Diagnostic:
     fullRange: Range | None = None
     severity: Literal[1, 2, 3, 4] = 3
 
-    def placed(self, sheet: Sheet) -> Message:
+    def placed(self, sheet: SourceMap) -> Message:
         """As a message on the text that the sheet was made of."""
         stretch = self.fullRange or self.range
         start = sheet.place(stretch.start.line, stretch.start.character)

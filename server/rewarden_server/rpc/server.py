@@ -9,7 +9,7 @@ from grpc_reflection.v1alpha import reflection
 from rewarden_server.access.tls import Certificate
 from rewarden_server.config import ConfigError
 from rewarden_server.http.protocol import MAX_HEAD_BYTES
-from rewarden_server.rpc.door import Door
+from rewarden_server.rpc.preauth import Preauth
 from rewarden_server.rpc.reward_service import NAME, handlers
 from rewarden_server.service import LARGE, Service
 
@@ -24,7 +24,7 @@ class RpcServer:
         most = service.limits.max_body_bytes
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
-            interceptors=[Door(service, self._health)],
+            interceptors=[Preauth(service, self._health)],
             options=[
                 # What is a little over the limit we refuse ourselves, with a status that says so; gRPC's own refusal
                 # looks like overload. Packed messages are measured unpacked.

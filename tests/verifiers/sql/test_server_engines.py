@@ -561,13 +561,13 @@ def test_a_dump_in_a_file_is_the_servers_own_and_may_have_functions(postgres: Ho
     dump = tmp_path / "dump.sql"
     dump.write_text("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS $$ SELECT 41 + 1; $$; CREATE TABLE t (a int);")
     database = Database(id="file", engine="postgres", version=str(tmp_path), script_file=str(dump))
-    session = open_session(database, postgres.site.servers)
+    session = open_session(database, postgres.resources.servers)
     assert ask(session, "SELECT f()") == [(42,)]
     session.close()
     dump.write_text("CREATE TABLE")
     broken = Database(id="file", engine="postgres", version="broken", script_file=str(dump))
     with pytest.raises(DatabaseUnavailable, match="syntax error"):
-        open_session(broken, postgres.site.servers)
+        open_session(broken, postgres.resources.servers)
 
 
 def test_the_least_recently_used_are_dropped_but_none_that_is_in_use(
@@ -668,7 +668,7 @@ def test_a_server_that_is_lost_in_mid_query_is_our_failure_and_no_zero(hosted: H
     database = hosted.database()
 
     def answer() -> None:
-        with connections.session(database, "answer", hosted.site.servers) as session:
+        with connections.session(database, "answer", hosted.resources.servers) as session:
             session.query(endless(hosted.engine, "lost"), Caps(time_s=30), Unwatched())
 
     with ThreadPoolExecutor(1) as pool:
@@ -777,7 +777,7 @@ def test_a_worker_keeps_few_sessions_to_servers(hosted: Hosted) -> None:
         for number in range(6):
             database = hosted.database(f"{SCRIPT}INSERT INTO city VALUES ({number + 10}, 'x');")
             for side in ("reference", "answer"):
-                with kept.session(database, side, hosted.site.servers) as session:
+                with kept.session(database, side, hosted.resources.servers) as session:
                     ask(session, "SELECT count(*) FROM city")
         assert hosted.wait(lambda: len(hosted.sessions()) <= MOST_SERVED), hosted.sessions()
     finally:

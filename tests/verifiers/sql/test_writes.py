@@ -142,12 +142,12 @@ def _file(folder: Path, engine: Any) -> Path:
 def test_a_delete_leaves_the_files_bytes_unchanged(tmp_path: Path, engine: Any, writes: bool) -> None:
     file = _file(tmp_path, engine)
     before = file.read_bytes()
-    site = Databases(known={"t": (Database(id="t", engine=engine, version="1", file=str(file)),)})
+    resources = Databases(known={"t": (Database(id="t", engine=engine, version="1", file=str(file)),)})
     params = SqlParams(writes=writes)
     sql = "DELETE FROM t WHERE a > 0" if writes else "SELECT a FROM t"
 
     try:
-        gold = prepare(SqlReference(database="t", sql=sql), params, site, Unwatched())
+        gold = prepare(SqlReference(database="t", sql=sql), params, resources, Unwatched())
         outcome = verifier("DELETE FROM t", gold, params, Unwatched())
     except SampleError as error:
         outcome = failures.outcome_of(error)

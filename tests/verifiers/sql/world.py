@@ -32,7 +32,7 @@ class World:
 
     def __init__(self, engine: EngineName, servers: Mapping[str, str]) -> None:
         self.engine: EngineName = engine
-        self.site = Databases(servers=servers)
+        self.resources = Databases(servers=servers)
         self._sessions: list[Session] = []
 
     def judge(
@@ -51,7 +51,7 @@ class World:
             reference = SqlReference(database=carried, sql=sql)
         try:
             chosen = SqlParams(**params)
-            prepared = prepare(reference, chosen, self.site, Unwatched())
+            prepared = prepare(reference, chosen, self.resources, Unwatched())
             found: Outcome = verifier(response, prepared, chosen, Unwatched())
             return found
         except SampleError as error:
@@ -66,7 +66,7 @@ class World:
         self, script: str = SCRIPT, *, tables: Mapping[str, Table] | None = None, copy: bool = False
     ) -> Session:
         """A session on a database that a script makes, closed after the test."""
-        session = open_session(self.database(script, tables=tables), self.site.servers, copy=copy)
+        session = open_session(self.database(script, tables=tables), self.resources.servers, copy=copy)
         self._sessions.append(session)
         return session
 

@@ -1,4 +1,5 @@
-"""Calls: what the candidate's room is asked (docs/border.md, mode `call`), and whether what it sends back is right.
+"""Calls: what the candidate's room is asked (docs/tagged-codec.md, mode `call`), and whether what it sends back is
+right.
 
 The reply was written beside the candidate, which may have written it itself. That gains it nothing: it does not know
 what was expected, and the reply is a value like any other.

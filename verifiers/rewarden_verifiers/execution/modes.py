@@ -1,4 +1,4 @@
-"""Requests to the sandbox's ways of running Python and their answers, as docs/border.md has it."""
+"""Requests to the sandbox's ways of running Python and their answers, as docs/tagged-codec.md has it."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class OutputParams:
         and of the text. `tokens`: word by word. `floats`: word by word, numbers within a tolerance.
         `unordered_lines`: the lines in any order. `regex`: the reference, or `pattern`, is a pattern in RE2's syntax,
         in which a dot matches a line's end too. `value`: the response is what a call in the sandbox sent back, tagged
-        JSON (docs/border.md), and the reference the JSON value that it should hold.
+        JSON (docs/tagged-codec.md), and the reference the JSON value that it should hold.
     abs, rel: tolerances of `floats` (both 1e-6 where neither is given) and of the floats in a `value` (1e-12 and 1e-9);
         where one is given the other is 0.
     ignore_case: whether capital and small letters of ASCII are the same.

@@ -1,4 +1,4 @@
-"""Tagged JSON (docs/border.md), read as plain values and written from a reference's JSON.
+"""Tagged JSON (docs/tagged-codec.md), read as plain values and written from a reference's JSON.
 
 What is read was written beside a candidate, so it is hostile: sizes, depth and digits are bounded, no number becomes a
 key of a hash table, and no class of the candidate's is ever looked for. What has no use at a comparison is read as the

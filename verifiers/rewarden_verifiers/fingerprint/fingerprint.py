@@ -23,7 +23,7 @@ from rewarden_verifiers.view import View
 
 
 def fingerprint(
-    spec: VerifierSpec, params: Any = None, view: View | None = None, children: Sequence[str] = (), site: str = ""
+    spec: VerifierSpec, params: Any = None, view: View | None = None, children: Sequence[str] = (), resources: str = ""
 ) -> str:
     """Twelve bytes in hex over the verifier, its libraries, the effective parameters, the fingerprints of what it
     builds on, and that of what the server's configuration provides for it.
@@ -37,7 +37,7 @@ def fingerprint(
         canonical(params),
         canonical(view),
         *children,
-        *([site] if site else []),
+        *([resources] if resources else []),
     ]
     for part in parts:
         digest.update(part.encode())

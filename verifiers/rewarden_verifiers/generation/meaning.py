@@ -10,10 +10,10 @@ from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.extraction import extract
 from rewarden_verifiers.generation.metrics import Name
 from rewarden_verifiers.generation.similarity_params import Reference, SimilarityParams, SimilarityReference, weighed
-from rewarden_verifiers.models.asking import too_long
 from rewarden_verifiers.models.embeddings import cosines, near, vectors
+from rewarden_verifiers.models.model_tasks import too_long
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.seen import Seen
-from rewarden_verifiers.models.site import ModelSite
 
 _OURS = frozenset({"metrics", "embedding", "threshold", "graded"})
 _AS_GIVEN = {"part": "full", "special_tokens": []}
@@ -32,7 +32,9 @@ def _children(params: SimilarityParams) -> list[Use]:
     return [_of_text(params)]
 
 
-@verifier(version="1", name="similarity", graded=True, determinism="tolerance", site=ModelSite, children=_children)
+@verifier(
+    version="1", name="similarity", graded=True, determinism="tolerance", resources=ModelResources, children=_children
+)
 async def by_meaning(response: str, params: SimilarityParams, ctx: Context, reference: Reference) -> Outcome:
     """`similarity` with the metric `embedding`, alone or beside others, which are measured where they always are.
 

@@ -13,9 +13,9 @@ from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.contract import Context, Member
 from rewarden_verifiers.generation.texts import loops, read
 from rewarden_verifiers.group.clusters import Pairs, Same
-from rewarden_verifiers.judges.hollow import hollow
-from rewarden_verifiers.models.asking import too_long
+from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.models.embeddings import Embedding, cosines, vectors
+from rewarden_verifiers.models.model_tasks import too_long
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.outcome import no_answer, wrong
 from rewarden_verifiers.words import visible
@@ -108,7 +108,7 @@ def _unfit(samples: Sequence[Member]) -> tuple[dict[int, Outcome], dict[int, tup
     for place, member in enumerate(samples):
         if member.response is None:
             found[place] = no_answer()
-        elif (why := hollow(member.response)) is not None:
+        elif (why := empty_reason(member.response)) is not None:
             found[place] = no_answer(why)
         elif loops(text := read(member.response)):
             found[place] = wrong("repeated", flags=("repeated",))

@@ -12,8 +12,8 @@ from rewarden.types import Outcome, Use
 from rewarden_verifiers.contract import Context, Member, VerifierSpec, spec_of, verifier
 from rewarden_verifiers.group.answers import SHOWN, Given, Meaning, by_meaning, by_use
 from rewarden_verifiers.group.clusters import Cluster, Clustering, cluster
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.seen import Seen
-from rewarden_verifiers.models.site import ModelSite
 from rewarden_verifiers.outcome import no_answer, scored, undecided
 from rewarden_verifiers.uses import UseLike, parse_use
 
@@ -60,7 +60,7 @@ def _variant(params: ConsensusParams) -> VerifierSpec | None:
     own = spec_of(consensus)
     if own is None or params.embedding is None:
         return None
-    return replace(own, site=ModelSite, determinism="tolerance", variant=None)
+    return replace(own, resources=ModelResources, determinism="tolerance", variant=None)
 
 
 @verifier(version="1", graded=True, children=_children, variant=_variant)

@@ -15,8 +15,8 @@ from rewarden_verifiers.group.answers import by_use, excess, unfit
 from rewarden_verifiers.group.clusters import cluster
 from rewarden_verifiers.group.ngrams import novelty
 from rewarden_verifiers.models.embeddings import Embedding, mean_distances, nearest_distances, vectors
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.seen import Seen
-from rewarden_verifiers.models.site import ModelSite
 from rewarden_verifiers.outcome import no_answer, scored, wrong
 from rewarden_verifiers.uses import UseLike, parse_use
 
@@ -77,7 +77,7 @@ def _variant(params: DiversityParams) -> VerifierSpec | None:
     own = spec_of(diversity)
     if own is None or params.by != "embedding":
         return None
-    return replace(own, site=ModelSite, determinism="tolerance", variant=None)
+    return replace(own, resources=ModelResources, determinism="tolerance", variant=None)
 
 
 @verifier(version="1", graded=True, children=_children, variant=_variant)

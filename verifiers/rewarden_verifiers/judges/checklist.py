@@ -14,7 +14,7 @@ from rewarden_verifiers.judges.criterion import Given, gather, read_criteria
 from rewarden_verifiers.judges.itemised import Sheet, Subject, itemised
 from rewarden_verifiers.judges.itemised_params import ItemisedParams
 from rewarden_verifiers.judges.parts import Itemised, Part, Vote
-from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.outcome import scored, wrong
 
 Mode = Literal["yes_no", "score", "behaviours"]
@@ -63,7 +63,9 @@ def _children(params: ChecklistParams) -> list[Use]:
     return [one.use for one in own if one.use is not None]
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite, children=_children)
+@verifier(
+    version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources, children=_children
+)
 async def checklist(
     response: str,
     prompt: str | None,

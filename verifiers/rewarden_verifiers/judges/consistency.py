@@ -13,15 +13,15 @@ from rewarden.types import Outcome, StepScore
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.extraction import Rule, rules_of
 from rewarden_verifiers.judges.answers import accepted
-from rewarden_verifiers.judges.asking import Inquiry, opinions
+from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.judges.ending import readings, refused
-from rewarden_verifiers.judges.hollow import hollow
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.mentions import Of, mentioned, overlap
+from rewarden_verifiers.judges.opinions import Inquiry, opinions
 from rewarden_verifiers.judges.params import JudgeParams
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.reasoning import Sides, Tags, Where, sides_of
-from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
 from rewarden_verifiers.words import words
@@ -110,7 +110,7 @@ class Params(JudgeParams):
         return None if self.answer == "final" else rules_of(self.answer)
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite, view="full")
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources, view="full")
 async def consistency(
     response: str,
     prompt: str | None,
@@ -151,7 +151,7 @@ async def consistency(
 
 
 def _reasoned(sides: Sides, params: Params) -> bool:
-    if sides.reasoning is None or (params.hollow == "refuse" and hollow(sides.reasoning) is not None):
+    if sides.reasoning is None or (params.hollow == "refuse" and empty_reason(sides.reasoning) is not None):
         return False
     return len(words(sides.reasoning)) >= params.least_words
 

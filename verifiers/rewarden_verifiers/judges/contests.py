@@ -14,9 +14,9 @@ from typing import Any
 
 from rewarden.errors import BudgetExhausted, ModelError, ProviderError, SampleError
 from rewarden.types import Media
-from rewarden_verifiers.judges.asking import Asked, Inquiry, Opinion, opinions
-from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.opinions import Asked, Inquiry, Opinion, opinions
 from rewarden_verifiers.judges.preference import Preference, PreferenceParams, preferences
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.ranking import Match
@@ -44,14 +44,14 @@ class Contest:
     async def by_pairs(self, pairs: Sequence[tuple[int, int]]) -> Tally:
         """Compare these pairs."""
         tally = Tally(len(self.texts))
-        await beside(*(self._pair(tally, first, second) for first, second in pairs))
+        await gather(*(self._pair(tally, first, second) for first, second in pairs))
         return tally
 
     async def by_lists(self, rounds: Sequence[Sequence[Sequence[int]]]) -> Tally:
         """Rank these lists, each in one question."""
         tally = Tally(len(self.texts))
         lists = [shown for cut in rounds for shown in cut if len(shown) > 1]
-        found = await beside(*(self._list(tally, shown) for shown in lists))
+        found = await gather(*(self._list(tally, shown) for shown in lists))
         signs: dict[tuple[int, int], list[int]] = {}
         for rankings in found:
             for ranking in rankings:
@@ -106,7 +106,7 @@ class Contest:
 
     async def _blame(self, tally: Tally, pair: tuple[int, int], problem: str) -> None:
         # The first two attempts of each are the same as before, and remembered.
-        alone = await beside(self._asked(pair, (True, False)), self._asked(pair, (False, True)))
+        alone = await gather(self._asked(pair, (True, False)), self._asked(pair, (False, True)))
         guilty = [player for player, found in zip(pair, alone, strict=True) if _cured(found)]
         if not guilty:
             # Neither alone cures what both cure: each spoils it. Were that nobody's, a policy that always does would
@@ -165,7 +165,7 @@ class Contest:
         return await opinions(self.ctx, self.params, inquiry, self.ledger)
 
     async def _without_guilty(self, tally: Tally, shown: Sequence[int], problem: str) -> list[dict[int, int]]:
-        alone = await beside(*(self._ranked(shown, frozenset((player,))) for player in shown))
+        alone = await gather(*(self._ranked(shown, frozenset((player,))) for player in shown))
         guilty = [player for player, found in zip(shown, alone, strict=True) if _cured(found)]
         if not guilty or len(guilty) == len(shown):
             tally.lose(shown, problem)
@@ -189,7 +189,7 @@ class Contest:
             return []
         for player in shown:
             tally.planned[player] -= 1
-        found = await beside(*(self._list(tally, pair) for pair in combinations(shown, 2)))
+        found = await gather(*(self._list(tally, pair) for pair in combinations(shown, 2)))
         return [ranks for rankings in found for ranks in rankings]
 
 

@@ -11,13 +11,13 @@ from rewarden.errors import InvalidReference
 from rewarden.types import Outcome, Sample, StepScore
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.answers import accepted
-from rewarden_verifiers.judges.asking import Inquiry, opinions
 from rewarden_verifiers.judges.critic_params import Params
 from rewarden_verifiers.judges.critic_steps import Grade, Span, grades, means, spans, spans_schema, steps_schema
 from rewarden_verifiers.judges.ending import readings, refused
 from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.opinions import Inquiry, opinions
 from rewarden_verifiers.judges.prompts import Material
-from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.splitting import Part, given_parts, parts_of
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
@@ -40,7 +40,7 @@ class _Said:
     number: float | None = None
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite)
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources)
 async def critic(
     response: str,
     prompt: str | None,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from rewarden.types import Outcome
-from rewarden_verifiers.judges.asking import Opinion
-from rewarden_verifiers.judges.hollow import hollow
+from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.opinions import Opinion
 from rewarden_verifiers.judges.params import JudgeParams
 from rewarden_verifiers.outcome import no_answer, undecided, wrong
 
@@ -27,7 +27,7 @@ def refused(
             flags=("too_long",),
             **details,
         )
-    why = hollow(response, reference) if params.hollow == "refuse" else None
+    why = empty_reason(response, reference) if params.hollow == "refuse" else None
     if why is not None:
         return no_answer(why, feedback="The response has no substance that could be judged.", **details)
     return None

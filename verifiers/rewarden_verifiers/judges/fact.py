@@ -12,16 +12,16 @@ from typing import Any, Literal
 from rewarden.errors import InvalidParams
 from rewarden.types import Outcome, StepScore
 from rewarden_verifiers.contract import Context, verifier
-from rewarden_verifiers.judges.asking import Inquiry, opinions
-from rewarden_verifiers.judges.beside import beside
 from rewarden_verifiers.judges.ending import readings, refused
 from rewarden_verifiers.judges.evidence import MOST_CLAIMS, Evidence, Given, read_evidence
+from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.numbered import by_number, numbered
+from rewarden_verifiers.judges.opinions import Inquiry, opinions
 from rewarden_verifiers.judges.params import JudgeParams, Prompt
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.quotes import quoted, readable
-from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided
 
@@ -119,7 +119,7 @@ class _Held:
     words: tuple[Word, ...]
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite)
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources)
 async def fact(response: str, prompt: str | None, reference: Given, params: FactParams, ctx: Context) -> Outcome:
     """The share of the response's claims that the evidence supports.
 
@@ -189,7 +189,7 @@ async def _check(
     asked = [opinions(ctx, params, _inquiry(batch, prompt, evidence, holds), ledger) for batch in batches]
     held: list[_Held] = []
     refusals: list[Outcome] = []
-    for batch, said in zip(batches, await beside(*asked), strict=True):
+    for batch, said in zip(batches, await gather(*asked), strict=True):
         lowest = [_Vote("refuted", reason="The claim makes the judge's reply unreadable.")] * len(batch)
         votes, early = readings(said, lowest, ledger)
         if early is not None and early.status != "scored":

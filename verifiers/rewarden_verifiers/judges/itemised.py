@@ -16,13 +16,13 @@ from typing import Any, Literal
 
 from rewarden.types import Media, Outcome, Sample
 from rewarden_verifiers.contract import Context
-from rewarden_verifiers.judges.asking import Inquiry, opinions
-from rewarden_verifiers.judges.beside import beside
 from rewarden_verifiers.judges.criterion import Criterion
 from rewarden_verifiers.judges.ending import readings, refused
+from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.itemised_params import ItemisedParams
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.numbered import by_number, numbered
+from rewarden_verifiers.judges.opinions import Inquiry, opinions
 from rewarden_verifiers.judges.parts import Itemised, Part, Vote, counted, total, worst_of
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.programmed import reached, run_programs
@@ -98,7 +98,7 @@ async def itemised(
         return early
     asking = asyncio.ensure_future(_ask(ctx, params, judged, subject, sheet, ledger, details))
     running = asyncio.ensure_future(run_programs(ctx, criteria))
-    await beside(asking, running)
+    await gather(asking, running)
     asked, programs = asking.result(), running.result()
     broken = [one for one in criteria if one.id in programs and programs[one.id].status != "scored"]
     # Who could not be reached today is never skipped: the same response would score otherwise tomorrow.
@@ -150,7 +150,7 @@ async def _ask(
     batches = [criteria] if params.calls == "together" else [[one] for one in criteria]
     text = readable(subject.text(params)) if params.quotes == "require" else None
     inquiries = [_inquiry(batch, subject, params, sheet, text) for batch in batches]
-    found = await beside(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
+    found = await gather(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
     votes: dict[str, list[Vote]] = {}
     refused: list[Outcome] = []
     for batch, said in zip(batches, found, strict=True):

@@ -12,7 +12,6 @@ from rewarden.types import Component, Media, Outcome, Sample, StepScore
 from rewarden_verifiers.chat import Reply
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.answers import accepted
-from rewarden_verifiers.judges.asking import Inquiry, opinions
 from rewarden_verifiers.judges.ending import readings, refused
 from rewarden_verifiers.judges.judge_modes import (
     ALTERNATIVES,
@@ -27,10 +26,11 @@ from rewarden_verifiers.judges.judge_modes import (
 )
 from rewarden_verifiers.judges.judge_params import Params
 from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.opinions import Inquiry, opinions
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import of_transcript, size, written
-from rewarden_verifiers.judges.site import JudgeSite
 from rewarden_verifiers.judges.votes import Verdict, combine
 from rewarden_verifiers.outcome import scored, undecided, wrong
 
@@ -42,7 +42,7 @@ _REASONS = {
 }
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite)
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources)
 async def judge(
     response: str,
     prompt: str | None,

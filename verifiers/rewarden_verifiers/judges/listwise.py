@@ -11,17 +11,17 @@ from typing import Any, Literal
 from rewarden.errors import InvalidParams, InvalidSample, SampleError
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import Context, Member, verifier
-from rewarden_verifiers.judges.aside import aside
 from rewarden_verifiers.judges.contests import Contest, refuses
 from rewarden_verifiers.judges.ending import refused
 from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.preference import PreferenceParams
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.ranking import Match, Score, Standing, standings, win_rates
+from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.schedule import drawn, pairs, rounds
-from rewarden_verifiers.judges.site import JudgeSite
 from rewarden_verifiers.judges.tally import Tally
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
 from rewarden_verifiers.view import transcript
@@ -100,7 +100,7 @@ class Field:
         return [counted[player] for player in range(len(self.texts))]
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite)
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources)
 async def listwise(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
     """A language model compares the members of a group, and each scores by how it stands among them, from 0 to 1.
 
@@ -127,7 +127,7 @@ async def ranked(
     """The outcomes of a group whose members are compared by the contest that is `made` of the fields of `Contest`. See
     `listwise`."""
     size = sum(len(member.response or "") for member in samples)
-    shown, found = await aside(size, field_of, samples, params)
+    shown, found = await offload(size, field_of, samples, params)
     contest = made(
         ctx=ctx,
         params=params,

@@ -10,15 +10,15 @@ from typing import Any, Literal
 from rewarden.errors import InvalidReference
 from rewarden.types import Media, Outcome
 from rewarden_verifiers.contract import Context, verifier
-from rewarden_verifiers.judges.asking import Opinion
 from rewarden_verifiers.judges.ending import readings, refused
 from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.opinions import Opinion
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.preference import Preference, PreferenceParams, preferences
 from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.rivals import Against, Rival, rival_of
-from rewarden_verifiers.judges.site import JudgeSite
 from rewarden_verifiers.judges.tiebreaks import JUDGE, Measure, measured, measures_of
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import scored, undecided
@@ -48,7 +48,7 @@ class Params(PreferenceParams):
         measures_of(self.criteria)
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite)
+@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources)
 async def pairwise(
     response: str,
     prompt: str | None,

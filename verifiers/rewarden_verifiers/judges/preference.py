@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from rewarden.types import Media
 from rewarden_verifiers.chat import Reply
-from rewarden_verifiers.judges.asking import Asked, Inquiry, Opinion, opinions
-from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.opinions import Asked, Inquiry, Opinion, opinions
 from rewarden_verifiers.judges.params import JudgeParams
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.replies import probability
@@ -74,7 +74,7 @@ async def preferences(
     first, second = pair
     asked = ((first, second), (second, first))[:orders]
     inquiries = [(inquire or _inquiry)(params, texts, shown, media) for texts in asked]
-    found = await beside(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
+    found = await gather(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
     return [_agreed(seen) for seen in zip(*found, strict=True)]
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from rewarden.errors import InvalidParams, InvalidReference
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import Context
-from rewarden_verifiers.judges.beside import beside
 from rewarden_verifiers.judges.criterion import Criterion
+from rewarden_verifiers.judges.gather import gather
 
 
 async def run_programs(ctx: Context, criteria: list[Criterion]) -> dict[str, Outcome]:
     """By id, the outcomes of those criteria that are programs, on the sample as it is, with the criterion's reference
     in the place of the sample's. What breaks in them comes back as an outcome."""
     programs = {one.id: one for one in criteria if one.use is not None}
-    found = await beside(*(_outcome(ctx, one) for one in programs.values()))
+    found = await gather(*(_outcome(ctx, one) for one in programs.values()))
     return dict(zip(programs, found, strict=True))
 
 

@@ -9,16 +9,16 @@ from typing import Any, Literal
 from rewarden.errors import InvalidParams, InvalidReference
 from rewarden.types import Media, Outcome, StepScore, Use
 from rewarden_verifiers.contract import Context, verifier
-from rewarden_verifiers.judges.asking import Inquiry, opinions
-from rewarden_verifiers.judges.beside import beside
 from rewarden_verifiers.judges.ending import readings, refused
+from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.numbered import by_number, numbered
+from rewarden_verifiers.judges.opinions import Inquiry, opinions
 from rewarden_verifiers.judges.params import JudgeParams
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.questions import Quiz, quiz_of
-from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
 from rewarden_verifiers.uses import UseLike, parse_use
@@ -69,7 +69,9 @@ def _children(params: Params) -> list[Use]:
     return [parse_use(params.use)]
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), site=JudgeSite, children=_children)
+@verifier(
+    version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources, children=_children
+)
 async def reader(
     response: str,
     prompt: str | None,
@@ -113,14 +115,14 @@ async def reader(
     votes, early = readings(await opinions(ctx, params, inquiry, ledger), lowest, ledger)
     if early is not None:
         return early
-    table = await beside(*(_compared(ctx, params, quiz, vote) for vote in votes))
+    table = await gather(*(_compared(ctx, params, quiz, vote) for vote in votes))
     known: set[int] = set()
     if params.without != "skip":
         inquiry = _inquiry("reader.without", {"questions": questions}, len(questions), ())
         blind, early = readings(await opinions(ctx, params, inquiry, ledger), lowest, ledger)
         if early is not None:
             return early
-        unaided = await beside(*(_compared(ctx, params, quiz, vote) for vote in blind))
+        unaided = await gather(*(_compared(ctx, params, quiz, vote) for vote in blind))
         broken = _unscored([*table, *unaided])
         if broken is not None:
             return broken
@@ -152,7 +154,7 @@ def _inquiry(prompt: str, variables: Mapping[str, Any], count: int, media: Seque
 
 async def _compared(ctx: Context, params: Params, quiz: Quiz, answers: _Answers) -> list[Outcome]:
     """Returns what the comparing verifiers say of one opinion's answers."""
-    return await beside(
+    return await gather(
         *(
             _verified(ctx, params, one.use or parse_use(params.use), answer, one.answer)
             for one, (answer, _) in zip(quiz.asked, answers, strict=True)

@@ -13,7 +13,7 @@ from rewarden_verifiers.judges.criterion import Given, gather, read_criteria
 from rewarden_verifiers.judges.itemised import Sheet, Subject, itemised
 from rewarden_verifiers.judges.itemised_params import ItemisedParams
 from rewarden_verifiers.judges.parts import Itemised, Vote
-from rewarden_verifiers.judges.site import JudgeSite
+from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.outcome import scored, wrong
 
 _PROPERTIES = {
@@ -56,7 +56,7 @@ def _bounds(params: RubricParams) -> tuple[float, float]:
     graded=True,
     determinism="sampled",
     requires=("judge",),
-    site=JudgeSite,
+    resources=JudgeResources,
     children=_children,
     bounds=_bounds,
 )

@@ -18,7 +18,7 @@ from rewarden_verifiers.lean.gate import Refusal, refusals
 from rewarden_verifiers.lean.inspecting import Findings, Proved, inspect
 from rewarden_verifiers.lean.params import LeanParams
 from rewarden_verifiers.lean.reference import PROVED, LeanReference, Statement, declarations, read_reference
-from rewarden_verifiers.lean.site import LeanSite
+from rewarden_verifiers.lean.resources import LeanResources
 from rewarden_verifiers.lean.source import plain, split_header
 from rewarden_verifiers.outcome import no_answer, scored, undecided
 from rewarden_verifiers.provers import Checked, CheckStatus, Compiled, Project, Snippet
@@ -45,7 +45,7 @@ _NUMBERED = re.compile(r"(?:^|\.)\d+(?:\.|$)")
 _NATIVE = re.compile(r"(?:Lean\.)?(?:ofReduceBool|ofReduceNat|trustCompiler)")
 
 
-@verifier(version="1", graded=True, site=LeanSite)
+@verifier(version="1", graded=True, resources=LeanResources)
 async def lean(
     response: str, reference: str | LeanReference | None = None, *, params: LeanParams, ctx: Context
 ) -> Outcome:

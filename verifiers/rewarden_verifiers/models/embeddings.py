@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Literal
 from rewarden.errors import InputTooLong, MissingDependency, ModelError
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.inference import Embed, Fit, Input, Vector
-from rewarden_verifiers.judges.beside import beside
-from rewarden_verifiers.models.asking import ask
+from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.models.model_tasks import ask
 from rewarden_verifiers.models.seen import Seen
 
 Near = Literal["positive", "shifted"]
@@ -58,7 +58,7 @@ async def vectors(ctx: Context, texts: Sequence[str], how: Embedding, seen: Seen
     Raises ModelError where vectors are of different lengths or have no direction.
     """
     distinct = list(dict.fromkeys(texts))
-    results = await beside(*(_vector(ctx, text, how, seen, written) for text in distinct))
+    results = await gather(*(_vector(ctx, text, how, seen, written) for text in distinct))
     of: dict[str, array[float]] = {}
     long: dict[str, InputTooLong] = {}
     for text, found in zip(distinct, results, strict=True):

@@ -23,8 +23,8 @@ from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.replies import UnreadableError
-from rewarden_verifiers.models.asking import ask
 from rewarden_verifiers.models.generative_params import GenerativeParams
+from rewarden_verifiers.models.model_tasks import ask
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.verdicts import after_thought
 

@@ -11,7 +11,7 @@ from rewarden.errors import InvalidParams, InvalidSample, ModelError
 from rewarden.types import Text
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.inference import Input, Likelihood
-from rewarden_verifiers.models.asking import ask, chat_of, prompted
+from rewarden_verifiers.models.model_tasks import ask, chat_of, prompted
 from rewarden_verifiers.models.rm_likelihood_params import Params
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.signals import numbers

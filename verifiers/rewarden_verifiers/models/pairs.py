@@ -13,13 +13,13 @@ from rewarden.types import Media, Text
 from rewarden_verifiers.chat import Reply
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.inference import Classify, Input
-from rewarden_verifiers.judges.asking import Inquiry
+from rewarden_verifiers.judges.opinions import Inquiry
 from rewarden_verifiers.judges.preference import Inquire, Margin, PreferenceParams
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.replies import UnreadableError
-from rewarden_verifiers.models.asking import LONGEST, ask, chat_of
 from rewarden_verifiers.models.generative_params import GenerativeParams, words
 from rewarden_verifiers.models.hosted import share
+from rewarden_verifiers.models.model_tasks import LONGEST, ask, chat_of
 from rewarden_verifiers.models.outputs import Output, place_of
 from rewarden_verifiers.models.params import within
 from rewarden_verifiers.models.seen import Seen

@@ -13,18 +13,18 @@ from rewarden_verifiers.chat import Message, Reply
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.inference import Classify, Input
 from rewarden_verifiers.judges.answers import accepted
-from rewarden_verifiers.judges.aside import aside
-from rewarden_verifiers.judges.asking import Inquiry, Opinion, opinions, rendered
-from rewarden_verifiers.judges.beside import beside
 from rewarden_verifiers.judges.ending import readings
+from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.judges.offload import offload
+from rewarden_verifiers.judges.opinions import Inquiry, Opinion, opinions, rendered
 from rewarden_verifiers.judges.params import JudgeParams
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.votes import combine
-from rewarden_verifiers.models.asking import ask, refused, too_long
 from rewarden_verifiers.models.hosted import Hosted, ModelLedger, pictures, share
+from rewarden_verifiers.models.model_tasks import ask, refused, too_long
 from rewarden_verifiers.models.outputs import place_of, sigmoid
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.rm_generative_params import Meta, Params, bounds, lowest, share_of
-from rewarden_verifiers.models.site import ModelSite
 from rewarden_verifiers.models.verdicts import on_scale, one_of, verdict_in
 from rewarden_verifiers.outcome import scored, undecided
 
@@ -38,7 +38,7 @@ class _Reading:
     rating: float | None = None
 
 
-@verifier(version="1", graded=True, determinism="sampled", site=ModelSite, bounds=bounds)
+@verifier(version="1", graded=True, determinism="sampled", resources=ModelResources, bounds=bounds)
 async def rm_generative(
     response: str,
     prompt: str | None,
@@ -62,7 +62,7 @@ async def rm_generative(
     """
     span = bounds(params)
     answers = accepted(reference)
-    early = await aside(len(response), refused, response, params, answers, prompted=True, range=span)
+    early = await offload(len(response), refused, response, params, answers, prompted=True, range=span)
     if early is not None:
         return early
     ledger = ModelLedger()
@@ -71,11 +71,11 @@ async def rm_generative(
     judged = _judge_params(params)
     choices = (*params.accept, *params.reject) if params.by == "token" else ()
     size = len(response)
-    hosted = await aside(size, Hosted, ctx, params, ledger.seen, response, choices, _form(params))
+    hosted = await offload(size, Hosted, ctx, params, ledger.seen, response, choices, _form(params))
     try:
         found = await opinions(hosted, judged, inquiry, ledger)
         if params.meta is not None:
-            chat = await aside(size, rendered, judged, inquiry)
+            chat = await offload(size, rendered, judged, inquiry)
             found = await _rated(found, chat.messages, hosted.shown, params.meta, params, ctx, ledger)
     except InputTooLong as error:
         return too_long(error, range=span)
@@ -164,7 +164,7 @@ async def _rated(
         rating = float(logits.values[place_of(logits, meta.output, "params.meta.output")])
         return Opinion(replace(one.reading, rating=rating))
 
-    return await beside(*(rated(one) for one in found))
+    return await gather(*(rated(one) for one in found))
 
 
 def _kept(votes: Sequence[_Reading], params: Params) -> list[_Reading]:

@@ -9,13 +9,13 @@ from rewarden.errors import InputTooLong, InvalidReference
 from rewarden.types import Outcome, Sample, StepScore
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.answers import accepted
-from rewarden_verifiers.judges.aside import aside
-from rewarden_verifiers.judges.beside import beside
-from rewarden_verifiers.models.asking import refused, too_long
+from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.models.likely_tokens import behind, reasoning_of, sent, weights_of, whole
+from rewarden_verifiers.models.model_tasks import refused, too_long
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.rm_likelihood_params import Params
 from rewarden_verifiers.models.seen import Seen
-from rewarden_verifiers.models.site import ModelSite
 from rewarden_verifiers.models.token_measures import Measured, Tokens, measured
 from rewarden_verifiers.outcome import no_answer, scored, wrong
 
@@ -32,7 +32,7 @@ one that repeats itself, be it a word or a page."""
     version="1",
     graded=True,
     determinism="tolerance",
-    site=ModelSite,
+    resources=ModelResources,
     view="full",
     bounds=lambda params: params.range,
 )
@@ -58,19 +58,19 @@ async def rm_likelihood(
     At the bottom with its own reason: `no_answer`, `unclosed_thought`, `too_long`, `repetitive` (a response that says
     the same over and over is the likeliest of all), a hollow response. Below the threshold: `unlikely`.
     """
-    early = await aside(len(response), refused, response, params, reference, range=params.range)
+    early = await offload(len(response), refused, response, params, reference, range=params.range)
     if early is not None:
         return early
-    if params.of == "response" and await aside(len(response) * 4, _repetitive, response):
+    if params.of == "response" and await offload(len(response) * 4, _repetitive, response):
         said = "The response repeats itself."
         return wrong("repetitive", feedback=said, range=params.range, flags=("repetitive",))
     seen = Seen()
     try:
         if params.source == "signals":
-            return await aside(_numbers_in(sample), _of_signals, sample, params, seen)
+            return await offload(_numbers_in(sample), _of_signals, sample, params, seen)
         if params.of == "response":
             tokens = await whole(response, sample.prompt, params, ctx, seen)
-            return await aside(len(tokens.logprobs) * 4, ended, tokens, None, None, params, seen)
+            return await offload(len(tokens.logprobs) * 4, ended, tokens, None, None, params, seen)
         return await _of_reference(response, sample, reference, params, ctx, seen)
     except InputTooLong as error:
         return too_long(error, range=params.range)
@@ -89,7 +89,7 @@ async def _of_reference(
         said = f"The response has no answer behind {params.cut!r}."
         return no_answer(reasoning.reason or "no_answer", feedback=said, range=params.range)
     texts = [reasoning.text] if params.against == "nothing" else [reasoning.text, ""]
-    found = await beside(
+    found = await gather(
         *(behind(text, answer, sample.prompt, params, ctx, seen) for answer in answers for text in texts)
     )
     flags = ["answer_repeated"] * reasoning.again

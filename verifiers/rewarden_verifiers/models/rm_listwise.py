@@ -12,20 +12,20 @@ from rewarden.errors import InputTooLong, InvalidParams, ModelError, SampleError
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import Context, Member, verifier
 from rewarden_verifiers.judges import listwise
-from rewarden_verifiers.judges.aside import aside
-from rewarden_verifiers.judges.asking import Opinion
-from rewarden_verifiers.judges.beside import beside
 from rewarden_verifiers.judges.contests import Contest
+from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.judges.offload import offload
+from rewarden_verifiers.judges.opinions import Opinion
 from rewarden_verifiers.judges.preference import Preference, preferences
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.ranking import Standing, ranks
 from rewarden_verifiers.judges.tally import Tally
-from rewarden_verifiers.models.asking import too_long
 from rewarden_verifiers.models.hosted import Hosted, ModelLedger, pictures
+from rewarden_verifiers.models.model_tasks import too_long
 from rewarden_verifiers.models.outputs import sigmoid
 from rewarden_verifiers.models.pairs import PairParams, inquire_of, reward
 from rewarden_verifiers.models.params import within
-from rewarden_verifiers.models.site import ModelSite
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.outcome import scored
 
 
@@ -77,7 +77,7 @@ _SCORES = {
 }
 
 
-@verifier(version="1", graded=True, determinism="sampled", site=ModelSite)
+@verifier(version="1", graded=True, determinism="sampled", resources=ModelResources)
 async def rm_listwise(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
     """A reward model that we host compares a group's members; each scores by how it stands among them, from 0 to 1.
 
@@ -118,7 +118,7 @@ async def rm_listwise(samples: list[Member], params: Params, ctx: Context) -> Se
             task.cancel()  # of those that end here nobody would read them
     if not long:
         return outcomes
-    _, found = await aside(_size(samples), listwise.field_of, samples, judged)
+    _, found = await offload(_size(samples), listwise.field_of, samples, judged)
     return [_named(one) if found.players.get(place) in long else one for place, one in enumerate(outcomes)]
 
 
@@ -159,7 +159,7 @@ class _ModelContest(Contest):
         texts = [self.texts[player] for player in pair]
         both = "\n".join(texts)
         seen = self.results.seen
-        hosted = await aside(len(both), Hosted, self.context, self.own, seen, both, self.own.choices, self.own.said)
+        hosted = await offload(len(both), Hosted, self.context, self.own, seen, both, self.own.choices, self.own.said)
         one, other = (Material(text, candidate=candidate) for text, candidate in zip(texts, candidates, strict=True))
         return await preferences(
             hosted,
@@ -209,7 +209,7 @@ class _ModelContest(Contest):
 async def _pool(
     samples: Sequence[Member], judged: listwise.Params, params: Params, ctx: Context, ledger: ModelLedger
 ) -> Sequence[Outcome | SampleError]:
-    _, found = await aside(_size(samples), listwise.field_of, samples, judged)
+    _, found = await offload(_size(samples), listwise.field_of, samples, judged)
 
     async def rewarded(text: str) -> float | Outcome | ModelError:
         try:
@@ -219,7 +219,7 @@ async def _pool(
         except ModelError as error:
             return error
 
-    rewards = await beside(*(rewarded(text) for text in found.texts))
+    rewards = await gather(*(rewarded(text) for text in found.texts))
     given = {player: one for player, one in enumerate(rewards) if isinstance(one, float)}
     members = [place for place in range(len(samples)) if found.players.get(place) in given]
     missing = sum(isinstance(rewards[player], ModelError) for player in found.players.values())

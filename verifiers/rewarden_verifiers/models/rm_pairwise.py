@@ -10,17 +10,17 @@ from rewarden.errors import InputTooLong, InvalidReference
 from rewarden.types import Media, Outcome, Sample
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges import pairwise
-from rewarden_verifiers.judges.aside import aside
-from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.preference import preferences
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.rivals import Against, Rival, rival_of
-from rewarden_verifiers.models.asking import refused, too_long
 from rewarden_verifiers.models.hosted import Hosted, ModelLedger, pictures
+from rewarden_verifiers.models.model_tasks import refused, too_long
 from rewarden_verifiers.models.outputs import sigmoid
 from rewarden_verifiers.models.pairs import PairParams, inquire_of, reward
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.seen import Seen
-from rewarden_verifiers.models.site import ModelSite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Params(PairParams):
     tie: Literal["fail", "undecided"] = "fail"
 
 
-@verifier(version="1", graded=True, determinism="sampled", site=ModelSite)
+@verifier(version="1", graded=True, determinism="sampled", resources=ModelResources)
 async def rm_pairwise(
     response: str,
     prompt: str | None,
@@ -62,12 +62,12 @@ async def rm_pairwise(
     """
     rival = rival_of(reference, params.against)
     size = len(response) + len(rival.text)
-    early = await aside(size, refused, response, params, prompted=params.by != "scalar")
+    early = await offload(size, refused, response, params, prompted=params.by != "scalar")
     if early is not None:
         return early
     known = ("against", "passing", "aggregate", "tie", "strength")
     judged = pairwise.Params(**params.shared(), **{name: getattr(params, name) for name in known})
-    if await aside(size, _same, response, rival.text):
+    if await offload(size, _same, response, rival.text):
         return pairwise.ended(0.5, [{"by": params.by, "score": 0.5, "same_text": True}], None, judged)
     try:
         if params.by == "scalar":
@@ -104,7 +104,7 @@ async def _by_rewards(
         except InputTooLong as error:
             return error
 
-    own, other = await beside(of_response(), of_rival())
+    own, other = await gather(of_response(), of_rival())
     if isinstance(own, InputTooLong):
         raise own  # not before the rival is known, so that whose fault it is does not hang on which came first
     assert not isinstance(other, InputTooLong)
@@ -124,7 +124,7 @@ async def _by_opinions(
     ctx: Context,
 ) -> Outcome:
     ledger = ModelLedger()
-    hosted = await aside(len(response), Hosted, ctx, params, ledger.seen, response, params.choices, params.said)
+    hosted = await offload(len(response), Hosted, ctx, params, ledger.seen, response, params.choices, params.said)
     pair = (Material(response, candidate=True), Material(rival.text))
     inquire = inquire_of(params)
     found = await preferences(hosted, judged, pair, shown, ledger, media=media, inquire=inquire)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from rewarden.errors import InputTooLong
 from rewarden.types import Outcome, Sample, StepScore
 from rewarden_verifiers.contract import Context, verifier
-from rewarden_verifiers.judges.aside import aside
-from rewarden_verifiers.judges.beside import beside
-from rewarden_verifiers.models.asking import refused, too_long
+from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.judges.offload import offload
+from rewarden_verifiers.models.model_tasks import refused, too_long
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.rm_process_params import Params
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.signals import number
-from rewarden_verifiers.models.site import ModelSite
 from rewarden_verifiers.models.step_totals import total
 from rewarden_verifiers.models.step_values import Values, by_model, of_signals, together
 from rewarden_verifiers.models.walk import Walk, walk_of
@@ -21,7 +21,9 @@ from rewarden_verifiers.models.written_steps import by_writing
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
 
 
-@verifier(version="1", graded=True, determinism="tolerance", site=ModelSite, bounds=lambda params: params.range)
+@verifier(
+    version="1", graded=True, determinism="tolerance", resources=ModelResources, bounds=lambda params: params.range
+)
 async def rm_process(response: str, sample: Sample, params: Params, ctx: Context) -> Outcome:
     """A score for each step of a response, by a process reward model, and what they come to.
 
@@ -43,16 +45,16 @@ async def rm_process(response: str, sample: Sample, params: Params, ctx: Context
     """
     if params.by == "signals":
         return await _of_signals(response, sample, params)
-    walk = await aside(_size(response, sample), walk_of, response, sample, params)
+    walk = await offload(_size(response, sample), walk_of, response, sample, params)
     text = "\n\n".join(walk.shown) if sample.steps else response
-    early = await aside(len(text), _early, text, len(walk.shown), params)
+    early = await offload(len(text), _early, text, len(walk.shown), params)
     if early is not None:
         return early
     seen = Seen()
     names: Sequence[str | None] = params.models or (params.model,)
     try:
         way = by_writing if params.by == "written" else by_model
-        found = await beside(*(way(walk.shown, sample.prompt, name, params, ctx, seen) for name in names))
+        found = await gather(*(way(walk.shown, sample.prompt, name, params, ctx, seen) for name in names))
     except InputTooLong as error:
         return too_long(error, range=params.range)
     made = [one for one in found if one is not None]
@@ -65,13 +67,13 @@ async def rm_process(response: str, sample: Sample, params: Params, ctx: Context
 async def _of_signals(response: str, sample: Sample, params: Params) -> Outcome:
     """Without named steps, one step a value: were they counted here, a policy that splits otherwise than the trainer
     would go unscored."""
-    walk = await aside(_size(response, sample), walk_of, response, sample, params) if sample.steps else None
+    walk = await offload(_size(response, sample), walk_of, response, sample, params) if sample.steps else None
     made = of_signals(sample.signals, None if walk is None else len(walk.parts), params)
     if walk is None:
         count = len(made.values)
         walk = Walk((), range(count), [""] * count, range(count), ())
     text = response if not sample.steps else "\n\n".join(walk.shown)
-    early = await aside(len(text), _early, text, len(walk.shown), params)
+    early = await offload(len(text), _early, text, len(walk.shown), params)
     if early is not None:
         return early
     given = None if sample.signals is None else sample.signals.get("start_value")

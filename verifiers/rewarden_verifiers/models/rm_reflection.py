@@ -11,14 +11,14 @@ from typing import Any
 from rewarden.errors import InputTooLong, InvalidParams, InvalidReference, InvalidSample, ModelError, SampleError
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import Context, Member, verifier
-from rewarden_verifiers.judges.aside import aside
-from rewarden_verifiers.judges.beside import beside
-from rewarden_verifiers.models.asking import refused, too_long
+from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.models.likely_tokens import behind, reasoning_of, sent
+from rewarden_verifiers.models.model_tasks import refused, too_long
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.rm_likelihood import ended
 from rewarden_verifiers.models.rm_likelihood_params import Params as LikelihoodParams
 from rewarden_verifiers.models.seen import Seen
-from rewarden_verifiers.models.site import ModelSite
 from rewarden_verifiers.models.token_measures import Tokens
 from rewarden_verifiers.outcome import no_answer
 
@@ -47,7 +47,7 @@ class Params(LikelihoodParams):
     version="1",
     graded=True,
     determinism="tolerance",
-    site=ModelSite,
+    resources=ModelResources,
     view="full",
 )
 async def rm_reflection(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
@@ -66,7 +66,7 @@ async def rm_reflection(samples: list[Member], params: Params, ctx: Context) -> 
         raise InvalidSample("the members of a group must have the same reference", path="reference")
     if params.source == "model" and not (isinstance(reference, str) and reference.strip()):
         raise InvalidReference("the reference must be a text", path="reference")
-    found = await beside(*(_of_member(member, reference, params, ctx) for member in samples))
+    found = await gather(*(_of_member(member, reference, params, ctx) for member in samples))
     counts = Counter(len(one.tokens.logprobs) for one in found if isinstance(one, _Judged))
     if len(counts) > 1:
         if params.source == "signals":
@@ -74,7 +74,7 @@ async def rm_reflection(samples: list[Member], params: Params, ctx: Context) -> 
         usual = min(counts, key=lambda count: (-counts[count], count))
         odd = ModelError("the model took the reference apart otherwise than behind the siblings' reasoning")
         found = [odd if isinstance(one, _Judged) and len(one.tokens.logprobs) != usual else one for one in found]
-    return await aside(sum(count * members for count, members in counts.items()) * 4, _ended, found, params)
+    return await offload(sum(count * members for count, members in counts.items()) * 4, _ended, found, params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ async def _of_member(member: Member, reference: Any, params: Params, ctx: Contex
     if member.response is None:
         return no_answer()
     answer = reference if isinstance(reference, str) else None
-    early = await aside(len(member.response), refused, member.response, params, answer)
+    early = await offload(len(member.response), refused, member.response, params, answer)
     if early is not None:
         return early
     try:

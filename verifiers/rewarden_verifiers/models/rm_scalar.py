@@ -13,14 +13,14 @@ from rewarden.types import Component, Media, Outcome, Sample, Text
 from rewarden_verifiers.chat import Message
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.inference import Classify, Input, Logits
-from rewarden_verifiers.judges.aside import aside
-from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.pictures import images
-from rewarden_verifiers.models.asking import ask, chat_of, refused, sees, too_long
+from rewarden_verifiers.models.model_tasks import ask, chat_of, refused, sees, too_long
 from rewarden_verifiers.models.outputs import place_of, shares, sigmoid
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.scalar_params import Ensembled, Params, bounds, filled
 from rewarden_verifiers.models.seen import Seen
-from rewarden_verifiers.models.site import ModelSite
 from rewarden_verifiers.outcome import scored
 from rewarden_verifiers.view import apply_view, turns
 from rewarden_verifiers.words import words
@@ -37,7 +37,7 @@ class _Reward:
     label: str | None
 
 
-@verifier(version="1", graded=True, determinism="tolerance", site=ModelSite, bounds=bounds)
+@verifier(version="1", graded=True, determinism="tolerance", resources=ModelResources, bounds=bounds)
 async def rm_scalar(
     response: str, prompt: str | None, sample: Sample, params: Params, ctx: Context, reference: Any = None
 ) -> Outcome:
@@ -57,10 +57,10 @@ async def rm_scalar(
     """
     span = bounds(params)
     principles = _principles(sample, params)
-    length = await aside(len(response), _length, response, sample, params)
+    length = await offload(len(response), _length, response, sample, params)
     if params.baseline is not None and not (isinstance(reference, str) and reference.strip()):
         raise InvalidReference("the baseline needs a reference: the text of a response", path="reference")
-    early = await aside(_size(response, sample, params), _refused, response, sample, params)
+    early = await offload(_size(response, sample, params), _refused, response, sample, params)
     if early is not None:
         return early
     seen = Seen()
@@ -68,7 +68,7 @@ async def rm_scalar(
     given = _input(response, prompt, sample, principles, params)
     other = _baseline(reference, prompt, sample, principles, params)
     try:
-        found = await beside(
+        found = await gather(
             *(_reward(ctx, seen, name, one, given, other, length, params) for name, one in ensemble.items())
         )
     except InputTooLong as error:
@@ -113,7 +113,7 @@ async def _reward(
     tasks = [ask(ctx, Classify(input=given), model, seen)]
     if other is not None:
         tasks.append(_of_reference(ctx, other, model, seen))
-    logits, *others = await beside(*tasks)
+    logits, *others = await gather(*tasks)
     output = one.output if one.output is not None else params.output
     path = f"params.models.{name}.output" if one.output is not None and name else "params.output"
     own = _number(logits, output, path)

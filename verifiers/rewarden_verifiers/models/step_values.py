@@ -12,8 +12,8 @@ from rewarden.errors import InvalidParams, InvalidSample, ModelError
 from rewarden.types import Text
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.inference import Classify, Input, Rate
-from rewarden_verifiers.judges.beside import beside
-from rewarden_verifiers.models.asking import ask, chat_of, prompted
+from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.models.model_tasks import ask, chat_of, prompted
 from rewarden_verifiers.models.outputs import sigmoid
 from rewarden_verifiers.models.rm_process_params import Params
 from rewarden_verifiers.models.seen import Seen
@@ -126,7 +126,7 @@ async def _prefixes(
     join = params.between or "\n\n"
     prefixes = [join.join(steps[: place + 1]) for place in range(len(steps))]
     inputs = [_input(prompt, params, prefix, begun=prefix) for prefix in prefixes]
-    results = await beside(*(ask(ctx, Classify(input=one), model, seen) for one in inputs))
+    results = await gather(*(ask(ctx, Classify(input=one), model, seen) for one in inputs))
     return _brought_in([value_of(one.values, one.labels, one.multi, params) for one in results], params)
 
 

@@ -13,13 +13,13 @@ from rewarden.errors import InputTooLong, InvalidSample
 from rewarden.types import Component, Outcome, StepScore
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.inference import Classify, Input, Logits
-from rewarden_verifiers.judges.aside import aside
-from rewarden_verifiers.judges.beside import beside
-from rewarden_verifiers.models.asking import ask, refused, too_long
+from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.judges.offload import offload
+from rewarden_verifiers.models.model_tasks import ask, refused, too_long
 from rewarden_verifiers.models.outputs import exclusive, place_of, shares
+from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.segments import copied, segments_of
-from rewarden_verifiers.models.site import ModelSite
 from rewarden_verifiers.models.style_params import Measure, Params
 from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
 
@@ -34,7 +34,7 @@ class _Measured:
     logits: dict[str, float]
 
 
-@verifier(version="1", graded=True, determinism="tolerance", site=ModelSite)
+@verifier(version="1", graded=True, determinism="tolerance", resources=ModelResources)
 async def style_metric(response: str, prompt: str | None, params: Params, ctx: Context) -> Outcome:
     """A classifier's share of a label for the response: higher or lower is better.
 
@@ -51,13 +51,13 @@ async def style_metric(response: str, prompt: str | None, params: Params, ctx: C
     """
     if params.on == "pair" and not (prompt and prompt.strip()):
         raise InvalidSample("on 'pair' needs the sample's prompt", path="prompt")
-    early = await aside(len(response), refused, response, params)
+    early = await offload(len(response), refused, response, params)
     if early is not None:
         return early
     given = (prompt or "") if params.copied == "refuse" else ""
-    if given != "" and await aside(len(response) + len(given), copied, response, given):
+    if given != "" and await offload(len(response) + len(given), copied, response, given):
         return wrong("copied", flags=("copied",), feedback="The response is a part of the prompt.")
-    texts = await aside(len(response), segments_of, response, params.segments)
+    texts = await offload(len(response), segments_of, response, params.segments)
     if not texts:
         return no_answer("blank", feedback="The response has no substance.")
     if len(texts) > params.most_segments:
@@ -65,7 +65,7 @@ async def style_metric(response: str, prompt: str | None, params: Params, ctx: C
     seen = Seen()
     measures = params.listed
     try:
-        found = await beside(
+        found = await gather(
             *(_measured(ctx, seen, name, one, texts, prompt, params) for name, one in measures.items())
         )
     except InputTooLong as error:

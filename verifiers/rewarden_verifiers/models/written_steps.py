@@ -13,7 +13,7 @@ from rewarden_verifiers.inference import Input, Write, Written
 from rewarden_verifiers.judges.fencing import fenced, harmless
 from rewarden_verifiers.judges.params import Prompt
 from rewarden_verifiers.judges.prompts import Chat, Material, render
-from rewarden_verifiers.models.asking import ask
+from rewarden_verifiers.models.model_tasks import ask
 from rewarden_verifiers.models.rm_process_params import Params
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.step_values import Values

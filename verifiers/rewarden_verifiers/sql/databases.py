@@ -1,7 +1,7 @@
 """Databases: registered by id in the server's catalogue, or carried by the request.
 
-`Databases` is what the server's configuration provides for `sql` (its site). `Database` says where one database is, or
-how it is made, and holds a version that changes with its content.
+`Databases` is what the server's configuration provides for `sql` (its resources). `Database` says where one database
+is, or how it is made, and holds a version that changes with its content.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Databases:
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `rewarden_verifiers.contract.Site`. Addresses and passwords are not in it."""
+        """See `rewarden_verifiers.contract.Resources`. Addresses and passwords are not in it."""
         if not self.known:
             return ""
         rows = sorted([name, *(item.key for item in items)] for name, items in self.known.items())

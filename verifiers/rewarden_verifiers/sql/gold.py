@@ -139,12 +139,12 @@ def _says(result: ResultSet) -> bool:
     return any(cell is not None for row in result.rows for cell in row)
 
 
-def prepare(reference: SqlReference, params: SqlParams, site: Databases, watch: Watch) -> Gold:
+def prepare(reference: SqlReference, params: SqlParams, resources: Databases, watch: Watch) -> Gold:
     """Read and check a reference, and ask for its result on the first database.
 
     Raises InvalidReference (empty_reference, reference_failed among them), InvalidSample for an unknown database.
     """
-    databases = _databases(reference, params, site)
+    databases = _databases(reference, params, resources)
     dialect = engine_named(databases[0].engine).dialect
     statements = tuple(_read(text, dialect, params) for text in reference.queries)
     stored = None
@@ -160,12 +160,12 @@ def prepare(reference: SqlReference, params: SqlParams, site: Databases, watch: 
             raise InvalidReference(
                 "reference: a stored result holds for one database; give sql", path="reference.result"
             )
-    gold = Gold(databases, statements, stored, reference.ordered, site.servers)
+    gold = Gold(databases, statements, stored, reference.ordered, resources.servers)
     if gold.writes:
         if any(statement.kind != "write" for statement in statements):
             raise InvalidReference("reference.sql: either all of them write, or none", path="reference.sql")
         done = gold.written(databases[0], params.caps, watch)
-        untouched = written(databases[0], None, site.servers, params.caps, watch)
+        untouched = written(databases[0], None, resources.servers, params.caps, watch)
         if params.empty != "allow" and any(
             differs([untouched], item, params.comparison(False)) is None for item in done
         ):
@@ -197,11 +197,11 @@ _INSTEAD = {
 """Hints on what to do about a reference that is refused."""
 
 
-def _databases(reference: SqlReference, params: SqlParams, site: Databases) -> tuple[Database, ...]:
-    first = _found(reference.database, site)
+def _databases(reference: SqlReference, params: SqlParams, resources: Databases) -> tuple[Database, ...]:
+    first = _found(reference.database, resources)
     if params.databases == "one":
         return first[:1]
-    more = [item for named in reference.suite for item in _found(named, site)[:1]]
+    more = [item for named in reference.suite for item in _found(named, resources)[:1]]
     found = (*first, *more)
     if any(item.engine != found[0].engine for item in found):
         raise InvalidReference("reference.suite: the databases of a suite are of one engine", path="reference.suite")
@@ -213,8 +213,8 @@ def _databases(reference: SqlReference, params: SqlParams, site: Databases) -> t
     return found
 
 
-def _found(named: str | CarriedDatabase, site: Databases) -> tuple[Database, ...]:
-    return site.find(named) if isinstance(named, str) else (carried(named),)
+def _found(named: str | CarriedDatabase, resources: Databases) -> tuple[Database, ...]:
+    return resources.find(named) if isinstance(named, str) else (carried(named),)
 
 
 def carried(sent: CarriedDatabase) -> Database:

@@ -44,7 +44,7 @@ _LIMITS = ("time_limit", "memory_limit", "rows_limit", "bytes_limit")
     graded=True,
     requires=("sql",),
     blocking=True,
-    site=Databases,
+    resources=Databases,
     prepare=prepare,
     warm=warm,
 )

@@ -29,10 +29,10 @@ from rewarden.errors import InvalidSample, PluginError, WorkerError
 from rewarden.types import Outcome
 from rewarden.wire.json import loads, outcome_from_json
 from rewarden_server.engine import failures
-from rewarden_server.engine.board import Board
 from rewarden_server.engine.frames import FrameReader, pack
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.engine.shared_progress import SharedProgress
 from rewarden_server.engine.work import Result, Work
 
 _LIMITS = ("cpu", "memory", "recursion")
@@ -130,7 +130,7 @@ class CpuLane:
         self._closed = False
         self._template: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
-        self._board: Board | None = None
+        self._board: SharedProgress | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._forks: asyncio.Lock = asyncio.Lock()
         self._respawns: set[asyncio.Task[None]] = set()
@@ -138,7 +138,7 @@ class CpuLane:
     # --- the life of the lane -----------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start the template and the workers, once."""
+        """Start the fork server and the workers, once."""
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start())
         await asyncio.shield(self._starting)
@@ -155,14 +155,14 @@ class CpuLane:
     async def _start_template(self) -> None:
         ours, theirs = socket.socketpair()
         if self._board is None:
-            self._board = Board.make(self._rows)
+            self._board = SharedProgress.make(self._rows)
         options = {
             "path": sys.path,
             "warm": self._warm,
             "rows": self._rows,
             "memory_mb": self._settings.worker_memory_mb,
         }
-        module = "rewarden_server.engine.template"
+        module = "rewarden_server.engine.fork_server"
         words = [str(theirs.fileno()), json.dumps(options), str(self._board.descriptor)]
         with theirs:
             self._template = subprocess.Popen(
@@ -175,7 +175,7 @@ class CpuLane:
         self._control = ours
         line = await self._control_line()
         if line != "ready":
-            raise WorkerError("the template of the cpu workers did not start; its own words are on stderr")
+            raise WorkerError("the fork server of the cpu workers did not start; its own words are on stderr")
 
     async def _control_line(self) -> str:
         assert self._control is not None
@@ -189,7 +189,7 @@ class CpuLane:
         return data.decode().strip()
 
     async def close(self) -> None:
-        """Stop the workers and the template; what was queued is left. Closing twice is closing once."""
+        """Stop the workers and the fork server; what was queued is left. Closing twice is closing once."""
         if self._closed:
             return
         self._closed = True
@@ -228,7 +228,7 @@ class CpuLane:
             line = await self._control_line()
         if not line:
             ours.close()
-            raise WorkerError("the template of the cpu workers has died")
+            raise WorkerError("the fork server of the cpu workers has died")
         worker.pid = int(line)
         worker.pidfd = os.pidfd_open(worker.pid)
         ours.setblocking(False)
@@ -330,7 +330,7 @@ class CpuLane:
                     worker.uses.clear()
                     frames += pack(pickle.dumps(("forget",), 5))
                 target = (use.spec.module, use.spec.function.__name__)
-                frames += pack(pickle.dumps(("use", use.id, *target, _bare(use.params), use.site), 5))
+                frames += pack(pickle.dumps(("use", use.id, *target, _bare(use.params), use.resources), 5))
             arguments = {name: value for name, value in work.arguments.items() if name != "params"}
             message = ("item", item, use.id, work.op, work.reference_key, arguments, limit, quick)
             frames += pack(pickle.dumps(message, 5))

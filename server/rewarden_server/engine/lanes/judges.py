@@ -1,7 +1,7 @@
 """The lane of judges: questions to the endpoint that is to answer them, equal ones once.
 
 A reply is remembered by all that made it: the rendered messages, the judge's name and model, the sampling in force,
-and which of several samples it is (`flights.py`).
+and which of several samples it is (`in_flight_cache.py`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from rewarden.errors import BudgetExhausted, InvalidParams, MissingDependency, ProviderError, SampleError
-from rewarden_server.engine.lanes.flights import Flights
+from rewarden_server.engine.lanes.in_flight_cache import InFlightCache
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.place import leave_place
+from rewarden_server.engine.orchestrator_slots import leave_slot
 from rewarden_server.engine.settings import JudgeEndpoint, JudgeSettings
 from rewarden_server.judges.endpoint import Endpoint
 from rewarden_server.judges.identity import default_judge, identity
@@ -32,7 +32,7 @@ class JudgeLane:
         self._observer = observer or Observer()
         self._endpoints = {name: endpoint(name, made, self._observer) for name, made in settings.named.items()}
         self._default = default_judge(settings)
-        self._flights: Flights[Reply] = Flights(settings.cache_mb * 1024**2, _weight)
+        self._flights: InFlightCache[Reply] = InFlightCache(settings.cache_mb * 1024**2, _weight)
 
     async def ask(self, question: Question, judge: str | None = None) -> Reply:
         """See `Judge.ask`. The fallbacks are those of the judge that is named; theirs are not looked at, so that a
@@ -73,7 +73,7 @@ class JudgeLane:
         if known is not None:
             self._observer.judge_asked(name, "cached")
             return replace(known, cached=True)
-        leave_place()
+        leave_slot()
         reply, cached = await self._flights.shared(
             key,
             lambda: endpoint.ask(question),

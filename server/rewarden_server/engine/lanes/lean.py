@@ -31,7 +31,7 @@ from rewarden_server.lean.process import Bounds, Ended, Process
 from rewarden_server.lean.projects import Projects
 from rewarden_server.lean.protocol import Diagnostic
 from rewarden_server.lean.remote import Kimina
-from rewarden_server.lean.sheet import INFOTREE, Sheet
+from rewarden_server.lean.source_map import INFOTREE, SourceMap
 from rewarden_server.observe.logs import get_logger
 from rewarden_verifiers import programs
 from rewarden_verifiers.lean.source import Header, runs_code, split_header
@@ -84,7 +84,7 @@ class _Words:
     @classmethod
     def of(cls, snippet: Snippet) -> _Words:
         header = split_header(snippet.text)
-        sheet = Sheet(snippet.text, header, INFOTREE if snippet.infotree else "")
+        sheet = SourceMap(snippet.text, header, INFOTREE if snippet.infotree else "")
         asked = places(sheet, header.body, sorries=snippet.sorries, tactics=snippet.tactics)
         return cls(header=header.text, places=asked, runs_code=runs_code(snippet.text))
 
@@ -248,7 +248,7 @@ class LeanLane:
         try:
             await process.open(key.header, _LOADING)
             if process.fatal:
-                sheet = Sheet(key.header, Header((), 0))
+                sheet = SourceMap(key.header, Header((), 0))
                 messages = _sorted(diagnostic.placed(sheet) for diagnostic in process.diagnostics)
                 self._refused[key] = messages
                 while len(self._refused) > _REFUSED_HEADERS:
@@ -318,7 +318,7 @@ class LeanLane:
         # `_root_`: a short name that the imports gave to another constant would be answered for too.
         text = key.header + "".join(f"#print axioms _root_.{source}\n" for source in names.values())
         header = split_header(text)
-        sheet = Sheet(text, header)
+        sheet = SourceMap(text, header)
         try:
             said = await self._said_of(key, sheet, last=False)
             if said is None:
@@ -331,7 +331,7 @@ class LeanLane:
         by_line = {message.start.line - first: message.text for message in said or () if message.severity == "info"}
         return {name: printed.axioms(by_line.get(line, "")) for line, name in enumerate(names)}
 
-    async def _said_of(self, key: Key, sheet: Sheet, *, last: bool) -> list[Message] | None:
+    async def _said_of(self, key: Key, sheet: SourceMap, *, last: bool) -> list[Message] | None:
         """Returns what Lean says of a text of ours; None where its host may have been lost, unless it was the last
         try.
         """
@@ -388,7 +388,7 @@ class LeanLane:
 _MODULE = "Main.olean"
 
 
-def _checked(sheet: Sheet, snippet: Snippet, held: Held, end: Ended | None) -> Checked:
+def _checked(sheet: SourceMap, snippet: Snippet, held: Held, end: Ended | None) -> Checked:
     """Returns what a process said of a text, and how it ended where it did."""
     said, known = _parted(sheet, held.process.diagnostics) if snippet.infotree else (held.process.diagnostics, None)
     spent, load = held.process.spent, held.process.loading
@@ -412,7 +412,7 @@ def _sorted(messages: Iterable[Message]) -> tuple[Message, ...]:
 _TREE = "[Elab.info]"
 
 
-def _parted(sheet: Sheet, diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], str]:
+def _parted(sheet: SourceMap, diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], str]:
     """Returns what is said for people, and what is known of each command, in the text's order."""
     said = [each for each in diagnostics if not each.message.startswith(_TREE)]
     known = []

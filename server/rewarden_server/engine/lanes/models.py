@@ -1,8 +1,8 @@
 """The lane of models: tasks to whatever runs the model that is to do them, equal ones once.
 
 A result is remembered by all that made it: the model's name, what of its settings may change its numbers, its version,
-and the whole task (`flights.py`). A result that carries another version than the last one known says that weights were
-swapped: what is remembered of that model is forgotten, and fingerprints move.
+and the whole task (`in_flight_cache.py`). A result that carries another version than the last one known says that
+weights were swapped: what is remembered of that model is forgotten, and fingerprints move.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
 from rewarden.errors import InvalidParams, ModelError, NotFound, SampleError
-from rewarden_server.engine.lanes.flights import Flights
+from rewarden_server.engine.lanes.in_flight_cache import InFlightCache
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.place import leave_place
+from rewarden_server.engine.orchestrator_slots import leave_slot
 from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
 from rewarden_server.models.backend import Backend
 from rewarden_server.models.backends import backends_of
@@ -28,12 +28,12 @@ from rewarden_server.observe.logs import get_logger
 from rewarden_server.observe.telemetry.span import current, within
 from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.inference import About, Task
-from rewarden_verifiers.models.site import ModelSite
+from rewarden_verifiers.models.resources import ModelResources
 
 R = TypeVar("R")
 
 Made = Callable[[str, ModelEndpoint], Backend]
-Moved = Callable[[ModelSite, bool], None]
+Moved = Callable[[ModelResources, bool], None]
 
 _PATIENCE_S = 5.0
 """The seconds that a caller who asks about a model waits for it."""
@@ -60,8 +60,8 @@ class _Served:
 
 
 class ModelLane:
-    """A `rewarden_verifiers.inference.Model`. backend: makes the backend of a model. moved: told the new site when a
-    model's version became known, or (True) is another than it was."""
+    """A `rewarden_verifiers.inference.Model`. backend: makes the backend of a model. moved: told the new resources when
+    a model's version became known, or (True) is another than it was."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class ModelLane:
         self._served = {name: _served(name, made, backends[name]) for name, made in settings.named.items()}
         self._default = default_model(settings)
         self._moved = moved
-        self._flights: Flights[Any] = Flights(settings.cache_mb * 1024**2, _weight)
+        self._flights: InFlightCache[Any] = InFlightCache(settings.cache_mb * 1024**2, _weight)
         self._closed = False
 
     def start(self) -> None:
@@ -105,9 +105,9 @@ class ModelLane:
         return list(self._served)
 
     @property
-    def site(self) -> ModelSite:
+    def resources(self) -> ModelResources:
         """Returns what the verifiers that ask models have of this server."""
-        return ModelSite(
+        return ModelResources(
             models={served.name: identity(served.settings) for served in self._served.values()},
             default=self._default,
             versions={served.name: served.version for served in self._served.values() if served.version is not None},
@@ -126,7 +126,7 @@ class ModelLane:
         if known is not None:
             note("cached")
             return cast(R, _remembered(known))
-        leave_place()
+        leave_slot()
         try:
             result, cached = await self._flights.shared(
                 _key(served, kind, digest),
@@ -226,7 +226,7 @@ class ModelLane:
             self._flights.forget(served.prefix)
             _log.info("model swapped", model=served.name, before=known, version=version)
         if self._moved is not None:
-            self._moved(self.site, known is not None)
+            self._moved(self.resources, known is not None)
 
     def _status(self, served: _Served) -> dict[str, Any]:
         told = {

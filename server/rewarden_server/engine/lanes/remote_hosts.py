@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Any
 
 from rewarden_sandboxes.errors import HostLost
-from rewarden_server.engine.lanes.differences import differences
+from rewarden_server.engine.lanes.host_skew import host_skew
 from rewarden_server.engine.lanes.hosts import Hosts, Lent, Wants
 from rewarden_server.engine.lanes.remote_host import HUNG_LOOKS, LOOK_PATIENCE_S, RemoteHost
 from rewarden_server.engine.settings import SandboxSettings
@@ -121,5 +121,5 @@ class RemoteHosts(Hosts):
             found["host"] = shown.told
         found["hosts"] = [host.as_dict() for host in self.hosts]
         answered = {host.name: host.told for host in self.hosts if host.told and host.state != "lost"}
-        found["differences"] = differences(answered)
+        found["differences"] = host_skew(answered)
         return found

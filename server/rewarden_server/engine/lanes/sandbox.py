@@ -13,13 +13,13 @@ from rewarden_sandboxes import job as host
 from rewarden_sandboxes.checks import check_job
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, Leaving, NoRoom
 from rewarden_sandboxes.settings import default_slots
+from rewarden_server.engine.lanes.delivered_once import DeliveredOnce
+from rewarden_server.engine.lanes.host_retry import HostRetry
 from rewarden_server.engine.lanes.hosts import Hosts, Lent, Wants
 from rewarden_server.engine.lanes.own_host import OwnHost
 from rewarden_server.engine.lanes.remote_hosts import RemoteHosts
+from rewarden_server.engine.lanes.resizable_semaphore import ResizableSemaphore
 from rewarden_server.engine.lanes.sandbox_jobs import event_of, job_of, job_of_run, program_of, refused_run, result_of
-from rewarden_server.engine.lanes.told import Told
-from rewarden_server.engine.lanes.tries import Tries
-from rewarden_server.engine.lanes.turns import Turns
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import LeanSettings, SandboxSettings
 from rewarden_server.observe.telemetry.runs import ran
@@ -38,7 +38,7 @@ class SandboxLane:
         self._observer = observer
         self._hosts: Hosts = RemoteHosts(settings) if settings.addresses else OwnHost(settings, lean)
         self._hosts.changed = self._count_slots
-        self._turns = Turns(settings.in_flight or _FOR_EACH_SLOT * (self._hosts.slots or default_slots()))
+        self._turns = ResizableSemaphore(settings.in_flight or _FOR_EACH_SLOT * (self._hosts.slots or default_slots()))
         self._closed = False
 
     def start(self) -> None:
@@ -86,7 +86,7 @@ class SandboxLane:
         sessions are all taken. Raises InvalidSample, SandboxError.
         """
         wants = Wants(languages=(program.language,), session=True)
-        tries = Tries(self._hosts, wants, patient=True)
+        tries = HostRetry(self._hosts, wants, patient=True)
         try:
             while True:
                 lent = await self._lend(tries)
@@ -177,8 +177,8 @@ class SandboxLane:
         patient: wait where the host has too much to do (it may have other servers).
         """
         languages = [job.program.language, *([job.partner.language] if job.partner is not None else [])]
-        tries = Tries(self._hosts, Wants(languages=tuple(languages)), patient=patient)
-        told = Told()
+        tries = HostRetry(self._hosts, Wants(languages=tuple(languages)), patient=patient)
+        told = DeliveredOnce()
         async with self._turns.turn():
             while True:
                 lent = await self._lend(tries)
@@ -194,12 +194,12 @@ class SandboxLane:
                     failed = error
                 await self._again(tries, failed)
 
-    async def _lend(self, tries: Tries) -> Lent:
+    async def _lend(self, tries: HostRetry) -> Lent:
         if self._closed:
             raise HostLost("the server stops")
         return await tries.host(self.settings.start_s)
 
-    async def _again(self, tries: Tries, failed: HostError) -> None:
+    async def _again(self, tries: HostRetry, failed: HostError) -> None:
         """After a host failed: return when another, or the same, may be asked. Raises the failure where it is one for
         good.
         """

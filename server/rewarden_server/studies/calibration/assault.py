@@ -8,11 +8,11 @@ from typing import Any
 
 from rewarden.types import Sample, Verdict
 from rewarden_server.studies.calibration.agreement import Figure, share
-from rewarden_server.studies.calibration.asking import Asker
 from rewarden_server.studies.calibration.attacks import ATTACKS, Attack, text_of
+from rewarden_server.studies.calibration.judged_responses import Asker
 from rewarden_server.studies.comparison.agreement import mcnemar
 from rewarden_verifiers.group.statistics import passes
-from rewarden_verifiers.judges.hollow import hollow
+from rewarden_verifiers.judges.empty_responses import empty_reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +116,4 @@ async def _one(asker: Asker, attack: Attack, made: Sequence[tuple[Target, Sample
 def _is_hollow(sample: Sample) -> bool:
     given = sample.reference
     references = [one for one in (given if isinstance(given, (list, tuple)) else [given]) if isinstance(one, str)]
-    return hollow(text_of(sample.response), references) is not None
+    return empty_reason(text_of(sample.response), references) is not None

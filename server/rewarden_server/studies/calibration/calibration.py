@@ -30,17 +30,17 @@ from rewarden_server.studies.calibration.agreement import (
     recall,
     share,
 )
-from rewarden_server.studies.calibration.asking import Asker, judged, score_of
 from rewarden_server.studies.calibration.assault import Assault, Target, assault
 from rewarden_server.studies.calibration.attacks import text_of
 from rewarden_server.studies.calibration.flips import Flips, flips_of
+from rewarden_server.studies.calibration.judged_responses import Asker, judged, score_of
 from rewarden_server.studies.calibration.length import LengthBias, length_bias
 from rewarden_server.studies.calibration.rows import Labelled
 from rewarden_server.studies.calibration.spent import Spent
 from rewarden_server.studies.calibration.threshold import Point, curve, threshold
 from rewarden_server.studies.comparison.agreement import spearman
 from rewarden_verifiers.group.statistics import passes
-from rewarden_verifiers.judges.site import JUDGING
+from rewarden_verifiers.judges.resources import JUDGING
 from rewarden_verifiers.registry import Registry
 
 _SHOWN = 600

@@ -14,7 +14,7 @@ from rewarden_server.models.host.remote.protocol import Engine
 from rewarden_server.models.host.row import Output, Row
 from rewarden_server.models.host.tasks import Prepared, prepare
 from rewarden_verifiers.inference import About, Classify, Facts, Logits, Task, Write, Written
-from rewarden_verifiers.judges.beside import beside
+from rewarden_verifiers.judges.gather import gather
 
 
 class _Served:
@@ -99,11 +99,11 @@ class RemoteEngine:
         if any(row.pixels is not None for row in prepared.rows):
             raise Failure("unsupported", f"model {self._name!r}: images are not sent to {remote.settings.backend}")
         if isinstance(task, Write):
-            outputs: list[Any] = await beside(
+            outputs: list[Any] = await gather(
                 *(_written(loaded, task, prepared.rows[0].ids, engine, number) for number in range(task.samples))
             )
         else:
-            outputs = await beside(*(_output(loaded, row, engine) for row in prepared.rows))
+            outputs = await gather(*(_output(loaded, row, engine) for row in prepared.rows))
         return prepared.finish(outputs)
 
 

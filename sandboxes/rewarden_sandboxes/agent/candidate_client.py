@@ -1,0 +1,407 @@
+"""The client of the candidate's room: questions out, answers in, none of them trusted."""
+
+from __future__ import annotations
+
+import _thread
+import builtins
+import importlib
+import importlib.util
+import random
+import sys
+import time
+import types
+import weakref
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from rewarden_sandboxes.agent import candidate_room, tagged_codec
+from rewarden_sandboxes.agent.faults import SHARED, CandidateError, Fault
+from rewarden_sandboxes.agent.proxies import Proxy, ProxyType, make_proxy, number_of
+
+MAX_CALLBACKS = 1_000_000
+MAX_NESTING = 50
+
+
+class CandidateClient:
+    """Questions to the candidate's room, one at a time, and what their answers are here."""
+
+    def __init__(self, channel: tagged_codec.Channel) -> None:
+        self.channel = channel
+        self.uses = 0
+        self.received = False
+        self.fault: Fault | None = None
+        self.faults = 0
+        self.missing: set[str] = set()
+        self.stdout = sys.stdout
+        self._lost = False
+        self._lock = _thread.RLock()
+        self._nesting = 0
+        self._questions = 0
+        self._callbacks: list[Any] = []
+        self._callbacks_left = MAX_CALLBACKS
+        self._things: weakref.WeakValueDictionary[int, Proxy] = weakref.WeakValueDictionary()
+        self._classes: dict[int, type] = {}
+        self._functions: weakref.WeakKeyDictionary[Any, tuple[int, str]] = weakref.WeakKeyDictionary()
+        self._watched = [(module, name, getattr(module, name)) for module, name in _WATCHED]
+
+    # What may be asked.
+
+    def fail(self, kind: str, message: str, who: str = "candidate") -> NoReturn:
+        """Ends the test, and any hope of passing."""
+        fault = Fault(kind, message[: candidate_room.MESSAGE_CHARS], who)
+        self.faults += 1
+        self.fault = self.fault or fault
+        raise fault
+
+    def greet(self) -> dict[str, str] | None:
+        """Waits until the candidate has loaded; what went wrong, where it has not."""
+        with self._lock:
+            hello = self._receive()
+        if hello.get("is") == "loaded":
+            return None
+        parts = {key: hello.get(key) for key in ("type", "message", "traceback")}
+        if hello.get("is") != "unloaded" or any(type(part) is not str for part in parts.values()):
+            self.fail("bad_frame", "the first frame is no greeting")
+        return {key: str(part)[: candidate_room.TRACEBACK_CHARS] for key, part in parts.items()}
+
+    def attribute(self, of: int, name: str) -> Any:
+        """The value of an attribute. Raises AttributeError where there is none."""
+        reply = self._ask("get", of, name=name)
+        if reply.get("is") == "absent":
+            if of == 0:
+                self.missing.add(name)
+            raise AttributeError(f"the candidate has no {name!r}")
+        return self._result(reply, of, name)
+
+    def assign(self, of: int, name: str, value: Any) -> None:
+        """Sets an attribute of a thing."""
+        self._result(self._ask("set", of, name=name, value=self._outward(value, of)), of, name)
+
+    def operate(self, op: str, of: int, *args: Any) -> Any:
+        """One of the few things that a test may do to a thing. Raises StopIteration for `next` at the end."""
+        reply = self._ask(op, of, args=[self._outward(arg, of) for arg in args])
+        if op == "next" and reply.get("is") == "stop":
+            raise StopIteration
+        return self._result(reply, of, None)
+
+    def call(self, of: int, name: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls a thing, or an attribute of it; afterwards the arguments are as the candidate has left them."""
+        for module, watched, original in self._watched:
+            if getattr(module, watched, None) is not original:
+                self.fail("unsupported", f"{module.__name__}.{watched} is replaced: {SHARED}", "tests")
+        capture = sys.stdout is not self.stdout
+        tagged = [self._outward(arg, of) for arg in args]
+        named = {key: self._outward(arg, of) for key, arg in kwargs.items()}
+        reply = self._ask("call", of, name=name, args=tagged, kwargs=named, capture=capture)
+        with self._checked():
+            if "stdout" in reply:
+                printed = tagged_codec.decode(reply["stdout"])
+                if capture and type(printed) is str:
+                    sys.stdout.write(printed)
+            after = reply.get("after", {})
+            if type(after) is not dict:
+                raise tagged_codec.BadFrame("not the arguments")
+            for key, changed in after.items():
+                old = kwargs[key[1:]] if key[:1] == "=" else args[int(key)]
+                restore(old, tagged_codec.decode(changed, self._inward))
+        return self._result(reply, of, name)
+
+    def function(self, of: int, name: str) -> Callable[..., Any]:
+        """A stand-in for a function or a method."""
+
+        def standin(*args: Any, **kwargs: Any) -> Any:
+            return self.call(of, name, args, kwargs)
+
+        standin.__name__ = standin.__qualname__ = name
+        self._functions[standin] = (of, name)
+        return standin
+
+    # How it is asked.
+
+    def _ask(self, op: str, of: int, **fields: Any) -> dict[str, Any]:
+        with self._lock:
+            self.uses += 1
+            self._questions += 1
+            question = {"op": op, "of": of, "id": self._questions, **fields}
+            if self._lost:
+                self.fail("candidate_lost", "the candidate's room is gone")
+            try:
+                self.channel.send(question)
+            except tagged_codec.Uncrossable as fault:
+                self._unfit(fault, of)
+            except tagged_codec.Lost:
+                self._lose()
+            while True:
+                reply = self._receive()
+                if reply.get("is") != "callback":
+                    break
+                self._called(reply)
+            if reply.get("id") != question["id"]:
+                self.fail("bad_frame", "an answer to another question")
+            return reply
+
+    def _receive(self) -> dict[str, Any]:
+        try:
+            return self.channel.receive()
+        except tagged_codec.Lost:
+            self._lose()
+        except tagged_codec.BadFrame as fault:
+            self._lost = True  # what follows could be anything
+            self.fail("bad_frame", str(fault))
+
+    def _lose(self) -> NoReturn:
+        self._lost = True
+        self.fail("candidate_lost", "the candidate's process ended while the tests were running")
+
+    def _called(self, request: dict[str, Any]) -> None:
+        """The candidate calls a function that a test has passed to it. It sees what that returns, nothing else."""
+        with self._checked():
+            function = self._callbacks[_index(request["number"])]
+            args = [tagged_codec.decode(arg, self._inward) for arg in request["args"]]
+            kwargs = {key: tagged_codec.decode(arg, self._inward) for key, arg in request["kwargs"].items()}
+        self._callbacks_left -= 1
+        if self._callbacks_left < 0 or self._nesting >= MAX_NESTING:
+            self.fail("bad_frame", "too many calls of a function of the tests")
+        self._nesting += 1
+        try:
+            answer = {"value": self._outward(function(*args, **kwargs))}
+        except Exception as fault:  # noqa: BLE001 - it goes on in the candidate; its message may hold what is expected
+            kind = next(parent.__name__ for parent in type(fault).__mro__ if parent.__module__ == "builtins")
+            answer = {"raised": kind}
+        finally:
+            self._nesting -= 1
+        try:
+            self.channel.send(answer)
+        except tagged_codec.Uncrossable as fault:
+            self.fail("uncrossable_value", f"what a function of the tests returned: {fault}")
+        except tagged_codec.Lost:
+            self._lose()
+
+    def _checked(self) -> _Checked:
+        return _Checked(self)
+
+    # What goes out.
+
+    def _outward(self, value: Any, of: int = 0) -> tagged_codec.Tagged:
+        try:
+            return tagged_codec.encode(value, self._reference)
+        except tagged_codec.Uncrossable as fault:
+            self._unfit(fault, of)
+
+    def _unfit(self, fault: tagged_codec.Uncrossable, of: int = 0) -> NoReturn:
+        if of or self._nesting or (fault.unfit and self.received):
+            # A candidate may return an object where a list is sliced, call a test's function with anything, or return
+            # what a test then makes too large. None of that may end unscored.
+            self.fail("uncrossable_value", f"it had to cross because of what the candidate returned: {fault}")
+        self.fail("unsupported", f"an argument cannot cross: {fault}: {SHARED}", "tests")
+
+    def _reference(self, value: Any) -> tagged_codec.Tagged | None:
+        """A stand-in goes back as what it stands for; a built-in as its name; another function as a callback."""
+        if type(value) is Proxy:
+            return {"ref": {"thing": number_of(value)}}
+        if isinstance(value, ProxyType):
+            return {"ref": {"thing": value._rewarden_number}}
+        name = getattr(value, "__name__", None)
+        if type(name) is str and getattr(builtins, name, None) is value:
+            return {"ref": {"builtin": name}}
+        if value is Proxy:  # `type()` of what the candidate returned
+            self.fail("uncrossable_value", "the candidate returned an object where a plain value was expected")
+        if isinstance(value, type) or not callable(value):
+            return None
+        if isinstance(value, types.FunctionType) and value in self._functions:
+            of, name = self._functions[value]
+            return {"ref": {"of": of, "name": name}}
+        for number, known in enumerate(self._callbacks):
+            if known is value:
+                return {"ref": {"callback": number}}
+        self._callbacks.append(value)
+        return {"ref": {"callback": len(self._callbacks) - 1}}
+
+    # What comes in.
+
+    def _inward(self, payload: Any) -> Any:
+        return self._thing(_index(payload["thing"]), [])
+
+    def _result(self, reply: dict[str, Any], of: int, name: str | None) -> Any:
+        kind = reply.get("is")
+        with self._checked():
+            if kind == "value":
+                self.received = True
+                return tagged_codec.decode(reply["value"], self._inward)
+            if kind == "thing":
+                self.received = True
+                return self._thing(_index(reply["number"]), [_index(row[0]) for row in reply["mro"]])
+            if kind == "class":
+                return self._class(reply["mro"], reply["base"])
+            if kind == "function" and name is not None:
+                return self.function(of, name)
+            if kind == "import" and of == 0 and name is not None:
+                if self._may_import(reply["module"], reply["name"], name):
+                    own = importlib.import_module(reply["module"])
+                    return own if reply["name"] is None else getattr(own, name)
+                reply = {"type": "module"}
+                kind = "uncrossable"
+            if kind == "raised":
+                fault: BaseException = self._raised(reply)
+            elif kind == "uncrossable":
+                fault = Fault("uncrossable_value", f"a value of type {str(reply['type'])[:100]} cannot cross")
+            else:
+                raise tagged_codec.BadFrame("no such answer")
+        if isinstance(fault, Fault):
+            self.fail(fault.kind, str(fault))
+        raise fault
+
+    def _thing(self, number: int, lineage: list[int]) -> Proxy:
+        known = self._things.get(number)
+        if known is None:
+            known = self._things[number] = make_proxy(self, number, lineage)
+        return known
+
+    def _class(self, lineage: Any, base: Any) -> type:
+        """The stand-in of a class; an exception class where `base` names a built-in one."""
+        number, name = _index(lineage[0][0]), lineage[0][1]
+        known = self._classes.get(number)
+        if known is None:
+            if type(name) is not str:
+                raise tagged_codec.BadFrame("not a name")
+            if base is None:
+                known = ProxyType(name, (), {"_rewarden_link": self, "_rewarden_number": number})
+            else:
+                known = self._exception_class(lineage, _exception(base))
+            self._classes[number] = known
+        return known
+
+    def _exception_class(self, lineage: Any, base: type[BaseException]) -> type:
+        parents: tuple[type, ...] = (CandidateError,) if base is Exception else (CandidateError, base)
+        if len(lineage) > 1:
+            parents = (self._class(lineage[1:], base.__name__),)
+        return type(lineage[0][1], parents, {})
+
+    def _may_import(self, module: Any, name: Any, asked: str) -> bool:
+        """Returns whether what the candidate says it has imported may come from the module of that name here: never one
+        that the candidate picks.
+        """
+        if name is None and (asked, module) in (("np", "numpy"), ("pd", "pandas")):
+            return True
+        return module in candidate_room.PLAIN_MODULES and asked == (module if name is None else name)
+
+    def _raised(self, reply: dict[str, Any]) -> BaseException:
+        base, lineage = _exception(reply["base"]), reply["mro"]
+        message = tagged_codec.decode(reply["message"])
+        if type(message) is not str or type(reply["type"]) is not str or type(lineage) is not list:
+            raise tagged_codec.BadFrame("not an exception")
+        message = message[: candidate_room.MESSAGE_CHARS]
+        if not issubclass(base, Exception):
+            return Fault("candidate_exit", f"{reply['type'][:100]}: {message}")
+        args = [message] if reply["args"] is None else tagged_codec.decode(reply["args"])
+        if type(args) is not list:
+            raise tagged_codec.BadFrame("not the arguments of an exception")
+        if issubclass(base, (StopIteration, StopAsyncIteration)):
+            # Raised under map() or all() it would end the comparison early, and quietly.
+            fault = CandidateError(*args)
+            fault.text = f"{base.__name__}: {message}"
+            return fault
+        if not lineage:
+            for attempt in (args, [message]):
+                try:
+                    return base(*attempt)
+                except Exception:  # noqa: BLE001 - some built-in exceptions want particular arguments
+                    continue
+        kind = self._class(lineage, base.__name__) if lineage else CandidateError
+        if not issubclass(kind, CandidateError):
+            raise tagged_codec.BadFrame("not an exception class")
+        own = kind.__new__(kind)
+        own.args = tuple(args)
+        own.text = message
+        return own
+
+
+_WATCHED: list[tuple[Any, str]] = [
+    (builtins, "input"),
+    (builtins, "open"),
+    (builtins, "print"),
+    (random, "choice"),
+    (random, "randint"),
+    (random, "random"),
+    (random, "shuffle"),
+    (sys, "argv"),
+    (sys, "stdin"),
+    (time, "monotonic"),
+    (time, "perf_counter"),
+    (time, "sleep"),
+    (time, "time"),
+]
+"""A test that replaces one of these means the candidate's copy, which it cannot reach from here."""
+
+
+class _Checked:
+    """While an answer is read: whatever is wrong with its shape is a bad frame."""
+
+    def __init__(self, link: CandidateClient) -> None:
+        self.link = link
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, fault: Any, trace: Any) -> None:
+        if isinstance(
+            fault, (tagged_codec.BadFrame, LookupError, TypeError, ValueError, AttributeError, RecursionError)
+        ):
+            self.link.fail("bad_frame", f"an answer of no known shape ({fault})")
+
+
+def _index(number: Any) -> int:
+    if type(number) is not int or not 0 <= number < 1 << 31:
+        raise tagged_codec.BadFrame("not a number")
+    return number
+
+
+def _exception(name: Any) -> type[BaseException]:
+    kind = getattr(builtins, name)
+    if not isinstance(kind, type) or not issubclass(kind, BaseException):
+        raise tagged_codec.BadFrame("not an exception")
+    return kind
+
+
+def restore(old: Any, new: Any) -> None:
+    """Makes a mutable value equal to another in place, and what it holds as well where the places agree. Raises
+    BadFrame where the other's type is not its own."""
+    kind: Any = type(old)
+    if type(new) is not (dict if kind in (defaultdict, OrderedDict) else kind):
+        raise tagged_codec.BadFrame("an argument has become something else")
+    if kind is tuple:
+        for was, now in zip(old, new):  # noqa: B905 - strict= is newer than the oldest Python of the rooms
+            _merged(was, now)
+    elif kind is list:
+        kept = [_merged(was, now) for was, now in zip(old, new)]  # noqa: B905
+        old[:] = kept + new[len(kept) :]
+    elif kind in (dict, defaultdict, OrderedDict, Counter):
+        pairs = {key: _merged(old[key], value) if key in old else value for key, value in new.items()}
+        old.clear()
+        dict.update(old, pairs) if kind is not OrderedDict else old.update(pairs)
+    elif kind is set:
+        old.clear()
+        old.update(new)
+    elif kind is bytearray:
+        old[:] = new
+    elif kind is deque:
+        old.clear()
+        old.extend(new)
+    elif kind.__name__ == "ndarray" and old.shape == getattr(new, "shape", None):
+        old[...] = new
+    else:
+        raise tagged_codec.BadFrame("an argument that cannot change")
+
+
+_MUTABLE = {list, dict, set, tuple, bytearray, deque, defaultdict, OrderedDict, Counter}
+
+
+def _merged(was: Any, now: Any) -> Any:
+    if type(was) not in _MUTABLE:
+        return now
+    try:
+        restore(was, now)
+    except tagged_codec.BadFrame:
+        return now
+    return was

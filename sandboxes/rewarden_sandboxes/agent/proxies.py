@@ -1,0 +1,138 @@
+"""The stand-in in the tests' room for an object of the candidate's: a number, and every use of it a question."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn, Protocol
+
+from rewarden_sandboxes.agent.faults import SHARED
+
+PRIVATE = ("__", "_mock_", "_pytest")
+"""Attributes that a stand-in never asks for. numpy would follow `__array_interface__` to any address in this process;
+test runners look for marks of their own, which are no use of the candidate."""
+
+
+class Asking(Protocol):
+    """The questions about the candidate's objects; see `candidate_client.CandidateClient`, which asks them."""
+
+    def attribute(self, of: int, name: str) -> Any:
+        """Returns the value of an attribute."""
+
+    def assign(self, of: int, name: str, value: Any) -> None:
+        """Sets an attribute."""
+
+    def operate(self, op: str, of: int, *args: Any) -> Any:
+        """Returns the result of an operator."""
+
+    def call(self, of: int, name: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Returns the result of a call."""
+
+    def fail(self, kind: str, message: str, who: str = "candidate") -> NoReturn:
+        """Ends the test."""
+
+
+class Proxy:
+    """An object of the candidate's that did not cross. Tests may call it, iterate over it, await it, take its text,
+    truth, length and items, and read and set its attributes. To compare it or compute with it is the candidate's
+    fault: a value was expected there."""
+
+    __slots__ = ("__lineage", "__link", "__number", "__weakref__")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(PRIVATE):
+            raise AttributeError(name)
+        return self.__link.attribute(self.__number, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__link.assign(self.__number, name, value)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__link.call(self.__number, None, args, kwargs)
+
+    def __iter__(self) -> Any:
+        return self.__link.operate("iterate", self.__number)
+
+    def __next__(self) -> Any:
+        return self.__link.operate("next", self.__number)
+
+    def __await__(self) -> Any:
+        return self.__link.operate("await", self.__number)
+        yield  # a generator is what `await` wants
+
+    def __str__(self) -> Any:
+        return self.__link.operate("text", self.__number)
+
+    def __bool__(self) -> Any:
+        return self.__link.operate("truth", self.__number)
+
+    def __len__(self) -> Any:
+        return self.__link.operate("length", self.__number)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.__link.operate("item", self.__number, key)
+
+    def __repr__(self) -> str:
+        return f"<thing {self.__number} of the candidate>"
+
+    def __hash__(self) -> Any:
+        return self.__number
+
+    def __eq__(self, other: object) -> Any:
+        return True if self is other else _refuse(self)
+
+    def __ne__(self, other: object) -> Any:
+        return False if self is other else _refuse(self)
+
+
+def make_proxy(link: Asking, number: int, lineage: list[int]) -> Proxy:
+    thing = Proxy()
+    for name, value in (("link", link), ("number", number), ("lineage", lineage)):
+        object.__setattr__(thing, "_Thing__" + name, value)
+    return thing
+
+
+def number_of(thing: Proxy) -> int:
+    return object.__getattribute__(thing, "_Thing__number")  # type: ignore[no-any-return]
+
+
+def _refuse(thing: Proxy, *others: Any) -> NoReturn:
+    link: Asking = object.__getattribute__(thing, "_Thing__link")
+    link.fail("uncrossable_value", "the candidate returned an object where a plain value was expected")
+
+
+_REFUSED = """
+    lt le gt ge contains add radd sub rsub mul rmul matmul rmatmul truediv rtruediv floordiv rfloordiv mod rmod divmod
+    rdivmod pow rpow lshift rlshift rshift rrshift and rand or ror xor rxor neg pos abs invert int float complex index
+    round trunc floor ceil bytes setitem delitem reversed enter exit
+"""
+
+for _name in _REFUSED.split():
+    setattr(Proxy, f"__{_name}__", _refuse)
+
+
+class ProxyType(type):
+    """The class of stand-ins for the candidate's classes. Calling one constructs in the other room."""
+
+    _rewarden_link: Asking
+    _rewarden_number: int
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> ProxyType:
+        if bases:
+            link: Asking = bases[0]._rewarden_link  # type: ignore[attr-defined]
+            link.fail("unsupported", f"a class of the tests derives from one of the candidate's: {SHARED}", "tests")
+        return super().__new__(mcs, name, bases, namespace)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls._rewarden_link.call(cls._rewarden_number, None, args, kwargs)
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith(PRIVATE):
+            raise AttributeError(name)
+        return cls._rewarden_link.attribute(cls._rewarden_number, name)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        cls._rewarden_link.assign(cls._rewarden_number, name, value)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type(instance) is not Proxy:
+            return False
+        return cls._rewarden_number in object.__getattribute__(instance, "_Thing__lineage")

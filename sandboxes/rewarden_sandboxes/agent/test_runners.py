@@ -1,0 +1,255 @@
+"""Test code, run: from top to bottom, or as a file of pytest's or unittest's tests."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import operator
+import os
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from rewarden_sandboxes.agent.candidate_client import CandidateClient
+from rewarden_sandboxes.agent.faults import Fault
+from rewarden_sandboxes.agent.names import Source
+
+MAX_TESTS = 10_000
+
+
+class Outcomes:
+    """The outcome of each test of a file, and the reason why the first that did not pass did not."""
+
+    def __init__(self, link: CandidateClient | None = None) -> None:
+        self.tests: dict[str, str] = {}
+        self.why: BaseException | None = None
+        self.link = link
+        self._faults = 0
+
+    def note(self, test: str, outcome: str, why: BaseException | None = None) -> None:
+        """A test ended, or a part of it: the first outcome that is no pass stays. A test in which the link had a fault
+        has failed, whatever became of the exception."""
+        if self.link is not None and self.link.faults > self._faults:
+            self._faults = self.link.faults
+            outcome, why = ("failed", self.link.fault) if outcome == "passed" else (outcome, why)
+        if why is not None and self.why is None:
+            self.why = why
+        if len(self.tests) < MAX_TESTS and self.tests.get(test, "passed") == "passed":
+            self.tests[test] = outcome
+
+
+def leaves(fault: SystemExit, source: Source) -> bool:
+    """Returns whether it was the test code that asked to leave, by itself or through `unittest.main`: where both share
+    a process, `sys.exit(0)` in the candidate must not pass for the tests' good end.
+    """
+    trace = fault.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_filename in (source.path, unittest_main())
+
+
+def unittest_main() -> str | None:
+    """The file of `unittest.main`, where test code has imported it."""
+    return getattr(sys.modules.get("unittest.main"), "__file__", None)
+
+
+def run_assert(source: Source, given: dict[str, Any], entry: Callable[[], Any] | None, *, shared: bool = False) -> None:
+    """Runs test code from top to bottom, as `__main__`; then its `check`, if there is one and an entry point. `shared`:
+    the candidate is in this process.
+    """
+    module = types.ModuleType("__main__")
+    module.__file__ = source.path
+    module.__dict__.update(given)
+    sys.modules["__main__"] = module
+    sys.argv[:] = [source.path]
+    try:
+        exec(source.compiled, module.__dict__)  # noqa: S102 - the reference's test code, in a room of its own
+    except SystemExit as leaving:
+        if shared and not leaves(leaving, source):
+            raise Fault("candidate_exit", "the candidate ended the process") from None
+        if leaving.code:  # unittest.main() leaves with False where all is well
+            raise AssertionError(f"the test code left with {leaving.code!r}") from None
+    check = module.__dict__.get("check")
+    if entry is not None and callable(check):
+        check(entry())
+
+
+def run_file(source: Source, given: dict[str, Any], expect: list[str], link: CandidateClient | None = None) -> Outcomes:
+    """Runs a test file by pytest, or where it is not installed by a collector that knows unittest and functions."""
+    name = os.path.basename(source.path)[: -len(".py")]
+    sys.meta_path.insert(0, _Finder(name, source, given))
+    found = Outcomes(link)
+    sys.path.insert(0, os.path.dirname(source.path))
+    sys.argv[:] = [source.path]
+    _bound_diffs()
+    pytest = load_runner()
+    if pytest is None:
+        return _collect(name, expect, found)
+    return _pytest(pytest, source.path, expect, found)
+
+
+def load_runner() -> Any:
+    """pytest, or None where it is not installed."""
+    try:
+        return importlib.import_module("pytest")
+    except ImportError:
+        return None
+
+
+class _Finder:
+    """Finds the test file, and gives its module what `given` says before it runs."""
+
+    def __init__(self, name: str, source: Source, given: dict[str, Any]) -> None:
+        self.name, self.source, self.given = name, source, given
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != self.name:
+            return None
+        return importlib.util.spec_from_file_location(name, self.source.path, loader=_Loader(self))  # type: ignore[arg-type]
+
+
+class _Loader:
+    """Loads the test file from memory: what lies in the folder may have changed since."""
+
+    def __init__(self, finder: _Finder) -> None:
+        self.finder = finder
+
+    def create_module(self, spec: Any) -> None:
+        return None
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__dict__.update(self.finder.given)
+        exec(self.finder.source.compiled, module.__dict__)  # noqa: S102 - the reference's test code, in a room
+
+    def is_package(self, name: str) -> bool:
+        return False
+
+
+def _bound_diffs() -> None:
+    """A mismatch of two long values must not be compared line by line: difflib takes cubic time, which a candidate
+    could use to exhaust the tests' room."""
+    import difflib
+
+    original = difflib.ndiff
+
+    def ndiff(a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(a) * len(b) > 10_000 or sum(map(len, a)) + sum(map(len, b)) > 10_000:
+            return iter(["(too long to be compared line by line)"])
+        return original(a, b, *args, **kwargs)
+
+    difflib.ndiff = ndiff
+
+
+def wanted(test: str, expect: list[str]) -> bool:
+    """Returns whether a test is one of the expected: itself, one of its parameter sets, or a member of an expected
+    class.
+    """
+    return not expect or any(test == name or test.startswith((name + "[", name + "::")) for name in expect)
+
+
+def short(test: str) -> str:
+    """A test's id without its file: `Class::test`, `test`, `test[1]`."""
+    head, mark, rest = test.partition("::")
+    return rest if mark and head.endswith(".py") else test
+
+
+class _Plugin:
+    """The plugin by which pytest reports to us."""
+
+    def __init__(self, expect: list[str], found: Outcomes) -> None:
+        self.expect = expect
+        self.found = found
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        items[:] = [item for item in items if wanted(short(item.nodeid), self.expect)]
+
+    def pytest_exception_interact(self, node: Any, call: Any) -> None:
+        if call.excinfo is not None and self.found.why is None:
+            why = call.excinfo.value
+            # A failing import of the test file comes wrapped, with its text.
+            self.found.why = why.__cause__ if type(why).__name__ == "CollectError" and why.__cause__ else why
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        outcome = report.outcome
+        if hasattr(report, "wasxfail"):
+            outcome = "xpassed" if outcome == "passed" else "xfailed"
+        elif outcome == "failed" and report.when != "call":
+            outcome = "error"
+        if report.when == "call" or outcome != "passed":
+            self.found.note(short(report.nodeid), outcome)
+
+
+def _pytest(pytest: Any, path: str, expect: list[str], found: Outcomes) -> Outcomes:
+    for name in list(os.environ):
+        if name.startswith("PYTEST"):
+            del os.environ[name]
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    folder = os.getcwd()
+    off = [part for name in ("cacheprovider", "faulthandler", "doctest", "junitxml") for part in ("-p", "no:" + name)]
+    flags = ["-q", "--tb=no", "--no-header", "--no-summary", "--capture=no", "--assert=plain"]
+    pytest.main([path, *flags, *off, f"--rootdir={folder}", f"--confcutdir={folder}"], plugins=[_Plugin(expect, found)])
+    return found
+
+
+def _collect(name: str, expect: list[str], found: Outcomes) -> Outcomes:
+    """TestCase classes, test functions and methods of Test classes, in a Python without pytest."""
+    import unittest
+
+    class Result(unittest.TestResult):
+        def _note(self, test: Any, outcome: str, error: Any = None) -> None:
+            found.note("::".join(test.id().split(".")[1:]), outcome, error[1] if error else None)
+
+        def addSuccess(self, test: Any) -> None:
+            self._note(test, "passed")
+
+        def addFailure(self, test: Any, err: Any) -> None:
+            self._note(test, "failed", err)
+
+        def addError(self, test: Any, err: Any) -> None:
+            self._note(test, "error", err)
+
+        def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
+            if err is not None:
+                self._note(test, "failed", err)
+
+        def addSkip(self, test: Any, reason: str) -> None:
+            self._note(test, "skipped")
+
+        def addExpectedFailure(self, test: Any, err: Any) -> None:
+            self._note(test, "xfailed")
+
+        def addUnexpectedSuccess(self, test: Any) -> None:
+            self._note(test, "xpassed")
+
+    try:
+        module = importlib.import_module(name)
+    except BaseException as fault:  # noqa: BLE001 - whatever it is, no test of the file has passed
+        found.why = fault
+        return found
+    suite = unittest.TestSuite()
+    for key, value in list(vars(module).items()):
+        if isinstance(value, type) and issubclass(value, unittest.TestCase) and value.__module__ == name:
+            cases: Any = unittest.defaultTestLoader.loadTestsFromTestCase(value)
+            suite.addTests(case for case in cases if wanted(f"{key}::{case.id().split('.')[-1]}", expect))
+        elif isinstance(value, types.FunctionType) and key.startswith("test") and wanted(key, expect):
+            _run_one(found, key, value)
+        elif isinstance(value, type) and key.startswith("Test"):
+            for method in dir(value):
+                if method.startswith("test") and wanted(f"{key}::{method}", expect):
+                    _run_one(found, f"{key}::{method}", operator.methodcaller(method), value)
+    suite.run(Result())
+    return found
+
+
+def _run_one(found: Outcomes, test: str, function: Callable[..., Any], *owner: type) -> None:
+    import unittest
+
+    try:
+        function(*[kind() for kind in owner])
+    except unittest.SkipTest:
+        found.note(test, "skipped")
+    except BaseException as fault:  # noqa: BLE001 - a Fault and SystemExit included
+        found.note(test, "failed", fault)
+    else:
+        found.note(test, "passed")

@@ -1,0 +1,178 @@
+"""The tests' room: runs test code whose names of the candidate are stand-ins that ask the other room.
+
+The candidate is hostile, and is not here: no object, class or method of its own ever reaches this process, only frames
+with values in tagged form. What a candidate could still do to the test code through a stand-in ends the run instead: a
+`Fault` is no Exception, so that no `except` or `assertRaises` of a test takes it for the expected one, and once there
+was one the run cannot pass.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from rewarden_sandboxes.agent import candidate_room, tagged_codec
+from rewarden_sandboxes.agent.candidate_client import CandidateClient
+from rewarden_sandboxes.agent.faults import Fault
+from rewarden_sandboxes.agent.names import Names, Source, install
+from rewarden_sandboxes.agent.test_runners import Outcomes, run_assert, run_file, short, wanted
+
+MAX_TESTS = 10_000
+
+
+def explain(fault: BaseException, source: Source, link: CandidateClient | None) -> dict[str, Any]:
+    """Outcome, kind, who, message and place of what kept test code from passing.
+
+    Before the test code has used the candidate, whatever goes wrong is its own defect, for no candidate could bring it
+    about; after that it counts as the candidate's failure, for any may.
+    """
+    frames = traceback.walk_tb(fault.__traceback__)
+    line = next((at for frame, at in reversed(list(frames)) if frame.f_code.co_filename == source.path), 0)
+    if isinstance(fault, SyntaxError) and fault.filename == source.path and not line:
+        line = fault.lineno or 0
+    kind, who = "exception", "candidate"
+    if isinstance(fault, Fault):
+        kind, who = fault.kind, fault.who
+    elif link is not None and _lacks(fault, link):
+        kind = "missing_name"
+    elif link is not None and not link.uses:
+        kind, who = "test_code", "tests"
+    elif isinstance(fault, AssertionError) or type(fault).__name__ == "Failed":  # pytest.fail, DID NOT RAISE
+        kind = "assertion"
+    text = candidate_room.message_of(fault)
+    if not isinstance(fault, (Fault, AssertionError)):
+        text = f"{type(fault).__name__}: {text}"
+    return {
+        "outcome": "failed" if who == "candidate" else "error",
+        "kind": kind,
+        "who": who,
+        "message": text[: candidate_room.MESSAGE_CHARS],
+        "line": line or None,
+        "source": source.lines[line - 1].strip()[:500] if 0 < line <= len(source.lines) else None,
+    }
+
+
+def _lacks(fault: BaseException, link: CandidateClient) -> bool:
+    """Returns whether the test code failed for a name that the candidate was asked for and does not have."""
+    quoted = re.findall(r"'([^']+)'", str(fault)) if isinstance(fault, (NameError, ImportError, AttributeError)) else []
+    return any(name in link.missing for name in quoted)
+
+
+def report(found: dict[str, Any]) -> dict[str, Any]:
+    """A whole report: what was found, and the defaults for the rest."""
+    blank: dict[str, Any] = {
+        "kind": None,
+        "who": None,
+        "message": "",
+        "line": None,
+        "source": None,
+        "tests": {},
+        "calls": 0,
+    }
+    return {"done": True, **blank, **found}
+
+
+def judge_file(found: Outcomes, expect: list[str], source: Source, link: CandidateClient | None) -> dict[str, Any]:
+    """The report of a file: passed where every expected test was seen to pass."""
+    lacking = [name for name in expect if not any(wanted(test, [name]) for test in found.tests)]
+    bad = [test for test, outcome in found.tests.items() if outcome != "passed"]
+    if found.tests and not lacking and not bad and found.why is None:
+        return {"outcome": "passed", "tests": found.tests}
+    if found.why is not None:
+        return {**explain(found.why, source, link), "tests": found.tests}
+    ours = link is not None and not link.uses
+    what = f"{bad[0]}: {found.tests[bad[0]]}" if bad else f"no such test was run: {(lacking or ['any'])[0]}"
+    return {
+        "outcome": "error" if ours else "failed",
+        "kind": "test_code" if ours else "no_pass",
+        "who": "tests" if ours else "candidate",
+        "message": what[: candidate_room.MESSAGE_CHARS],
+        "tests": found.tests,
+    }
+
+
+def write(descriptor: int, said: dict[str, Any]) -> None:
+    """Writes a report."""
+    rest = memoryview(json.dumps(said).encode("ascii"))
+    while descriptor >= 0 and rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def place(options: dict[str, Any]) -> str:
+    """Returns where the test code lies: a path below the working folder. Raises ValueError for any other, or another
+    kind.
+    """
+    name = options.get("name", "tests.py")
+    if options["kind"] not in ("assert", "file"):
+        raise ValueError("not a kind of tests")
+    if type(name) is not str or not re.fullmatch(r"[A-Za-z0-9_][\w./-]*\.py", name) or ".." in name:
+        raise ValueError("not a name of a test file")
+    return os.path.join(os.getcwd(), name)
+
+
+def run(
+    source: Source,
+    code: bytes,
+    options: dict[str, Any],
+    given: dict[str, Any],
+    entry: Callable[[], Any] | None,
+    link: CandidateClient | None = None,
+) -> dict[str, Any]:
+    """Runs test code of either kind, and says how it ended."""
+    if options["kind"] == "assert":
+        try:
+            run_assert(source, given, entry, shared=link is None)
+        except BaseException as fault:  # noqa: BLE001 - a Fault included
+            return explain((link.fault if link is not None else None) or fault, source, link)
+        return {"outcome": "passed"}
+    os.makedirs(os.path.dirname(source.path), exist_ok=True)
+    with open(source.path, "wb") as file:
+        file.write(code)
+    expect = [short(name) for name in options.get("expect", [])]
+    return judge_file(run_file(source, given, expect, link), expect, source, link)
+
+
+def judge(code: bytes, options: dict[str, Any], link: CandidateClient) -> dict[str, Any]:
+    """Runs test code against the other room, and reports."""
+    path = place(options)
+    try:
+        source = Source(code, path)
+    except (SyntaxError, ValueError) as fault:
+        line = getattr(fault, "lineno", None)
+        return {"outcome": "error", "kind": "test_code", "who": "tests", "message": str(fault), "line": line}
+    try:
+        trouble = link.greet()
+    except Fault as fault:
+        return explain(fault, source, link)
+    if trouble is not None:
+        message = f"{trouble['type']}: {trouble['message']}\n{trouble['traceback']}"
+        return {"outcome": "failed", "kind": "candidate_load", "who": "candidate", "message": message}
+    names = Names(link, source, options.get("entry_point"))
+    install(names, options.get("modules", [candidate_room.NAME]))
+    given = {"__builtins__": names}
+    said = run(source, code, options, given, names.entry if names.entry_point else None, link)
+    if said["outcome"] == "passed" and link.fault is not None:  # a test swallowed it
+        said = {**said, **explain(link.fault, source, link)}
+    if said["outcome"] == "passed" and not link.uses:
+        message = "the test code never used the candidate"
+        return {**said, "outcome": "error", "kind": "test_code", "who": "tests", "message": message}
+    return said
+
+
+def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
+    """The mode `tests`. Exit code 0 exactly when the tests passed."""
+    link = CandidateClient(tagged_codec.Channel(channel))
+    try:
+        said = report(judge(code, json.loads(request), link))
+    except BaseException as fault:  # noqa: BLE001 - no candidate may end this room without a report
+        who = "candidate" if link.uses else "tests"
+        message = f"{type(fault).__name__}: {candidate_room.message_of(fault)}"
+        outcome = "failed" if link.uses else "error"
+        said = report({"outcome": outcome, "kind": "exception", "who": who, "message": message})
+    said["calls"] = link.uses
+    write(reply, said)
+    return 0 if said["outcome"] == "passed" else 1

@@ -1,0 +1,85 @@
+"""CPU tokens: how many runs may want a CPU at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+
+
+class CpuPermits:
+    """A first-come, first-served count that may be overdrawn by runs that wake up: nobody stops them, but nobody new
+    starts before the count is above zero again.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def free(self) -> int:
+        """CpuPermits that nobody holds; below zero when runs that idled have woken up."""
+        return self._free
+
+    @property
+    def waiting(self) -> int:
+        """Runs that wait for a CPU."""
+        return len(self._waiting)
+
+    async def take(self) -> None:
+        """Wait for a token, and take it."""
+        if self._free > 0 and not self._waiting:
+            self._free -= 1
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled():
+                self.give()
+            else:
+                # A cancellation was lost: whoever gave a token in the same moment has taken it out already.
+                with contextlib.suppress(ValueError):
+                    self._waiting.remove(future)
+            raise
+
+    def give(self) -> None:
+        """Give a token back."""
+        self._free += 1
+        while self._free > 0 and self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                self._free -= 1
+                future.set_result(None)
+
+    def overdraw(self) -> None:
+        """Take a token without waiting: a run that idled has woken up."""
+        self._free -= 1
+
+
+class CpuPermit:
+    """One run's token, given back while it rests."""
+
+    def __init__(self, tokens: CpuPermits) -> None:
+        self._tokens = tokens
+        self._held = False
+
+    async def __aenter__(self) -> CpuPermit:
+        await self._tokens.take()
+        self._held = True
+        return self
+
+    def rest(self, resting: bool) -> None:
+        """The run idles, or no longer."""
+        if resting and self._held:
+            self._held = False
+            self._tokens.give()
+        elif not resting and not self._held:
+            self._held = True
+            self._tokens.overdraw()
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._held:
+            self._held = False
+            self._tokens.give()

@@ -1,0 +1,87 @@
+"""The fork server: a warm, single-threaded process from which cpu workers are forked in two milliseconds.
+
+It has imported what is slow to import (SymPy takes 0.6 s) and nothing that starts threads. The engine asks it for a
+worker by sending one message with the worker's socket; it answers with the process id. When the engine goes, the
+control socket closes, it ends, and the kernel ends the workers (PR_SET_PDEATHSIG).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+from typing import Any
+
+_PR_SET_PDEATHSIG = 1
+
+
+def warm(names: list[str]) -> None:
+    """Load the named verifiers and run their `warm` hooks. One that is broken or missing is left to its users."""
+    from rewarden.errors import SampleError
+    from rewarden_verifiers.registry import Registry
+
+    registry = Registry()
+    for name in names:
+        try:
+            spec = registry.get(name)
+        except SampleError:
+            continue  # whoever uses it is told; the others still get workers
+        if spec.warm is not None:
+            spec.warm()
+
+
+def main() -> None:
+    """Serve fork requests on the control socket, whose descriptor is the first argument."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    settings: dict[str, Any] = json.loads(sys.argv[2])
+    sys.path[:] = settings["path"]  # verifiers are found where the engine finds them
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # a worker has one core; and threads would not survive the fork
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's to handle
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps workers
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    from rewarden_server.engine import worker
+    from rewarden_server.engine.shared_progress import SharedProgress
+
+    warm(settings["warm"])
+    gc.collect()
+    gc.freeze()  # keep the warm heap shared after the fork
+    board = SharedProgress(int(sys.argv[3]), settings["rows"])
+    control.sendall(b"ready\n")
+    while True:
+        try:
+            data, descriptors, _, _ = socket.recv_fds(control, 64, 1)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            os._exit(0)
+        row, nice = (int(part) for part in data.decode().split())
+        pid = os.fork()
+        if pid == 0:
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            control.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            if nice:
+                os.nice(nice)
+            code = 1
+            try:
+                worker.serve(socket.socket(fileno=descriptors[0]), board, row, settings["memory_mb"], settings["warm"])
+                code = 0
+            except BaseException:  # noqa: BLE001 - the last words of a worker; its death is the engine's to judge
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        os.close(descriptors[0])
+        with contextlib.suppress(BrokenPipeError):  # the engine has gone; the next receive says so
+            control.sendall(f"{pid}\n".encode())
+
+
+if __name__ == "__main__":
+    main()

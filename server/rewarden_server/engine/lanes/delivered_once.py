@@ -1,0 +1,38 @@
+"""The results that a job's caller was told, over all the hosts on which it was begun."""
+
+from __future__ import annotations
+
+from rewarden_sandboxes.errors import HostError
+from rewarden_sandboxes.job import CaseResult, CompileResult, JobEvent
+
+
+class DeliveredOnce:
+    """Of one job. Each result is told once, in the order of the cases, whichever hosts it comes from."""
+
+    def __init__(self) -> None:
+        self._cases = 0
+        self._compiled: dict[str, bool] = {}
+
+    def is_new(self, event: JobEvent) -> bool:
+        """Returns whether the caller does not know it yet; it is told then. Raises HostError where what hosts say does
+        not fit together: a verdict that is made of it would be wrong.
+        """
+        # Wrong verdicts: events were counted, and of two hosts one may compile what the other does not.
+        if isinstance(event, CompileResult):
+            return self._is_new_compilation(event)
+        return self._is_new_case(event)
+
+    def _is_new_case(self, event: CaseResult) -> bool:
+        if event.index > self._cases:
+            raise HostError(f"the sandbox host told of case {event.index} before case {self._cases}")
+        new = event.index == self._cases
+        self._cases += new
+        return new
+
+    def _is_new_compilation(self, event: CompileResult) -> bool:
+        good = event.report.status == "ok"
+        new = event.who not in self._compiled
+        before = self._compiled.setdefault(event.who, good)
+        if not good and (before != good or self._cases):
+            raise HostError(f"the {event.who} ran on one sandbox host, and on the next it was not even compiled")
+        return new

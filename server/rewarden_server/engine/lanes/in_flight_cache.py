@@ -1,0 +1,129 @@
+"""Equal work once: what is remembered is given again, what is under way is shared, and what nobody waits for ends.
+
+A key holds all that made the result. What one caller began belongs to all who ask the same; it ends only when nobody
+waits any more. Failures are told to those who wait, and not remembered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+R = TypeVar("R")
+
+How = Literal["answered", "cached", "coalesced", "left"]
+"""The way in which a caller came by a result: as the first who has it; remembered; of work that another asked for too;
+or not at all, for the caller left."""
+
+_OVERHEAD = 600
+"""About what an entry takes beside its result."""
+
+
+@dataclass(slots=True)
+class _Flight(Generic[R]):
+    """Work that is under way. claimed: somebody has the result as the one who paid for it."""
+
+    task: asyncio.Task[R]
+    waiting: int = 0
+    claimed: bool = False
+
+
+class InFlightCache(Generic[R]):
+    """Used on one loop. limit: bytes of results that are remembered, least recently used ones forgotten first; 0: none.
+    weight: about how many bytes a result takes."""
+
+    def __init__(self, limit: int, weight: Callable[[R], int]) -> None:
+        self._limit = limit
+        self._weight = weight
+        self._size = 0
+        self._kept: OrderedDict[bytes, tuple[R, int]] = OrderedDict()
+        self._under_way: dict[bytes, _Flight[R]] = {}
+        self._closed = False
+
+    def __len__(self) -> int:
+        """Results that are remembered."""
+        return len(self._kept)
+
+    def known(self, key: bytes) -> R | None:
+        """The remembered result of a key, or None."""
+        found = self._kept.get(key)
+        if found is None:
+            return None
+        self._kept.move_to_end(key)
+        return found[0]
+
+    async def shared(
+        self,
+        key: bytes,
+        begin: Callable[[], Coroutine[Any, Any, R]],
+        *,
+        note: Callable[[How], None],
+        stopped: Callable[[], Exception],
+        kept_as: Callable[[R], bytes | None] | None = None,
+    ) -> tuple[R, bool]:
+        """The result of work that is not remembered, and whether another has it as the one who paid for it.
+
+        begin: the work, unless it is under way. note: told how it ended for this caller, unless it failed. stopped:
+        what is raised for work that `close` ends. kept_as: under which key a result is remembered, where that is not
+        `key`; None: not at all.
+        """
+        if self._closed:
+            raise stopped()
+        flight = self._under_way.get(key)
+        if flight is None:
+            flight = self._under_way[key] = _Flight(asyncio.create_task(begin()))
+            flight.task.add_done_callback(lambda done: self._ended(key, done, kept_as))
+        flight.waiting += 1
+        try:
+            result = await asyncio.shield(flight.task)
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if flight.task.cancelled() and current is not None and not current.cancelling():
+                raise stopped() from None  # the lane was closed, not the caller
+            note("left")
+            raise
+        finally:
+            flight.waiting -= 1
+            if not flight.waiting and not flight.task.done():
+                if self._under_way.get(key) is flight:
+                    del self._under_way[key]
+                flight.task.cancel()
+        cached, flight.claimed = flight.claimed, True
+        note("coalesced" if cached else "answered")
+        return result, cached
+
+    def forget(self, prefix: bytes) -> None:
+        """Forget the results whose keys begin so."""
+        for key in [key for key in self._kept if key.startswith(prefix)]:
+            self._size -= self._kept.pop(key)[1]
+
+    async def close(self) -> None:
+        """Cancel what is under way; whoever waits is told."""
+        self._closed = True
+        tasks = [flight.task for flight in self._under_way.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ended(self, key: bytes, task: asyncio.Task[R], kept_as: Callable[[R], bytes | None] | None) -> None:
+        flight = self._under_way.get(key)
+        if flight is not None and flight.task is task:
+            del self._under_way[key]
+        if task.cancelled() or task.exception() is not None:
+            return
+        result = task.result()
+        place = key if kept_as is None else kept_as(result)
+        if place is not None:
+            self._keep(place, result)
+
+    def _keep(self, key: bytes, result: R) -> None:
+        if key in self._kept:
+            self._size -= self._kept.pop(key)[1]
+        weight = _OVERHEAD + self._weight(result)
+        self._kept[key] = (result, weight)
+        self._size += weight
+        while self._size > self._limit and self._kept:
+            self._size -= self._kept.popitem(last=False)[1][1]

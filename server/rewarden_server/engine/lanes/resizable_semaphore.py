@@ -1,0 +1,63 @@
+"""Places for what may be under way at once, whose number can change."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+
+class ResizableSemaphore:
+    """First come, first served. Used on one loop."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.taken = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """Returns how many wait."""
+        return len(self._waiting)
+
+    def allow(self, most: int) -> None:
+        """Let so many be under way from now on; those that are beyond it go on."""
+        self.most = most
+        self._wake()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a place, and have it."""
+        if self.taken < self.most and not self._waiting:
+            self.taken += 1
+        else:
+            await self._wait()
+        try:
+            yield
+        finally:
+            self.taken -= 1
+            self._wake()
+
+    async def _wait(self) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled():  # given in the moment in which nobody wanted it any more
+                self.taken -= 1
+                self._wake()
+            else:
+                # A cancellation was lost: whoever gave a place in the same moment has taken it out already.
+                with contextlib.suppress(ValueError):
+                    self._waiting.remove(future)
+            raise
+
+    def _wake(self) -> None:
+        while self._waiting and self.taken < self.most:
+            future = self._waiting.popleft()
+            if not future.done():
+                self.taken += 1
+                future.set_result(None)

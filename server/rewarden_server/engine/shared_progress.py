@@ -1,0 +1,63 @@
+"""A page that workers write and the engine reads without asking: which item a worker is at, and since when.
+
+When a worker is stuck in C code or dead, nobody can be asked; the page still tells which item to blame.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+
+_ROW = struct.Struct("<QQddd")
+_UNTIL = struct.Struct("<dd")
+_UNTIL_AT = 24
+_PHASE = struct.Struct("<Q")
+_PHASE_AT = 8
+_STRIDE = 64
+
+PHASES = ("none", "prepare", "run")
+
+
+class SharedProgress:
+    """Rows of (item, phase, CPU seconds at its start, limits that the item set itself). One writer a row; torn reads
+    are harmless: polled again.
+    """
+
+    def __init__(self, descriptor: int, rows: int) -> None:
+        self._map = mmap.mmap(descriptor, rows * _STRIDE)
+        self.descriptor = descriptor
+
+    @classmethod
+    def make(cls, rows: int) -> SharedProgress:
+        """A new page in memory, to be inherited or passed on by its descriptor."""
+        descriptor = os.memfd_create("rewarden-progress", os.MFD_CLOEXEC)
+        os.ftruncate(descriptor, rows * _STRIDE)
+        return cls(descriptor, rows)
+
+    def write(self, row: int, item: int, phase: int, cpu_s: float) -> None:
+        """Say what the worker of this row does; item 0 and phase 0 when it waits."""
+        _ROW.pack_into(self._map, row * _STRIDE, item, phase, cpu_s, 0.0, 0.0)
+
+    def phase(self, row: int, phase: int) -> None:
+        """Say that the same item is at another phase now."""
+        _PHASE.pack_into(self._map, row * _STRIDE + _PHASE_AT, phase)
+
+    def limit(self, row: int, cpu_s: float, monotonic_s: float) -> None:
+        """Ask for the worker's end at a reading of its CPU clock, or of the monotonic clock; 0: no such limit."""
+        _UNTIL.pack_into(self._map, row * _STRIDE + _UNTIL_AT, cpu_s, monotonic_s)
+
+    def read(self, row: int) -> tuple[int, str, float]:
+        """(item, phase, CPU seconds at its start); item 0 when the worker waits."""
+        item, phase, cpu_s, _, _ = _ROW.unpack_from(self._map, row * _STRIDE)
+        return item, PHASES[phase] if phase < len(PHASES) else "none", cpu_s
+
+    def until(self, row: int) -> tuple[float, float]:
+        """Returns what `limit` asked for last."""
+        cpu_s, monotonic_s = _UNTIL.unpack_from(self._map, row * _STRIDE + _UNTIL_AT)
+        return cpu_s, monotonic_s
+
+    def close(self) -> None:
+        """Let go of the page and its descriptor."""
+        self._map.close()
+        os.close(self.descriptor)

@@ -1,0 +1,87 @@
+"""Refuses a caller without a key before a byte of its message is read.
+
+gRPC reads a unary call's whole message, of hundreds of megabytes where the limits allow it, before it asks its handler.
+Attack: such messages without any key, which would fill the memory; to health and reflection as well, for the bound on
+messages is one for all methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health, health_pb2
+
+from rewarden.errors import Forbidden, Unauthorized
+from rewarden.v1 import rewarden_pb2 as pb
+from rewarden_server.rpc.call import NEEDS, call
+from rewarden_server.service import Service
+
+_PREFIX = f"/{pb.DESCRIPTOR.services_by_name['RewardService'].full_name}/"
+_CHECK, _WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"
+WATCHES = 100
+"""Health's streams at once of all who have no key. Attack: such streams without end, each of which is held."""
+
+_OTHER = "unmatched"
+"""The name in logs and metrics of methods that are none of ours."""
+
+
+class Preauth(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
+    """Looks at keys and scopes. Reflection asks for a key of any scope; health for none: probes have none."""
+
+    def __init__(self, service: Service, health: health.aio.HealthServicer) -> None:
+        self._service = service
+        self._health = health
+        self._watching = 0
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler:
+        """The method's handler, or one that refuses."""
+        path = handler_call_details.method
+        method = path.removeprefix(_PREFIX)
+        known = method if method != path and method in NEEDS else _OTHER
+        held = path == _WATCH and not self._service.keys.names  # by one who has no key, where nobody needs one
+        if not held and self._lets_in(handler_call_details, NEEDS.get(known)):
+            return await continuation(handler_call_details)
+        if path in (_CHECK, _WATCH):
+            serializer = health_pb2.HealthCheckResponse.SerializeToString
+            answer = self._check if path == _CHECK else self._watch
+            return grpc.stream_stream_rpc_method_handler(answer, response_serializer=serializer)
+        return grpc.stream_stream_rpc_method_handler(self._refusing(known))
+
+    def _lets_in(self, details: grpc.HandlerCallDetails, scope: str | None) -> bool:
+        metadata = dict(details.invocation_metadata or ())
+        try:
+            caller = self._service.keys.caller(metadata.get("authorization"))
+            if scope is not None:
+                caller.demand(scope)
+        except (Unauthorized, Forbidden):
+            return False
+        return True
+
+    async def _check(self, messages: Any, context: grpc.aio.ServicerContext) -> None:
+        # Which service is asked for stands in the message, which is not read: all have the server's own health.
+        await context.write(await self._health.Check(health_pb2.HealthCheckRequest(), context))
+
+    async def _watch(self, messages: Any, context: grpc.aio.ServicerContext) -> None:
+        if self._watching >= WATCHES:
+            await context.abort(
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                f"{WATCHES} callers without a key watch already; call Check instead, or send a key",
+            )
+        self._watching += 1
+        try:
+            await self._health.Watch(health_pb2.HealthCheckRequest(), context)
+        finally:
+            self._watching -= 1
+
+    def _refusing(self, method: str) -> Callable[..., AsyncIterator[bytes]]:
+        async def refuse(messages: Any, context: grpc.aio.ServicerContext) -> AsyncIterator[bytes]:
+            async with call(self._service, context, method):  # raises what `_lets_in` saw, and counts it
+                yield b""
+
+        return refuse

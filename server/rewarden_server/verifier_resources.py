@@ -1,0 +1,101 @@
+"""The configured resources of single verifiers: for `sql` its databases, for `lean` its projects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from rewarden.errors import InvalidRequest
+from rewarden_sandboxes.lean import NAME
+from rewarden_server.config import Config, ConfigError, SqlSettings
+from rewarden_server.judges.identity import default_judge, identity
+from rewarden_server.lean.projects import Projects, is_remote
+from rewarden_verifiers.contract import Resources
+from rewarden_verifiers.judges.resources import JUDGING, JudgeResources
+from rewarden_verifiers.lean.resources import LeanResources
+from rewarden_verifiers.sql.catalogue import read_catalogue
+from rewarden_verifiers.sql.databases import Databases
+
+_SCHEMES = {"postgres": ("postgresql", "postgres"), "mysql": ("mysql", "mariadb")}
+
+
+def resources_of(config: Config) -> Mapping[str, Resources]:
+    """By verifier. The catalogue's files are read here, once; what Lean projects are is found when it is asked for.
+    Raises ConfigError naming the setting.
+    """
+    judges = _judges(config)
+    _check_models(config)
+    return {"sql": _databases(config), "lean": _lean(config), **dict.fromkeys(JUDGING, judges)}
+
+
+def _judges(config: Config) -> JudgeResources:
+    settings = config.judges
+    if settings.default is not None and settings.default not in settings.named:
+        known = ", ".join(settings.named) or "none"
+        source = config.source("judges.default")
+        raise ConfigError(f"{source}: judges.default: there is no judge {settings.default!r}; there are: {known}")
+    return JudgeResources(
+        judges={name: {**identity(made), "fallback": made.fallback} for name, made in settings.named.items()},
+        default=default_judge(settings),
+    )
+
+
+def _check_models(config: Config) -> None:
+    """Check the default model. What models provide is the engine's to say: it moves with their weights."""
+    settings = config.models
+    if settings.default is not None and settings.default not in settings.named:
+        known = ", ".join(settings.named) or "none"
+        source = config.source("models.default")
+        raise ConfigError(f"{source}: models.default: there is no model {settings.default!r}; there are: {known}")
+
+
+def _lean(config: Config) -> LeanResources:
+    settings = config.lean
+    for name, place in settings.projects.items():
+        if not NAME.fullmatch(name):
+            raise ConfigError(
+                f"{config.source('lean.projects')}: lean.projects: {name!r} should be lower-case letters, digits, and "
+                ". _ - within, and not begin with worker- or check-"
+            )
+        if not place or ("://" in place and not is_remote(place)):
+            raise ConfigError(
+                f"{config.source('lean.projects')}: lean.projects.{name}: must be a folder, or an address such as "
+                "http://HOST"
+            )
+    for key, names in (("default", [settings.default] if settings.default else []), ("warm", list(settings.warm))):
+        for name in names:
+            # Without any project configured they are elan's toolchains, which come and go.
+            if settings.projects and name not in settings.projects:
+                known = ", ".join(settings.projects)
+                raise ConfigError(f"{config.source(f'lean.{key}')}: lean.{key}: no project {name!r}; known: {known}")
+    projects = Projects(settings)
+    return LeanResources(projects=projects, default=projects.default)
+
+
+def _databases(config: Config) -> Databases:
+    servers = servers_of(config.sql)
+    for engine, dsn in servers.items():
+        if urlsplit(dsn).scheme not in _SCHEMES[engine]:
+            # The address holds a password: it is not repeated.
+            wanted = f"{_SCHEMES[engine][0]}://USER:PASSWORD@HOST/"
+            raise ConfigError(f"{config.source(f'sql.{engine}')}: sql.{engine} must be an address such as {wanted}")
+    if config.sql.catalogue is None:
+        return Databases(servers=servers)
+    try:
+        return read_catalogue(config.sql.catalogue, servers)
+    except (InvalidRequest, OSError) as error:
+        said = error.message if isinstance(error, InvalidRequest) else str(error)
+        raise ConfigError(f"{config.source('sql.catalogue')}: sql.catalogue: {said}") from None
+
+
+def servers_of(settings: SqlSettings) -> dict[str, str]:
+    """The servers on which databases may be made, by engine."""
+    named = {"postgres": settings.postgres, "mysql": settings.mysql}
+    return {engine: dsn for engine, dsn in named.items() if dsn is not None}
+
+
+def without_password(dsn: str) -> str:
+    """An address as it may be shown."""
+    # To the last @: one that should have been escaped, as / and # should, is a part of the password.
+    return re.sub(r"(?<=://)([^:/@]*:).*(?=@)|(?<=password=)()[^&\s]*", r"\1…", dsn)

@@ -1,0 +1,120 @@
+"""The way in which all verifiers ask models: what is refused before, and whose fault an input is that is too long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from rewarden.errors import InputTooLong, InvalidSample
+from rewarden.types import Media, Outcome, Text
+from rewarden_verifiers.chat import Message
+from rewarden_verifiers.contract import Context
+from rewarden_verifiers.inference import Task
+from rewarden_verifiers.judges.empty_responses import empty_reason
+from rewarden_verifiers.judges.pictures import address_of
+from rewarden_verifiers.models.params import ModelParams
+from rewarden_verifiers.models.seen import Seen
+from rewarden_verifiers.outcome import no_answer, wrong
+from rewarden_verifiers.view import turns
+
+R = TypeVar("R")
+
+
+LONGEST = 700_000
+"""Characters of a response that stands in a prompt, perhaps beside another one: more than that no prompt takes."""
+
+
+def refused(
+    response: str,
+    params: ModelParams,
+    reference: str | Sequence[str] | None = None,
+    *,
+    prompted: bool = False,
+    **details: Any,
+) -> Outcome | None:
+    """The outcome of a response about which no model is asked, for it has no substance or, where it is to stand in a
+    prompt (`prompted`), is too long for any; else None. details: of the outcome, such as its range."""
+    if prompted and len(response) > LONGEST:
+        said = f"The response has {len(response)} characters; a prompt takes at most {LONGEST}."
+        return wrong("too_long", feedback=said, flags=("too_long",), **details)
+    why = empty_reason(response, reference) if params.hollow == "refuse" else None
+    if why is None and not response.strip():
+        why = "no_answer"
+    return None if why is None else no_answer(why, feedback="The response has no substance.", **details)
+
+
+async def ask(ctx: Context, task: Task[R], model: str | None, seen: Seen) -> R:
+    """Returns what the model makes of the task, counted in `seen`. Raises what `ctx.model.run` raises."""
+    result = await ctx.model.run(task, model)
+    seen.enter(result.facts)  # type: ignore[attr-defined]  # every result has them
+    return result
+
+
+def too_long(error: InputTooLong, **details: Any) -> Outcome:
+    """The outcome of an input that was too long because of the response. Raises the error where it would be too long
+    without it: the caller's prompt, or the reference, is then at fault."""
+    known = error.details
+    tokens, context, candidate = (known.get(name) for name in ("tokens", "context", "candidate"))
+    if not isinstance(tokens, int) or not isinstance(context, int) or not isinstance(candidate, int):
+        raise error
+    if tokens - candidate > context:
+        raise error
+    return wrong(
+        "too_long",
+        feedback=f"With the response there are {tokens} tokens to read; the model reads {context}.",
+        flags=("too_long",),
+        evidence={"tokens": tokens, "context": context},
+        **details,
+    )
+
+
+def prompted(prompt: Text | None, chat: bool, system: str) -> None:
+    """Raises InvalidSample where a chat would have nothing before the assistant's turn."""
+    if chat and not prompt and not system:
+        raise InvalidSample("prompt is missing: what the response is to be read after", path="prompt")
+
+
+def chat_of(prompt: Text | None, response: str | None, system: str = "", media: Sequence[Media] = ()) -> list[Message]:
+    """A prompt and a response as a chat: a plain prompt is the user's turn; a response that is given is the assistant's
+    last turn. Images that stand in the prompt stay: a model that cannot see them refuses, and does not score what it
+    was not shown. system: stands before all else, in a turn of its own, unless empty. media: further images, shown at
+    the beginning of the last turn of the user's. Raises InvalidSample where there is none, or an image has no address.
+    """
+    messages: list[Message] = [{"role": "system", "content": system}] if system else []
+    if isinstance(prompt, str):
+        messages.append({"role": "user", "content": prompt})
+    elif prompt is not None:
+        for turn, message in zip(turns(prompt, "prompt"), prompt, strict=True):
+            messages.append({"role": turn.role, "content": _shown(message.get("content"), turn.content)})
+    if media:
+        last = max((place for place, one in enumerate(messages) if one["role"] == "user"), default=None)
+        if last is None:
+            raise InvalidSample("there are images, and no turn of the user's to show them in", path="prompt")
+        said = messages[last]["content"]
+        parts = [{"type": "text", "text": said}] if isinstance(said, str) else said
+        pictures = [{"type": "image_url", "image_url": {"url": address_of(one)}} for one in media]
+        messages[last] = {"role": "user", "content": [*pictures, *parts]}
+    if response is not None:
+        messages.append({"role": "assistant", "content": response})
+    return messages
+
+
+def sees(prompt: Text | None) -> bool:
+    """Returns whether images stand in a prompt."""
+    return any(isinstance(one["content"], list) for one in chat_of(prompt, None))
+
+
+def _shown(content: Any, text: str) -> Any:
+    """A turn's content: its text, or where images stand in it, its parts of text and images."""
+    if not isinstance(content, (list, tuple)) or not any(_is_image(part) for part in content):
+        return text
+    kept = [
+        part if _is_image(part) else {"type": "text", "text": part["text"]}
+        for part in content
+        if _is_image(part) or (isinstance(part, Mapping) and isinstance(part.get("text"), str))
+    ]
+    return kept
+
+
+def _is_image(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "image_url"

@@ -1,0 +1,40 @@
+"""Resources that a server's configuration provides for the verifiers that ask models: the models to be asked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rewarden_verifiers.canonical import canonical
+
+MODELLED = (
+    "rm_scalar",
+    "rm_generative",
+    "rm_pairwise",
+    "rm_listwise",
+    "rm_process",
+    "rm_likelihood",
+    "rm_reflection",
+    "style_metric",
+)
+"""The verifiers that ask models always: `similarity`, `consensus` and `diversity` do with some parameters only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelResources:
+    """The configured models by name, each with what may change its numbers. default: of samples that name none.
+    versions: by name, of those that have been seen; it changes when weights are swapped."""
+
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    default: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def fingerprint(self) -> str:
+        """See `rewarden_verifiers.contract.Resources`."""
+        if not self.models:
+            return ""
+        told = [self.default, self.models, dict(sorted(self.versions.items()))]
+        return hashlib.blake2b(canonical(told).encode(), digest_size=12).hexdigest()
