@@ -14,9 +14,9 @@ pytest.importorskip("transformers", reason="models need transformers")
 import torch
 import transformers
 
-from rewarden_server.models.host.forward import TOLERANCE, Forward, pooled_at
-from rewarden_server.models.host.prefix import plan
-from rewarden_server.models.host.row import Output, Row
+from rewarden_models.forward import TOLERANCE, Forward, pooled_at
+from rewarden_models.prefix import plan
+from rewarden_models.row import Output, Row
 from tests.models.real import loaded, needs_models, plain
 
 pytestmark = pytest.mark.needs_server

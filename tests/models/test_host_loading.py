@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rewarden_server.engine.settings import ModelEndpoint
+from rewarden_models.endpoint import ModelEndpoint
 from tests.models.real import FOLDER, loaded, needs_models, plain, settings
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow, needs_models]
@@ -19,9 +19,9 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.slow, needs_models]
 if not needs_models.args[0]:
     import torch
 
-    from rewarden_server.models.host import identity
-    from rewarden_server.models.host.failure import Failure
-    from rewarden_server.models.host.loading import load
+    from rewarden_models import identity
+    from rewarden_models.failure import Failure
+    from rewarden_models.loading import load
 
 
 @pytest.fixture(scope="session")
@@ -287,7 +287,7 @@ def test_a_gguf_file_is_what_transformers_makes_of_it() -> None:
 
 
 def test_a_dtype_is_the_model_s() -> None:
-    from rewarden_server.models.host.loading import load as again
+    from rewarden_models.loading import load as again
 
     made = again("m", settings("minilm", dtype="bfloat16"))
     assert {parameter.dtype for parameter in made.model.parameters()} == {torch.bfloat16}

@@ -16,8 +16,8 @@ from tests.models.real import FOLDER, needs_gemma, needs_models
 pytestmark = [pytest.mark.needs_server, needs_models]
 
 if not needs_models.args[0]:
-    from rewarden_server.models.host.failure import Failure
-    from rewarden_server.models.host.rendering import DENSE, Reader
+    from rewarden_models.failure import Failure
+    from rewarden_models.rendering import DENSE, Reader
 
 TEXTS = (
     "Plain words, and 3.14.",

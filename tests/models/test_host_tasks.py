@@ -26,10 +26,10 @@ pytestmark = [pytest.mark.needs_server, needs_models]
 if not needs_models.args[0]:
     import torch
 
-    from rewarden_server.models.host.failure import Failure
-    from rewarden_server.models.host.forward import forward
-    from rewarden_server.models.host.rendering import DENSE, Reader
-    from rewarden_server.models.host.tasks import prepare
+    from rewarden_models.failure import Failure
+    from rewarden_models.forward import forward
+    from rewarden_models.rendering import DENSE, Reader
+    from rewarden_models.tasks import prepare
 
 CLOSE = 1e-3
 CHAT = [{"role": "user", "content": "Is 7 prime?"}, {"role": "assistant", "content": "Yes: it has no divisor."}]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rewarden.errors import InputTooLong, InvalidParams, InvalidSample, MissingDependency, ModelError, SampleError
-from rewarden_server.engine.settings import ModelEndpoint
+from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.models import own
 from rewarden_server.models.fitting import check
 from rewarden_server.models.own import OwnBackend

@@ -18,13 +18,13 @@ pytest.importorskip("PIL", reason="images need Pillow")
 import torch
 from PIL import Image
 
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.forward import Forward
-from rewarden_server.models.host.loading import Loaded, load
-from rewarden_server.models.host.pictures import MAX_BYTES, MAX_IMAGES, take_pictures
-from rewarden_server.models.host.tasks import prepare
-from rewarden_server.models.host.writing import Writer
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.failure import Failure
+from rewarden_models.forward import Forward
+from rewarden_models.loading import Loaded, load
+from rewarden_models.pictures import MAX_BYTES, MAX_IMAGES, take_pictures
+from rewarden_models.tasks import prepare
+from rewarden_models.writing import Writer
 from rewarden_verifiers.inference import Choose, Classify, Input, Likelihood, Task, Write
 from tests.models import tiny
 

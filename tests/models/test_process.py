@@ -21,13 +21,14 @@ import pytest
 import pytest_asyncio
 
 from rewarden.errors import InvalidParams, MissingDependency, ModelError
-from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
+from rewarden_models import hosted
+from rewarden_models.app import App
+from rewarden_models.command import main
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.settings import ProcessSettings, settings_from_json, settings_to_json
+from rewarden_server.engine.settings import ModelSettings
 from rewarden_server.models import own
 from rewarden_server.models.connection import Connection
-from rewarden_server.models.host import hosted
-from rewarden_server.models.host.__main__ import main
-from rewarden_server.models.host.app import App
-from rewarden_server.models.host.settings import ProcessSettings, settings_from_json, settings_to_json
 from rewarden_server.models.own import OwnBackend
 from rewarden_server.models.process import ModelProcess, processes_of
 from rewarden_verifiers.inference import Classify, Input, Logits, Write
@@ -476,7 +477,7 @@ async def test_without_torch_it_says_what_mends_it(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(hosted, "find_spec", lambda name: None)
     with pytest.raises(hosted.Failure, match=r"pip install 'rewarden-server\[models\]'") as found:
         hosted.load("m", ModelEndpoint(model="x"))
-    from rewarden_server.models.wire import error_from_wire
+    from rewarden_models.wire import error_from_wire
 
     assert isinstance(error_from_wire({"kind": found.value.kind, "message": "x"}), MissingDependency)
 
@@ -497,8 +498,8 @@ async def test_closing_it_leaves_nothing(backend: OwnBackend, folder: Path) -> N
 
 OWNER = """
 import asyncio, sys
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.settings import ProcessSettings
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.settings import ProcessSettings
 from tests.models.test_process import FakeProcess, OwnBackend, score, until_waiting
 
 async def main():

@@ -15,7 +15,8 @@ import httpx
 import pytest
 
 from rewarden.errors import InputTooLong, InvalidSample, MissingDependency, ModelError
-from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_server.engine.settings import ModelSettings
 from rewarden_server.models.own import OwnBackend
 from rewarden_server.models.process import processes_of
 from rewarden_verifiers.inference import Choose, Classify, Embed, Input, Logits

@@ -9,7 +9,7 @@ import httpx
 import msgspec
 
 from rewarden.errors import ModelError, SampleError
-from rewarden_server.models.wire import error_from_wire
+from rewarden_models.wire import error_from_wire
 
 _CONNECT_S = 10.0
 _KEPT = 32

@@ -15,13 +15,13 @@ from urllib.parse import quote
 import msgspec
 
 from rewarden.errors import InvalidParams, InvalidSample, ModelError, SampleError
-from rewarden_server.engine.settings import ModelEndpoint
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.settings import Place
+from rewarden_models.wire import RESULTS, error_from_wire, kind_of
 from rewarden_server.models.connection import Connection, Lost
 from rewarden_server.models.fitting import check
-from rewarden_server.models.host.settings import Place
 from rewarden_server.models.process import ModelProcess
 from rewarden_server.models.suspects import culprits
-from rewarden_server.models.wire import RESULTS, error_from_wire, kind_of
 from rewarden_server.observe.logs import get_logger
 from rewarden_verifiers.inference import About, Task
 

@@ -14,10 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.settings import Place
-from rewarden_server.models.identity import is_local
+from rewarden_models.endpoint import ModelEndpoint, is_local
+from rewarden_models.failure import Failure
+from rewarden_models.settings import Place
 from rewarden_verifiers.inference import About, Task
 
 AGAIN_S = 30.0
@@ -31,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class Engine(Protocol):
-    """The engine that runs a model's tasks; see `host/engine.py`."""
+    """The engine that runs a model's tasks; see `engine.py`."""
 
     async def run(self, task: Task[Any]) -> Any:
         """A task's result. Raises Failure."""
@@ -63,10 +62,10 @@ def load(name: str, settings: ModelEndpoint) -> Any:
         raise Failure("missing", f"{' and '.join(missing)} must be installed: {_INSTALL}")
     try:
         if settings.backend != "own":
-            from rewarden_server.models.host.remote import loading as remote
+            from rewarden_models.remote import loading as remote
 
             return remote.load(name, settings)
-        from rewarden_server.models.host import loading
+        from rewarden_models import loading
     except ImportError as error:
         raise Failure("missing", f"{error.name or error} is not installed: {_INSTALL}") from None
     return loading.load(name, settings)
@@ -75,10 +74,10 @@ def load(name: str, settings: ModelEndpoint) -> Any:
 def make(name: str, settings: ModelEndpoint, loaded: Any) -> Engine:
     """A `ModelEngine`."""
     if settings.backend != "own":
-        from rewarden_server.models.host.remote.engine import RemoteEngine
+        from rewarden_models.remote.engine import RemoteEngine
 
         return RemoteEngine(name, loaded)
-    from rewarden_server.models.host.engine import ModelEngine
+    from rewarden_models.engine import ModelEngine
 
     made: Engine = ModelEngine(name, settings, loaded)
     return made

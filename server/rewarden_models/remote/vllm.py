@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.remote.connection import Connection
-from rewarden_server.models.host.remote.protocol import Served, first, logprob, numbers
-from rewarden_server.models.host.row import Row
+from rewarden_models.failure import Failure
+from rewarden_models.remote.connection import Connection
+from rewarden_models.remote.protocol import Served, first, logprob, numbers
+from rewarden_models.row import Row
 from rewarden_verifiers.inference import Written
 
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.folder import Folder, find
-from rewarden_server.models.host.identity import files_of, software, version_of
-from rewarden_server.models.host.rendering import Reader
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.failure import Failure
+from rewarden_models.folder import Folder, find
+from rewarden_models.identity import files_of, software, version_of
+from rewarden_models.rendering import Reader
 from rewarden_verifiers.inference import About
 
 Head = Literal["sequence", "token", "causal", "encoder"]

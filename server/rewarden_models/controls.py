@@ -7,7 +7,7 @@ from typing import Any
 
 import re2
 
-from rewarden_server.models.host.failure import Failure
+from rewarden_models.failure import Failure
 
 _ROUNDS = 8
 """Breaking one token apart may leave another; no tokenizer's do so more often."""

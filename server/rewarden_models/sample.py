@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.sampling import uniform
+from rewarden_models.failure import Failure
+from rewarden_models.sampling import uniform
 from rewarden_verifiers.inference import Write, Written
 
 

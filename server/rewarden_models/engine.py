@@ -7,15 +7,15 @@ import time
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.device import thread_of
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.forward import Forward
-from rewarden_server.models.host.loading import Loaded
-from rewarden_server.models.host.memory import is_memory
-from rewarden_server.models.host.scheduler import Scheduler
-from rewarden_server.models.host.tasks import Prepared, prepare
-from rewarden_server.models.host.writing import Writer
+from rewarden_models.device import thread_of
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.failure import Failure
+from rewarden_models.forward import Forward
+from rewarden_models.loading import Loaded
+from rewarden_models.memory import is_memory
+from rewarden_models.scheduler import Scheduler
+from rewarden_models.tasks import Prepared, prepare
+from rewarden_models.writing import Writer
 from rewarden_verifiers.inference import About, Task, Write
 
 _PREPARING = 64

@@ -1,4 +1,4 @@
-"""`python -m rewarden_server.models.host`: models of one device in a process of their own."""
+"""The command of the model process: models of one device in a process of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -18,10 +19,10 @@ from pathlib import Path
 import uvicorn
 import uvloop
 
+from rewarden_models.app import App
+from rewarden_models.http_server import HttpServer
+from rewarden_models.settings import ProcessSettings, settings_from_json
 from rewarden_sandboxes.stale import remove_stale
-from rewarden_server.listening import HttpServer, use_all_descriptors
-from rewarden_server.models.host.app import App
-from rewarden_server.models.host.settings import ProcessSettings, settings_from_json
 
 _BACKLOG = 2048
 _PR_SET_PDEATHSIG = 1
@@ -75,7 +76,7 @@ def serve(
     path = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
     if tied:
         _tie(path)
-    use_all_descriptors()
+    _use_all_descriptors()
     loop = uvloop.new_event_loop()  # not `run`, which waits for the executors' threads
     asyncio.set_event_loop(loop)
     loop.run_until_complete(_serve(lambda: make(settings, key), address, listener))
@@ -151,6 +152,13 @@ def _listen(address: str) -> socket.socket:
     return listener
 
 
+def _use_all_descriptors() -> None:
+    """Raise the soft limit of open files to the hard one: each connection is a descriptor, to another engine, too."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def _remove(path: Path | None, tied: bool) -> None:
     if path is not None:
         with contextlib.suppress(OSError):
@@ -182,7 +190,3 @@ def _tie(path: Path | None) -> None:
         libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGUSR2), 0, 0, 0)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.loading import Loaded
-from rewarden_server.models.host.remote.loading import Remote, engine_of, kinds_of
-from rewarden_server.models.host.remote.protocol import Engine
-from rewarden_server.models.host.row import Output, Row
-from rewarden_server.models.host.tasks import Prepared, prepare
+from rewarden_models.failure import Failure
+from rewarden_models.loading import Loaded
+from rewarden_models.remote.loading import Remote, engine_of, kinds_of
+from rewarden_models.remote.protocol import Engine
+from rewarden_models.row import Output, Row
+from rewarden_models.tasks import Prepared, prepare
 from rewarden_verifiers.inference import About, Classify, Facts, Logits, Task, Write, Written
 from rewarden_verifiers.judges.beside import beside
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.memory import is_lost, is_memory, leave, release
-from rewarden_server.models.host.padded import Padded
-from rewarden_server.models.host.sample import Sample, Tongue
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.failure import Failure
+from rewarden_models.memory import is_lost, is_memory, leave, release
+from rewarden_models.padded import Padded
+from rewarden_models.sample import Sample, Tongue
 from rewarden_verifiers.inference import Write, Written
 
 _CHUNK = {"cuda": 2048, "cpu": 256}

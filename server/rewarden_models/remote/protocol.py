@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.row import Row
+from rewarden_models.failure import Failure
+from rewarden_models.row import Row
 from rewarden_verifiers.inference import Written
 
 PROBES = ("It is.", "The capital of France is Paris.", "no no no no", "x = 3; therefore the answer is 12.")

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rewarden_server.models.host.failure import Failure
+from rewarden_models.failure import Failure
 from rewarden_verifiers.chat import Message
 
 FORMATS = ("PNG", "JPEG", "WEBP")

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from rewarden_server.models.host.failure import Failure
+from rewarden_models.failure import Failure
 
 _RETRIES = 3
 _LONGEST_PAUSE_S = 4.0

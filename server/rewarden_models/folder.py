@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rewarden_server.models.host.failure import Failure
+from rewarden_models.failure import Failure
 
 _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 _HUB = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(?:/[\w./-]+\.gguf)?|[\w][\w.-]*")

@@ -1,4 +1,4 @@
-"""The model process's surface: `rewarden_server.models.wire` over HTTP, as an ASGI application."""
+"""The model process's surface: `rewarden_models.wire` over HTTP, as an ASGI application."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from urllib.parse import unquote
 import msgspec
 
 from rewarden.errors import SampleError
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.hosted import Hosted, Load, Make, defect, load, make
-from rewarden_server.models.host.settings import ProcessSettings
-from rewarden_server.models.wire import error_to_wire, task_from_wire
+from rewarden_models.failure import Failure
+from rewarden_models.hosted import Hosted, Load, Make, defect, load, make
+from rewarden_models.settings import ProcessSettings
+from rewarden_models.wire import error_to_wire, task_from_wire
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.sample import Sample
-from rewarden_server.models.host.sampling import choose
+from rewarden_models.failure import Failure
+from rewarden_models.sample import Sample
+from rewarden_models.sampling import choose
 
 _PLAIN = frozenset({"full_attention", "sliding_attention", "chunked_attention"})
 """Kinds of layers of which all that is to be kept are keys and values, one for each token."""

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.folder import Folder, files_beside
-from rewarden_server.models.host.identity import files_of, software, version_of
-from rewarden_server.models.host.loading import Head, Loaded
-from rewarden_server.models.host.remote.connection import Connection
-from rewarden_server.models.host.remote.protocol import PROBES, Engine, raw
-from rewarden_server.models.host.remote.sglang import Sglang
-from rewarden_server.models.host.remote.vllm import Vllm
-from rewarden_server.models.host.rendering import Reader
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.failure import Failure
+from rewarden_models.folder import Folder, files_beside
+from rewarden_models.identity import files_of, software, version_of
+from rewarden_models.loading import Head, Loaded
+from rewarden_models.remote.connection import Connection
+from rewarden_models.remote.protocol import PROBES, Engine, raw
+from rewarden_models.remote.sglang import Sglang
+from rewarden_models.remote.vllm import Vllm
+from rewarden_models.rendering import Reader
 from rewarden_verifiers.inference import Input
 
 HEADS: Mapping[str, Head] = {

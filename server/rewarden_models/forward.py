@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rewarden_server.models.host.anatomy import Anatomy, base_of, examine, fork, head_rows
-from rewarden_server.models.host.prefix import Piece
-from rewarden_server.models.host.row import Output, Row
+from rewarden_models.anatomy import Anatomy, base_of, examine, fork, head_rows
+from rewarden_models.prefix import Piece
+from rewarden_models.row import Output, Row
 
 TOLERANCE = 1e-4
 """The most that a number of float32 may move with what shares its batch, in logits or nats: other shapes add the same

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
-from rewarden_server.models.host.controls import Controls
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.pictures import Pixels, place_pictures, take_pictures
+from rewarden_models.controls import Controls
+from rewarden_models.failure import Failure
+from rewarden_models.pictures import Pixels, place_pictures, take_pictures
 from rewarden_verifiers.inference import Fit, Input
 
 DENSE = 64

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from rewarden_server.engine.settings import ModelEndpoint
+from rewarden_models.endpoint import ModelEndpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

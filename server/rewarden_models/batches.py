@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from rewarden_server.models.host.prefix import SHORTEST, WORTH, common
+from rewarden_models.prefix import SHORTEST, WORTH, common
 
 SLACK = 0.15
 """Share of a batch's places that may be padding while enough rows wait. On a CPU padding costs what tokens cost, and a

@@ -10,12 +10,12 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any
 
-from rewarden_server.models.host.batches import family_of, pick
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.forward import Forward, finite
-from rewarden_server.models.host.memory import Budget, is_lost, is_memory, leave, release
-from rewarden_server.models.host.prefix import plan
-from rewarden_server.models.host.row import Output, Row
+from rewarden_models.batches import family_of, pick
+from rewarden_models.failure import Failure
+from rewarden_models.forward import Forward, finite
+from rewarden_models.memory import Budget, is_lost, is_memory, leave, release
+from rewarden_models.prefix import plan
+from rewarden_models.row import Output, Row
 
 _log = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.loading import Loaded
-from rewarden_server.models.host.rendering import DENSE, Read
-from rewarden_server.models.host.row import Output, Row
-from rewarden_server.models.wire import kind_of
+from rewarden_models.failure import Failure
+from rewarden_models.loading import Loaded
+from rewarden_models.rendering import DENSE, Read
+from rewarden_models.row import Output, Row
+from rewarden_models.wire import kind_of
 from rewarden_verifiers.inference import (
     Choices,
     Choose,
