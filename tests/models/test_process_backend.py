@@ -15,9 +15,9 @@ import pytest
 
 from rewarden.errors import InputTooLong, InvalidParams, InvalidSample, MissingDependency, ModelError, SampleError
 from rewarden_models.endpoint import ModelEndpoint
-from rewarden_server.models import own
+from rewarden_server.models import process_backend
 from rewarden_server.models.fitting import check
-from rewarden_server.models.own import OwnBackend
+from rewarden_server.models.process_backend import ProcessBackend
 from rewarden_verifiers.inference import (
     Choices,
     Choose,
@@ -49,10 +49,10 @@ def folder() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def speaking(folder: Path, say: Say, **settings: Any) -> AsyncIterator[tuple[OwnBackend, Rough]]:
+async def speaking(folder: Path, say: Say, **settings: Any) -> AsyncIterator[tuple[ProcessBackend, Rough]]:
     """A backend of model `m`, and a process that says that."""
     async with Rough(folder, say) as rough:
-        backend = OwnBackend("m", ModelEndpoint(model="x", address=rough.address, **settings))
+        backend = ProcessBackend("m", ModelEndpoint(model="x", address=rough.address, **settings))
         try:
             yield backend, rough
         finally:
@@ -78,7 +78,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """A clock that goes when a test says so."""
     made = Clock()
-    monkeypatch.setattr(own, "monotonic", made)
+    monkeypatch.setattr(process_backend, "monotonic", made)
     return made
 
 
@@ -423,7 +423,7 @@ async def test_a_model_that_cannot_be_loaded_says_why(folder: Path, kind: str, r
 
 
 async def test_a_process_that_is_not_there_is_an_error_of_ours(folder: Path) -> None:
-    backend = OwnBackend("m", ModelEndpoint(model="x", address=f"unix:{folder / 'nobody'}"))
+    backend = ProcessBackend("m", ModelEndpoint(model="x", address=f"unix:{folder / 'nobody'}"))
     with pytest.raises(ModelError, match="cannot be reached"):
         await backend.run(classify())
     assert backend.status()["state"] == "failed"

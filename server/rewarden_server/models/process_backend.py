@@ -100,7 +100,7 @@ class _Call:
     work: asyncio.Task[None] | None = None
 
 
-class OwnBackend:
+class ProcessBackend:
     """A `Backend`. `name`: what the process calls the model, too. process: one of ours; without, the settings have an
     address. start_s: how long is waited for a process that starts and a model that loads."""
 
