@@ -15,7 +15,7 @@ import msgspec
 
 from rewarden.errors import SampleError
 from rewarden_models.failure import Failure
-from rewarden_models.hosted import Hosted, Load, Make, defect, load, make
+from rewarden_models.hosted_model import HostedModel, Load, Make, defect, load, make
 from rewarden_models.settings import ProcessSettings
 from rewarden_models.wire import error_to_wire, task_from_wire
 
@@ -70,7 +70,7 @@ class App:
         # One after another: each needs its memory twice while it is read.
         self._loads = ThreadPoolExecutor(1, thread_name_prefix="load")
         self._models = {
-            name: Hosted(name, model, self._loads, place=settings.swapped.get(name), load=load, make=make)
+            name: HostedModel(name, model, self._loads, place=settings.swapped.get(name), load=load, make=make)
             for name, model in settings.models.items()
         }
         self._calls: dict[str, dict[int, asyncio.Task[None]]] = {}

@@ -12,7 +12,7 @@ from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
 from rewarden_models.forward import Forward
 from rewarden_models.loading import Loaded
-from rewarden_models.memory import is_memory
+from rewarden_models.memory import is_out_of_memory
 from rewarden_models.scheduler import Scheduler
 from rewarden_models.tasks import Prepared, prepare
 from rewarden_models.writing import Writer
@@ -157,4 +157,4 @@ def _turn(writer: Writer) -> None:
             pass
     except Exception as error:  # noqa: BLE001 - torch and models raise anything
         said = f"the model failed while it wrote: {type(error).__name__}"
-        writer.fail(Failure("memory" if is_memory(error) else "failed", said))
+        writer.fail(Failure("memory" if is_out_of_memory(error) else "failed", said))

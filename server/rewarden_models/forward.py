@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rewarden_models.anatomy import Anatomy, base_of, examine, fork, head_rows
+from rewarden_models.architecture import Architecture, base_of, examine, fork, head_rows
 from rewarden_models.prefix import Piece
 from rewarden_models.row import Output, Row
 
@@ -66,7 +66,7 @@ class Forward:
         self._pad = int(loaded.pad or 0)
 
     @cached_property
-    def anatomy(self) -> Anatomy:
+    def architecture(self) -> Architecture:
         """Returns how the model is built; found out at the first need, in the thread that computes."""
         return examine(self._model, self._pad)
 
@@ -96,12 +96,12 @@ class Forward:
         """Returns whether the row's output is a vector, which a model without a head for the whole has as its pooled
         output.
         """
-        if self.anatomy.kind == "vector" and row.reads:
+        if self.architecture.kind == "vector" and row.reads:
             raise ValueError("a model without a head has only a pooled output")
-        return not row.reads and self.anatomy.kind in ("vector", "language")
+        return not row.reads and self.architecture.kind in ("vector", "language")
 
     def _group(self, rows: Sequence[Row], tree: Piece | None, cap: int) -> list[Output]:
-        return self._read(rows, tree, cap) if self.anatomy.apart else self._own(rows)
+        return self._read(rows, tree, cap) if self.architecture.apart else self._own(rows)
 
     # Heads on states that are picked out
 
@@ -112,7 +112,7 @@ class Forward:
             first = len(slots)
             slots += [_Slot(place, read) for read in row.reads or [pooled_at(self._model, row.ids)]]
             at.append(range(first, len(slots)))
-        states = self._states(rows, slots, at, tree, cap) if tree is not None and self.anatomy.causal else None
+        states = self._states(rows, slots, at, tree, cap) if tree is not None and self.architecture.causal else None
         if states is None:
             states = self._states(rows, slots, at, Piece(0, 0, 0, list(range(len(rows)))), cap)
         assert states is not None  # only shared pieces can fail
@@ -156,7 +156,7 @@ class Forward:
         """Hidden states [rows, longest, H] of the tokens from `begin` to `end` (None: to each row's own end), and the
         cache behind them."""
         inputs = self._inputs(rows, begin, end)
-        if self.anatomy.causal and not any(row.pixels for row in rows):
+        if self.architecture.causal and not any(row.pixels for row in rows):
             del inputs["attention_mask"]  # nothing looks at what stands behind it
             inputs["use_cache"] = keep or cache is not None
             if cache is not None:
@@ -193,10 +193,10 @@ class Forward:
         """Yields what is read at each slot: the head's raw outputs, or log-probabilities of the targets there."""
         seen = [0] * len(rows)
         config = self._model.config.get_text_config()
-        width = config.vocab_size if self.anatomy.kind == "language" else max(1, self._model.config.num_labels)
+        width = config.vocab_size if self.architecture.kind == "language" else max(1, self._model.config.num_labels)
         size = max(1, _HEAD_FLOATS // width)
         for first in range(0, len(slots), size):
-            outputs = head_rows(self._model, self.anatomy.kind, states[first : first + size]).float()
+            outputs = head_rows(self._model, self.architecture.kind, states[first : first + size]).float()
             wanted: list[list[int] | None] = []
             for slot in slots[first : first + size]:
                 targets = rows[slot.row].targets
@@ -232,7 +232,7 @@ class Forward:
 
     def _together(self, rows: Sequence[Row]) -> list[Sequence[Row]]:
         """One batch, or one for each row where padding would change what the model makes of it."""
-        return [rows] if self.anatomy.padded else [[row] for row in rows]
+        return [rows] if self.architecture.padded else [[row] for row in rows]
 
     # Vectors
 

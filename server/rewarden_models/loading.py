@@ -13,7 +13,7 @@ from typing import Any, Literal
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
 from rewarden_models.folder import Folder, find
-from rewarden_models.identity import files_of, software, version_of
+from rewarden_models.model_version import files_of, software, version_of
 from rewarden_models.rendering import Reader
 from rewarden_verifiers.inference import About
 

@@ -32,7 +32,7 @@ LEAST = 512
 """Tokens below which the budget does not fall: single rows decide then."""
 
 
-def is_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Returns whether that is what went wrong."""
     import torch
 
@@ -41,21 +41,21 @@ def is_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(text in str(error) for text in _SAID)
 
 
-def is_lost(error: BaseException) -> bool:
+def is_device_lost(error: BaseException) -> bool:
     """Returns whether the device is of no use to this process any more: CUDA refuses all that comes after such an
     error.
     """
     return isinstance(error, RuntimeError) and any(text in str(error) for text in _LOST)
 
 
-def leave() -> None:
+def end_process() -> None:
     """End this process, since its device is lost to it: what is under way fails with `stopped`, and the next process
     has the device anew."""
     _log.error("the device is lost to this process, which ends")
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def release() -> None:
+def free_cache() -> None:
     """Give back what the allocator keeps."""
     import torch
 

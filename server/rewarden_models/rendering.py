@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
-from rewarden_models.controls import Controls
+from rewarden_models.control_tokens import ControlTokens
 from rewarden_models.failure import Failure
-from rewarden_models.pictures import Pixels, place_pictures, take_pictures
+from rewarden_models.images import Pixels, extract_images, insert_images
 from rewarden_verifiers.inference import Fit, Input
 
 DENSE = 64
@@ -92,7 +92,7 @@ class Reader:
         if processor is not None and getattr(tokenizer, "chat_template", None) is None:
             tokenizer.chat_template = getattr(processor, "chat_template", None)
         self._in_parts = processor is not None and _takes_parts(tokenizer)
-        self.controls = Controls(tokenizer, embeddings)
+        self.controls = ControlTokens(tokenizer, embeddings)
         made = backend.encode("a", add_special_tokens=False).tokens
         self._blank = bool(made) and made[0].startswith("▁")
         """It puts a blank before all text, also what only goes on with another."""
@@ -131,8 +131,8 @@ class Reader:
         candidate's. Raises Failure: `invalid` for what cannot be rendered or has nothing in it, `unsupported`,
         `too_long`.
         """
-        text, pair, pictures, changed = self._texts(item)
-        if pictures:
+        text, pair, images, changed = self._texts(item)
+        if images:
             item = replace(item, fit="error")
         if pair is not None and tail:
             raise Failure("invalid", "nothing can stand behind a pair of texts")
@@ -145,8 +145,8 @@ class Reader:
         shown, other = _shortened(text, limit, item.fit), _shortened(pair or "", limit, item.fit)
         made = self._made(shown + behind, None if pair is None else other, tail, chat=item.messages is not None)
         made.neutralised, made.truncated = changed, characters > len(shown) + len(other)
-        if pictures:
-            self._place(made, pictures)
+        if images:
+            self._place(made, images)
         if all(place is None for place in made.places):
             raise Failure("invalid", "the input has no tokens")
         excess = len(made.ids) - limit
@@ -181,8 +181,8 @@ class Reader:
             places[0] = None  # a template writes by itself what a tokenizer adds to texts
         return Read(list(made.ids), list(made.type_ids), places, len(text), tail)
 
-    def _place(self, made: Read, pictures: list[Any]) -> None:
-        pieces, made.pixels = place_pictures(made.ids, pictures, self._processor)
+    def _place(self, made: Read, images: list[Any]) -> None:
+        pieces, made.pixels = insert_images(made.ids, images, self._processor)
         made.places = [
             place if len(piece) == 1 else None for piece, place in zip(pieces, made.places, strict=True) for _ in piece
         ]
@@ -194,7 +194,7 @@ class Reader:
         return made, made != text
 
     def _chat(self, item: Input) -> tuple[str, None, list[Any], bool]:
-        given, pictures = take_pictures([_checked(message) for message in item.messages or ()], self._processor)
+        given, images = extract_images([_checked(message) for message in item.messages or ()], self._processor)
         messages = [_message(message, self._in_parts) for message in given]
         if not any(message.get("content") for message in messages):
             raise Failure("invalid", "the input is empty")
@@ -210,7 +210,7 @@ class Reader:
             # Some templates write an assistant's turn anew (a thought is taken off), and the turn is then not found in
             # what they wrote. What the policy wrote stands behind the beginning of its turn.
             text = self._templated(safe[:-1], begin=True) + _text_of(safe[-1]["content"])
-        return text, None, pictures, safe != messages
+        return text, None, images, safe != messages
 
     def _templated(self, messages: list[dict[str, Any]], *, begin: bool, going_on: bool = False) -> str:
         try:

@@ -11,7 +11,7 @@ from rewarden_models.sampling import uniform
 from rewarden_verifiers.inference import Write, Written
 
 
-class Tongue:
+class Vocabulary:
     """The meaning of a model's tokens for writing. ends: tokens that end a text: those of the model's generation
     configuration and of its tokenizer."""
 
@@ -58,7 +58,7 @@ class Sample:
         "_said",
         "_shown",
         "_stops",
-        "_tongue",
+        "_vocabulary",
         "finish",
         "number",
         "pixels",
@@ -74,7 +74,7 @@ class Sample:
         number: int,
         prompt: list[int],
         context: int,
-        tongue: Tongue,
+        vocabulary: Vocabulary,
         pixels: Mapping[str, Any] | None = None,
     ) -> None:
         self.task = task
@@ -84,7 +84,7 @@ class Sample:
         self.tokens: list[int] = []
         self.finish: Literal["stop", "length"] | None = None
         self.problem: Failure | None = None
-        self._tongue = tongue
+        self._vocabulary = vocabulary
         self._limit = min(task.max_tokens, context - len(prompt))
         if self._limit < 1:
             raise Failure(
@@ -93,14 +93,14 @@ class Sample:
                 tokens=len(prompt),
                 context=context,
             )
-        self._close = tongue.ids(task.close) if task.thinking_tokens is not None else []
-        self._shown = frozenset(tongue.ids(task.close)) & tongue.special
+        self._close = vocabulary.ids(task.close) if task.thinking_tokens is not None else []
+        self._shown = frozenset(vocabulary.ids(task.close)) & vocabulary.special
         self._open = task.thinking_tokens is not None
         self._forced: deque[int] = deque()
         self._stops = tuple(text for text in task.stop if text)
-        told = [tongue.ids(text) for text in self._stops]
+        told = [vocabulary.ids(text) for text in self._stops]
         # A stop text that is a special token never shows in what the tokens say.
-        self._ends = tongue.ends | {ids[0] for ids in told if len(ids) == 1 and ids[0] in tongue.special}
+        self._ends = vocabulary.ends | {ids[0] for ids in told if len(ids) == 1 and ids[0] in vocabulary.special}
         self._said = ""  # what may still matter for a stop text, or for the end of the thought
         self._least = 0  # tokens from here on are decoded together: one alone may be half a letter
         self._heard = 0  # up to here they are in `_said`
@@ -147,7 +147,7 @@ class Sample:
 
     def written(self) -> Written:
         """Returns what has been written, without what stopped it."""
-        text = self._tongue.text(self.tokens, self._shown)
+        text = self._vocabulary.text(self.tokens, self._shown)
         cut = [at for at in (text.find(stop) for stop in self._stops) if at >= 0]
         if self._stops and cut:
             return Written(text=text[: min(cut)], finish="stop", tokens=len(self.tokens))
@@ -162,8 +162,8 @@ class Sample:
 
     def _hear(self) -> None:
         """Add to `_said` what the newest tokens say, once that is whole letters, and look for what ends something."""
-        text = self._tongue.text(self.tokens[self._least :], self._shown)
-        known = self._tongue.text(self.tokens[self._least : self._heard], self._shown)
+        text = self._vocabulary.text(self.tokens[self._least :], self._shown)
+        known = self._vocabulary.text(self.tokens[self._least : self._heard], self._shown)
         if len(text) <= len(known) or text.endswith("�"):
             return
         self._said += text[len(known) :]

@@ -13,7 +13,7 @@ from typing import Any
 from rewarden_models.batches import family_of, pick
 from rewarden_models.failure import Failure
 from rewarden_models.forward import Forward, finite
-from rewarden_models.memory import Budget, is_lost, is_memory, leave, release
+from rewarden_models.memory import Budget, end_process, free_cache, is_device_lost, is_out_of_memory
 from rewarden_models.prefix import plan
 from rewarden_models.row import Output, Row
 
@@ -205,7 +205,7 @@ class Scheduler:
             tree = plan([row.ids for row in rows]) if shared else None
             outputs = forward.run(rows, tree if tree is not None and tree.parts else None, self._budget.tokens)
         except Exception as error:  # noqa: BLE001 - torch and models raise anything
-            memory, lost, said = is_memory(error), is_lost(error), type(error).__name__
+            memory, lost, said = is_out_of_memory(error), is_device_lost(error), type(error).__name__
             if not memory and len(rows) == 1:
                 _log.warning("a row failed in the model", exc_info=True)
         else:
@@ -215,11 +215,11 @@ class Scheduler:
             ]
         # Outside of the except clause: the exception's traceback holds the failed batch's tensors.
         if lost:
-            leave()
+            end_process()
             return [Failure("stopped", f"the device was lost: {said}")] * len(rows)
         if memory:
             self.counts.ooms += 1
-            release()
+            free_cache()
         if len(rows) == 1:
             if memory:
                 return [Failure("memory", f"{len(rows[0].ids)} tokens do not fit into the device's memory, even alone")]

@@ -12,9 +12,9 @@ import torch
 
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
-from rewarden_models.memory import is_lost, is_memory, leave, release
-from rewarden_models.padded import Padded
-from rewarden_models.sample import Sample, Tongue
+from rewarden_models.memory import end_process, free_cache, is_device_lost, is_out_of_memory
+from rewarden_models.padded_batch import PaddedBatch
+from rewarden_models.sample import Sample, Vocabulary
 from rewarden_verifiers.inference import Write, Written
 
 _CHUNK = {"cuda": 2048, "cpu": 256}
@@ -48,10 +48,10 @@ class Writer:
     ) -> None:
         self._model = loaded.model
         self._context: int = loaded.context
-        self._tongue = Tongue(loaded.model, loaded.tokenizer)
+        self._vocabulary = Vocabulary(loaded.model, loaded.tokenizer)
         device = torch.device(loaded.model.device)
         self._chunk = min(chunk or _CHUNK.get(device.type, 256), settings.batch_tokens)
-        self._batch: Padded | None = None
+        self._batch: PaddedBatch | None = None
         self._places = self._limit = places
         self._room = room
         self._kept = _kept(loaded.model)
@@ -120,7 +120,7 @@ class Writer:
     def _begin(self, order: _Order) -> None:
         try:
             for number in range(order.task.samples):
-                sample = Sample(order.task, number, order.ids, self._context, self._tongue, order.pixels)
+                sample = Sample(order.task, number, order.ids, self._context, self._vocabulary, order.pixels)
                 order.samples.append(sample)
         except Failure as problem:
             self._end(order, problem)
@@ -175,12 +175,12 @@ class Writer:
             self._room = int(_free_bytes(torch.device(self._model.device)) * _SHARE)
         return rows * width * self._kept <= self._room
 
-    def _opened(self) -> Padded:
+    def _opened(self) -> PaddedBatch:
         if self._batch is None:
-            self._batch = Padded(self._model, self._chunk)
+            self._batch = PaddedBatch(self._model, self._chunk)
         return self._batch
 
-    def _advance(self, batch: Padded) -> None:
+    def _advance(self, batch: PaddedBatch) -> None:
         try:
             ended = batch.step()
         except Failure as problem:
@@ -189,10 +189,10 @@ class Writer:
             return
         except Exception as error:  # noqa: BLE001  # whatever a model raises, others have their turn
             left = batch.forget()
-            if not is_memory(error):
-                lost = is_lost(error)
+            if not is_out_of_memory(error):
+                lost = is_device_lost(error)
                 if lost:
-                    leave()
+                    end_process()
                 said = f"the model failed while it wrote: {type(error).__name__}: {error}"[:500]
                 broken = Failure("stopped" if lost else "failed", said)
                 for sample in left:
@@ -208,7 +208,7 @@ class Writer:
         """Memory ran out: half as many at once, until nothing is left to write. They go on later where they were; one
         that is alone fails."""
         self._batch = None
-        release()
+        free_cache()
         if len(left) == 1:
             self._fail(left[0], Failure("memory", "there is not enough memory to write even this text alone"))
             return

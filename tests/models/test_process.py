@@ -21,7 +21,7 @@ import pytest
 import pytest_asyncio
 
 from rewarden.errors import InvalidParams, MissingDependency, ModelError
-from rewarden_models import hosted
+from rewarden_models import hosted_model
 from rewarden_models.app import App
 from rewarden_models.command import main
 from rewarden_models.endpoint import ModelEndpoint
@@ -414,13 +414,13 @@ async def test_a_model_that_could_not_be_loaded_is_tried_again_later(tmp_path: P
     app = App(ProcessSettings(models={"m": late}), load=fake_process.load, make=fake_process.FakeEngine)
     (hosted_one,) = app._models.values()
     app.start()
-    with pytest.raises(hosted.Failure, match="holds no model") as first:
+    with pytest.raises(hosted_model.Failure, match="holds no model") as first:
         await hosted_one.run(Classify(input=Input(text="x")))
     model(tmp_path / "late", "v1")
-    with pytest.raises(hosted.Failure) as second:  # not at once: to load may take minutes
+    with pytest.raises(hosted_model.Failure) as second:  # not at once: to load may take minutes
         await hosted_one.run(Classify(input=Input(text="x")))
     assert second.value is not first.value  # each its own, or it would gather all who were told
-    hosted_one._failed_at -= hosted.AGAIN_S + 1
+    hosted_one._failed_at -= hosted_model.AGAIN_S + 1
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://m") as client:
         states = [(await client.get("/v1/models")).json()["models"]["m"]["state"]]
         assert states == ["loading"]
@@ -476,9 +476,9 @@ async def test_a_model_that_kills_its_process_as_it_loads_says_so(settings: Mode
 
 
 async def test_without_torch_it_says_what_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosted, "find_spec", lambda name: None)
-    with pytest.raises(hosted.Failure, match=r"pip install 'rewarden-server\[models\]'") as found:
-        hosted.load("m", ModelEndpoint(model="x"))
+    monkeypatch.setattr(hosted_model, "find_spec", lambda name: None)
+    with pytest.raises(hosted_model.Failure, match=r"pip install 'rewarden-server\[models\]'") as found:
+        hosted_model.load("m", ModelEndpoint(model="x"))
     from rewarden_models.wire import error_from_wire
 
     assert isinstance(error_from_wire({"kind": found.value.kind, "message": "x"}), MissingDependency)

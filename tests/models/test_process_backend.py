@@ -16,8 +16,8 @@ import pytest
 from rewarden.errors import InputTooLong, InvalidParams, InvalidSample, MissingDependency, ModelError, SampleError
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.models import process_backend
-from rewarden_server.models.fitting import check
 from rewarden_server.models.process_backend import ProcessBackend
+from rewarden_server.models.result_check import check_result
 from rewarden_verifiers.inference import (
     Choices,
     Choose,
@@ -480,16 +480,16 @@ MISFITS: list[tuple[Task[Any], Callable[[], Any]]] = [
 @pytest.mark.parametrize(("task", "result"), MISFITS)
 def test_a_result_that_does_not_fit_its_task_is_refused(task: Task[Any], result: Callable[[], Any]) -> None:
     with pytest.raises(ModelError):
-        check(task, result())
+        check_result(task, result())
 
 
 def test_results_that_fit_pass() -> None:
-    check(CHOOSE, Choices(logprobs=[-1.0, 1e-6], facts=FACTS))
-    check(LIKELIHOOD, Likelihoods(tokens=["y", "es"], logprobs=[-1.0, -700.0], facts=FACTS))
-    check(RATE, StepValues(values=[[1.0], [-5.0]], labels=["x"], facts=FACTS))
-    check(MARKED, StepValues(values=[[-1.0, -2.0]], labels=["+", "-"], facts=FACTS))
-    check(WRITE, Texts(texts=[Written(text=""), Written(text="two")], facts=FACTS))
-    check(EMBED, Vector(values=[0.6, 0.8], facts=FACTS))
+    check_result(CHOOSE, Choices(logprobs=[-1.0, 1e-6], facts=FACTS))
+    check_result(LIKELIHOOD, Likelihoods(tokens=["y", "es"], logprobs=[-1.0, -700.0], facts=FACTS))
+    check_result(RATE, StepValues(values=[[1.0], [-5.0]], labels=["x"], facts=FACTS))
+    check_result(MARKED, StepValues(values=[[-1.0, -2.0]], labels=["+", "-"], facts=FACTS))
+    check_result(WRITE, Texts(texts=[Written(text=""), Written(text="two")], facts=FACTS))
+    check_result(EMBED, Vector(values=[0.6, 0.8], facts=FACTS))
 
 
 async def test_a_key_of_the_environment_that_is_none_is_never_shown(

@@ -305,11 +305,11 @@ class TestVersion:
             assert await version(fake, tokenizer=str(snapshot)) != await version(fake)
 
     async def test_so_does_what_renders_and_tokenises(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from rewarden_models import identity
+        from rewarden_models import model_version
 
         with FakeVllm() as fake:
-            before, known = await version(fake), identity.version
-            monkeypatch.setattr(identity, "version", lambda name: "0.0.1" if name == "tokenizers" else known(name))
+            before, known = await version(fake), model_version.version
+            monkeypatch.setattr(model_version, "version", lambda name: "0.0.1" if name == "tokenizers" else known(name))
             assert await version(fake) != before
 
     async def test_so_does_a_context_that_applies(self) -> None:

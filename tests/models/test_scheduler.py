@@ -178,7 +178,7 @@ def test_a_device_that_is_lost_ends_the_process_and_no_row_is_tried_on_it(monkey
     """After a failed assertion CUDA refuses all that comes: the next process has the device anew."""
     module = scheduling()
     left: list[bool] = []
-    monkeypatch.setattr(module, "leave", lambda: left.append(True))
+    monkeypatch.setattr(module, "end_process", lambda: left.append(True))
 
     def wrong(rows: Sequence[Row]) -> None:
         raise RuntimeError("CUDA error: device-side assert triggered")

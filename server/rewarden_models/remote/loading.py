@@ -11,8 +11,8 @@ from typing import Any
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
 from rewarden_models.folder import Folder, files_beside
-from rewarden_models.identity import files_of, software, version_of
 from rewarden_models.loading import Head, Loaded
+from rewarden_models.model_version import files_of, software, version_of
 from rewarden_models.remote.connection import Connection
 from rewarden_models.remote.protocol import PROBES, Engine, raw
 from rewarden_models.remote.sglang import Sglang

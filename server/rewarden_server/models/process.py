@@ -12,7 +12,7 @@ from rewarden.errors import ModelError, SampleError
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.settings import Place, ProcessSettings, settings_to_json
 from rewarden_server.engine.settings import ModelSettings
-from rewarden_server.models.connection import Connection, Lost
+from rewarden_server.models.connection import Connection, ProcessLost
 from rewarden_server.processes.kept import KeptProcess
 
 
@@ -55,7 +55,7 @@ class ModelProcess(KeptProcess[Connection]):
         """See `KeptProcess.look`."""
         try:
             async with asyncio.timeout(self.loading_s if self._loading else self.silent_s) as self._look:
-                with contextlib.suppress(Lost, SampleError):  # it ends, or says something at least
+                with contextlib.suppress(ProcessLost, SampleError):  # it ends, or says something at least
                     told = await client.get("/healthz")
                     # An answer on its way when the first model was loaded must not undo what `loaded` said.
                     self._loading &= isinstance(told, dict) and told.get("loading") is True

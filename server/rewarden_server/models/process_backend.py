@@ -18,9 +18,9 @@ from rewarden.errors import InvalidParams, InvalidSample, ModelError, SampleErro
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.settings import Place
 from rewarden_models.wire import RESULTS, error_from_wire, kind_of
-from rewarden_server.models.connection import Connection, Lost
-from rewarden_server.models.fitting import check
+from rewarden_server.models.connection import Connection, ProcessLost
 from rewarden_server.models.process import ModelProcess
+from rewarden_server.models.result_check import check_result
 from rewarden_server.models.suspects import culprits
 from rewarden_server.observe.logs import get_logger
 from rewarden_verifiers.inference import About, Task
@@ -170,7 +170,7 @@ class ProcessBackend:
                 f"/v1/models/{quote(self._name, safe='')}/reload", {"model": model, "revision": revision}
             )
             made = msgspec.convert(told.get("about") if isinstance(told, dict) else None, About)
-        except Lost as error:
+        except ProcessLost as error:
             raise self._error(f"its process was lost in the reload: {error}", "lost") from None
         except msgspec.ValidationError as error:
             raise self._error(f"what its process says of it is not understood: {error}", "garbage") from None
@@ -266,7 +266,7 @@ class ProcessBackend:
             connection = await self._connection()
             try:
                 told = await connection.get("/v1/models")
-            except Lost as error:
+            except ProcessLost as error:
                 lost += 1
                 if lost >= _TRIES:
                     raise self._error(f"its process cannot be reached: {error}", "lost") from None
@@ -375,7 +375,7 @@ class ProcessBackend:
                 why = "its answer ended before all had one"
             except TimeoutError:
                 return
-            except Lost as error:
+            except ProcessLost as error:
                 why = str(error)
             if call.left:
                 self._lose(call, connection, why)
@@ -411,7 +411,7 @@ class ProcessBackend:
             if not said.result:
                 raise error_from_wire(said.error)
             result = _results[item.kind](said.result)
-            check(item.task, result)
+            check_result(item.task, result)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
             self._fail(item, self._error(f"what its process says is no result of {item.kind!r}: {error}", "garbage"))
         except SampleError as error:
@@ -505,7 +505,7 @@ class ProcessBackend:
         await asyncio.sleep(0)  # what is given up together is told together
         given_up, call.given_up = call.given_up, []
         if call.connection is not None and call.left:
-            with contextlib.suppress(Lost, SampleError):
+            with contextlib.suppress(ProcessLost, SampleError):
                 await call.connection.post("/v1/cancel", {"call": call.name, "ids": given_up})
 
     def _fail(self, item: _Item, error: SampleError) -> None:

@@ -1,4 +1,4 @@
-"""The identity of a model: a digest of all that its numbers come from."""
+"""The version of a model: a digest of all that its numbers come from."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def make(name: str, settings: ModelEndpoint, loaded: Any) -> Engine:
     return made
 
 
-class Hosted:
+class HostedModel:
     """Made and used on one loop. `loads`: where weights are read, one model after another. place: of the weights that
     it begins with; None: those that are configured."""
 

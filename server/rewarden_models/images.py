@@ -32,7 +32,7 @@ MAX_IMAGES = 32
 _DATA = re.compile(r"data:image/(?:png|jpe?g|webp);base64,", re.IGNORECASE)
 
 
-def take_pictures(messages: Sequence[Message], processor: Any) -> tuple[list[Message], list[Any]]:
+def extract_images(messages: Sequence[Message], processor: Any) -> tuple[list[Message], list[Any]]:
     """The messages with `{"type": "image"}` for each image, as chat templates know it, and the images in their order
     (RGB, upright). Without images: the messages as they are, and an empty list.
 
@@ -85,7 +85,7 @@ class Pixels:
         return {**self.tensors, **dict.fromkeys(self.kinds, whole)}
 
 
-def place_pictures(ids: Sequence[int], pictures: Sequence[Any], processor: Any) -> tuple[list[list[int]], Pixels]:
+def insert_images(ids: Sequence[int], images: Sequence[Any], processor: Any) -> tuple[list[list[int]], Pixels]:
     """The tokens of a rendered chat, each mark of an image replaced by the tokens that the processor has for it: a list
     for each of `ids`, of one token or of all of an image's.
 
@@ -94,12 +94,12 @@ def place_pictures(ids: Sequence[int], pictures: Sequence[Any], processor: Any) 
     """
     token, mark = _marker(processor) or ("", -1)
     places = [at for at, found in enumerate(ids) if found == mark]
-    if len(places) != len(pictures):
-        raise Failure("invalid", f"the rendered input has {len(places)} marks of images for {len(pictures)} images")
+    if len(places) != len(images):
+        raise Failure("invalid", f"the rendered input has {len(places)} marks of images for {len(images)} images")
     try:
         # One at a time for their tokens, all together for their tensors, which may be padded to one another.
-        alone = [_processed(processor, token, [picture]) for picture in pictures]
-        together = alone[0] if len(alone) == 1 else _processed(processor, token * len(pictures), list(pictures))
+        alone = [_processed(processor, token, [image]) for image in images]
+        together = alone[0] if len(alone) == 1 else _processed(processor, token * len(images), list(images))
     except (ValueError, OSError, ZeroDivisionError) as error:
         raise Failure("invalid", f"an image cannot be read by this model: {error}"[:300]) from None
     kinds = [name for name in _KINDS if name in together]
@@ -128,8 +128,8 @@ def _marker(processor: Any) -> tuple[str, int] | None:
     return (token, mark) if isinstance(mark, int) and mark != processor.tokenizer.unk_token_id else None
 
 
-def _processed(processor: Any, text: str, pictures: list[Any]) -> Mapping[str, Any]:
-    made = processor(text=[text], images=[pictures], return_tensors="pt", add_special_tokens=False)
+def _processed(processor: Any, text: str, images: list[Any]) -> Mapping[str, Any]:
+    made = processor(text=[text], images=[images], return_tensors="pt", add_special_tokens=False)
     return dict(made)
 
 
@@ -150,11 +150,11 @@ def _decoded(address: Any) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            picture = Image.open(io.BytesIO(data), formats=FORMATS)
-            width, height = picture.size
+            image = Image.open(io.BytesIO(data), formats=FORMATS)
+            width, height = image.size
             if width * height > MAX_PIXELS:
                 raise Failure("invalid", f"an image has {width} x {height} pixels; at most {MAX_PIXELS} are read")
-            return ImageOps.exif_transpose(picture).convert("RGB")
+            return ImageOps.exif_transpose(image).convert("RGB")
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise Failure("invalid", f"an image has more than {MAX_PIXELS} pixels") from None
     # A damaged file makes a decoder raise nearly anything.

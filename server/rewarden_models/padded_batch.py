@@ -17,7 +17,7 @@ _PLAIN = frozenset({"full_attention", "sliding_attention", "chunked_attention"})
 """Kinds of layers of which all that is to be kept are keys and values, one for each token."""
 
 
-class Padded:
+class PaddedBatch:
     """Samples that are written together. Used on one thread.
 
     chunk: tokens of a prompt that are read in one step at most, so that a step is bounded.

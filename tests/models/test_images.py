@@ -21,8 +21,8 @@ from PIL import Image
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
 from rewarden_models.forward import Forward
+from rewarden_models.images import MAX_BYTES, MAX_IMAGES, extract_images
 from rewarden_models.loading import Loaded, load
-from rewarden_models.pictures import MAX_BYTES, MAX_IMAGES, take_pictures
 from rewarden_models.tasks import prepare
 from rewarden_models.writing import Writer
 from rewarden_verifiers.inference import Choose, Classify, Input, Likelihood, Task, Write
@@ -160,7 +160,7 @@ class TestRefused:
 
     def test_a_model_that_does_not_see(self) -> None:
         with pytest.raises(Failure) as found:
-            take_pictures([{"role": "user", "content": list(TWO)}], None)
+            extract_images([{"role": "user", "content": list(TWO)}], None)
         assert found.value.kind == "unsupported"
 
     @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_upright_as_the_camera_says(seeing: Loaded) -> None:
     exif[0x0112] = 6
     lying.save(held, "JPEG", exif=exif)
     url = "data:image/jpeg;base64," + base64.b64encode(held.getvalue()).decode()
-    _, (found,) = take_pictures([{"role": "user", "content": [image(url)]}], seeing.processor)
+    _, (found,) = extract_images([{"role": "user", "content": [image(url)]}], seeing.processor)
     assert found.size == (20, 60)
 
 

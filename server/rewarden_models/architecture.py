@@ -22,7 +22,7 @@ latter is that of shorter floats, which keep 8 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Anatomy:
+class Architecture:
     """kind: what the model's own outputs are: a sequence head's, a token head's, those of a language model, or hidden
     states (`vector`). causal: a token's output does not depend on what follows it, so that padding behind a row needs
     no mask. apart: the head, run on hidden states that are picked out, gives what the model's own forward gives.
@@ -91,7 +91,7 @@ class _Given:
         return self.last_hidden_state if place == 0 else None
 
 
-def examine(model: Any, pad: int) -> Anatomy:
+def examine(model: Any, pad: int) -> Architecture:
     """Try the model on a few tokens. Costs some passes of 12 tokens."""
     kind = kind_of(model)
     one, other = _probe(model, pad)
@@ -101,7 +101,7 @@ def examine(model: Any, pad: int) -> Anatomy:
         causal = _same(whole[0, :8], changed[0, :8])
         apart = kind == "vector" or _apart(model, kind, one, whole)
         padded = (causal and apart) or _padded(model, one, short, pad)
-    return Anatomy(kind=kind, causal=causal, apart=apart, padded=padded)
+    return Architecture(kind=kind, causal=causal, apart=apart, padded=padded)
 
 
 def _apart(model: Any, kind: Kind, ids: Sequence[int], whole: Tensor) -> bool:

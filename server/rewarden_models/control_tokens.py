@@ -13,7 +13,7 @@ _ROUNDS = 8
 """Breaking one token apart may leave another; no tokenizer's do so more often."""
 
 
-class Controls:
+class ControlTokens:
     """The special tokens of one tokenizer, which no text that is read may hold; and those that its model cannot read,
     for it has fewer embeddings. Attack: a response with one of these would go unscored. Thread-safe."""
 

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.slow, needs_models]
 if not needs_models.args[0]:
     import torch
 
-    from rewarden_models import identity
+    from rewarden_models import model_version
     from rewarden_models.failure import Failure
     from rewarden_models.loading import load
 
@@ -147,19 +147,19 @@ class TestVersion:
         self, package: str, tiny: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before = version(tiny)
-        known = identity.version
-        monkeypatch.setattr(identity, "version", lambda name: "0.0.1" if name == package else known(name))
+        known = model_version.version
+        monkeypatch.setattr(model_version, "version", lambda name: "0.0.1" if name == package else known(name))
         assert version(tiny) != before
 
     def test_so_is_other_code_of_ours(self, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         before = version(tiny)
         for place in ("one", "other"):
-            shutil.copytree(Path(identity.__file__).parent, tmp_path / place)
+            shutil.copytree(Path(model_version.__file__).parent, tmp_path / place)
         with (tmp_path / "other" / "remote" / "vllm.py").open("a") as file:
             file.write("#")
-        monkeypatch.setattr(identity, "__file__", str(tmp_path / "one" / "identity.py"))
+        monkeypatch.setattr(model_version, "__file__", str(tmp_path / "one" / "model_version.py"))
         assert version(tiny) == before
-        monkeypatch.setattr(identity, "__file__", str(tmp_path / "other" / "identity.py"))
+        monkeypatch.setattr(model_version, "__file__", str(tmp_path / "other" / "model_version.py"))
         assert version(tiny) != before
 
     def test_what_has_nothing_to_do_with_the_model_changes_nothing(self, tiny: Path, copy: Path) -> None:

@@ -25,7 +25,7 @@ _ABOVE_ONE = 1e-3
 in float32)."""
 
 
-def check(task: Task[Any], result: Any) -> None:
+def check_result(task: Task[Any], result: Any) -> None:
     """Raises ModelError for a result whose counts are not the task's, or that holds what is no finite number."""
     if isinstance(result, Logits):
         _count("logits", result.values, len(result.labels))
