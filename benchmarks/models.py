@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.models_load import groups, mixed
 from benchmarks.report import Report
-from rewarden_server.engine.settings import ModelEndpoint
+from rewarden_models.endpoint import ModelEndpoint
 from rewarden_verifiers.inference import Choose, Classify, Input, Task
 
 FOLDER = Path(__file__).parents[1] / ".venv" / "models"
@@ -69,7 +69,7 @@ class Ours:
         self(["the water"])
 
     async def _open(self, settings: dict[str, Any]) -> Any:
-        from rewarden_server.models.host.engine import ModelEngine
+        from rewarden_models.engine import ModelEngine
 
         return ModelEngine(self._loaded.name, ModelEndpoint(model=self._loaded.source, **settings), self._loaded)
 
@@ -187,7 +187,7 @@ def run() -> list[str]:
     """Run and report; the promises not kept."""
     import torch
 
-    from rewarden_server.models.host.loading import load
+    from rewarden_models.loading import load
 
     on_gpu = torch.cuda.is_available()
     report = Report(f"models: SmolLM2-135M and a head on it, {'GPU' if on_gpu else 'CPU'}")

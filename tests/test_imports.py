@@ -10,13 +10,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-OURS = ("rewarden", "rewarden_verifiers", "rewarden_server", "rewarden_sandboxes")
+OURS = ("rewarden", "rewarden_verifiers", "rewarden_server", "rewarden_models", "rewarden_sandboxes")
 FOLDERS = {
     "rewarden": ROOT / "client/rewarden",
     "rewarden_verifiers": ROOT / "verifiers/rewarden_verifiers",
     "rewarden_server": ROOT / "server/rewarden_server",
+    "rewarden_models": ROOT / "server/rewarden_models",
     "rewarden_sandboxes": ROOT / "sandboxes/rewarden_sandboxes",
 }
+TASKS = ("rewarden_verifiers.inference", "rewarden_verifiers.chat", "rewarden_verifiers.judges.gather")
+"""The tasks that verifiers give to models, and the way to do several of them at once."""
+
+MODEL_WIRE = ("rewarden_models.wire", "rewarden_models.settings", "rewarden_models.endpoint")
+"""The wire of the model process, and the settings on its command line."""
 
 
 @cache
@@ -49,7 +55,8 @@ def foreign(package: str, allowed: tuple[str, ...]) -> list[str]:
         ("rewarden", ()),
         ("rewarden_sandboxes", ()),
         ("rewarden_verifiers", ("rewarden.types", "rewarden.errors")),
-        ("rewarden_server", OURS),
+        ("rewarden_models", ("rewarden.errors", "rewarden_sandboxes.stale", *TASKS)),
+        ("rewarden_server", ("rewarden", "rewarden_verifiers", "rewarden_sandboxes", *MODEL_WIRE)),
     ],
 )
 def test_imports_run_one_way(package: str, allowed: tuple[str, ...]) -> None:

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("client/rewarden", "verifiers/rewarden_verifiers", "server/rewarden_server", "sandboxes/rewarden_sandboxes")
+PACKAGES = (
+    "client/rewarden",
+    "verifiers/rewarden_verifiers",
+    "server/rewarden_server",
+    "server/rewarden_models",
+    "sandboxes/rewarden_sandboxes",
+)
 
 GROUP = re.compile(r"(?<!\\)\)(?:[*+?]|\{[0-9]*,?[0-9]*\})\+|\(\?>")
 """A group that is repeated possessively, or an atomic group."""

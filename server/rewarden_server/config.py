@@ -23,13 +23,13 @@ import tomllib
 
 from rewarden.errors import RewardenError
 from rewarden.types import Limits
+from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.access.rules import SCOPES, KeyRule
 from rewarden_server.engine.settings import (
     EngineSettings,
     JudgeEndpoint,
     JudgeSettings,
     LeanSettings,
-    ModelEndpoint,
     ModelSettings,
     SandboxSettings,
 )

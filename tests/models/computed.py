@@ -22,10 +22,10 @@ class Computed:
         return self
 
     async def run(self, task: Any, model: str | None = None) -> Any:
-        from rewarden_server.models.host.failure import Failure
-        from rewarden_server.models.host.forward import forward
-        from rewarden_server.models.host.tasks import prepare
-        from rewarden_server.models.wire import error_from_wire, error_to_wire
+        from rewarden_models.failure import Failure
+        from rewarden_models.forward import forward
+        from rewarden_models.tasks import prepare
+        from rewarden_models.wire import error_from_wire, error_to_wire
 
         self.asked.append(task)
         one = loaded(model or self.default)

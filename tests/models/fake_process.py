@@ -14,11 +14,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.__main__ import serve
-from rewarden_server.models.host.app import App
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.settings import settings_from_json
+from rewarden_models.app import App
+from rewarden_models.command import serve
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.failure import Failure
+from rewarden_models.settings import settings_from_json
 from rewarden_verifiers.inference import About, Classify, Facts, Logits, Task, Texts, Write, Written
 
 

@@ -39,7 +39,7 @@ needs_gemma = pytest.mark.skipif(lacking("gemma", "gemma-gguf") is not None, rea
 
 def settings(name: str, **more: Any) -> Any:
     """Returns what `[models.named.NAME]` says for one of them."""
-    from rewarden_server.engine.settings import ModelEndpoint
+    from rewarden_models.endpoint import ModelEndpoint
 
     return ModelEndpoint(model=str(FOLDER / name), device="cpu", **{"threads": 1, **more})
 
@@ -50,7 +50,7 @@ def loaded(name: str) -> Any:
     of them together would take a machine of 24 GiB."""
     import torch
 
-    from rewarden_server.models.host.loading import load
+    from rewarden_models.loading import load
 
     torch.set_num_threads(1)  # others are at work beside
     return load(name, settings(name))

@@ -11,7 +11,7 @@ tasks with such fields (`samples` 1, say) alone. What a reply is depends on the 
     write        a list of texts, or of {"text", "finish"}
     embed        a list of numbers
 
-or `{"$error": {"kind", "message", "details"}}`, as `rewarden_server.models.wire` has failures; for any kind
+or `{"$error": {"kind", "message", "details"}}`, as `rewarden_models.wire` has failures; for any kind
 `{"$facts": {…}, "$reply": …}` states facts (version, truncated …) too. A task that no rule knows is a failure that no
 test mistakes for a verdict.
 """
@@ -28,7 +28,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from rewarden_server.models.wire import TASKS, error_to_wire
+from rewarden_models.wire import TASKS, error_to_wire
 from tests.threaded import Threaded
 
 NAME = "main"

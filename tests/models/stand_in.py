@@ -7,8 +7,8 @@ from collections import defaultdict
 from typing import Any
 
 from rewarden.errors import InvalidParams
+from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import ModelEndpoint
 from rewarden_verifiers.inference import About, Classify, Facts, Input, Logits, Texts, Write, Written
 
 

@@ -20,7 +20,7 @@ CLOSE = 2e-2
 
 @lru_cache(maxsize=1)
 def ours(name: str) -> Any:
-    from rewarden_server.models.host.loading import load
+    from rewarden_models.loading import load
 
     return load(name, settings(name, dtype="bfloat16"))
 
@@ -36,8 +36,8 @@ def plain(name: str, kind: str) -> tuple[Any, Any]:
 
 def computed(name: str, tasks: list[Task[Any]]) -> list[Any]:
     """All of them in one batch, with what they share shared."""
-    from rewarden_server.models.host.forward import forward
-    from rewarden_server.models.host.tasks import prepare
+    from rewarden_models.forward import forward
+    from rewarden_models.tasks import prepare
 
     loaded = ours(name)
     prepared = [prepare(loaded, task) for task in tasks]

@@ -14,9 +14,9 @@ pytest.importorskip("transformers", reason="models need transformers")
 import torch
 import transformers
 
-from rewarden_server.models.host.forward import TOLERANCE, Forward, pooled_at
-from rewarden_server.models.host.prefix import plan
-from rewarden_server.models.host.row import Output, Row
+from rewarden_models.forward import TOLERANCE, Forward, pooled_at
+from rewarden_models.prefix import plan
+from rewarden_models.row import Output, Row
 from tests.models.real import loaded, needs_models, plain
 
 pytestmark = pytest.mark.needs_server
@@ -95,7 +95,7 @@ def apart(ours: list[Output], theirs: list[Output]) -> float:
 def test_a_batch_of_all_lengths_gives_what_each_row_gives_alone(name: str) -> None:
     model = made(name)
     forward = Forward(model)
-    rows = rows_of(forward.anatomy.kind, [*texts(3, 40, 17, 90), [5, 9, PAD, 8, 7]])
+    rows = rows_of(forward.architecture.kind, [*texts(3, 40, 17, 90), [5, 9, PAD, 8, 7]])
     assert apart(forward.run(rows), [alone(model.model, row) for row in rows]) < TOLERANCE
 
 
@@ -105,7 +105,7 @@ def test_a_shared_beginning_changes_no_number_and_is_computed_once(name: str) ->
     forward = Forward(model)
     (start, one, other), ends = texts(120, 50, 50), texts(*range(1, 9), 40, seed=1)
     lists = [start + end for end in ends] + [start + (one, other)[at % 2] + end for at, end in enumerate(ends)]
-    rows = rows_of(forward.anatomy.kind, [*lists, *texts(30)])
+    rows = rows_of(forward.architecture.kind, [*lists, *texts(30)])
     outputs = forward.run(rows, plan([row.ids for row in rows]))
     assert apart(outputs, [alone(model.model, row) for row in rows]) < TOLERANCE
     # 18 rows share 120 tokens, and of them 5 and 4 share 50 more.
@@ -142,7 +142,7 @@ def test_a_head_reads_no_more_than_what_is_asked_for() -> None:
     model = made("causal")
     forward = Forward(model)
     rows = rows_of("language", texts(90, 80))
-    assert forward.anatomy.apart
+    assert forward.architecture.apart
     seen: list[int] = []
     model.model.lm_head.register_forward_pre_hook(lambda _, given: seen.append(given[0].shape[-2]))
     forward.run(rows)
@@ -177,7 +177,7 @@ def test_a_compiled_base_is_not_asked_when_a_head_runs_alone() -> None:
     rows = rows_of("language", texts(20, 30))
     forward = Forward(model)
     assert apart(forward.run(rows), [alone(model.model, row) for row in rows]) < TOLERANCE
-    assert forward.anatomy.apart
+    assert forward.architecture.apart
     assert model.model.base_model._compiled_call_impl is not None
 
 

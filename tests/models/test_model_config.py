@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.cli import doctor, model_state
 from rewarden_server.config import ConfigError, load_config
-from rewarden_server.engine.settings import ModelEndpoint
 from rewarden_server.models.identity import source
 from rewarden_server.verifier_resources import resources_of
 from tests.models.scripted import NAME, ScriptedModel

@@ -43,7 +43,7 @@ class Real(DirectContext):
 
 @pytest.fixture
 async def ctx() -> AsyncIterator[Real]:
-    from rewarden_server.models.host.engine import ModelEngine
+    from rewarden_models.engine import ModelEngine
     from tests.models import real
 
     engines = {name: ModelEngine(name, real.settings(name), real.loaded(name)) for name in NAMES}

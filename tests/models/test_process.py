@@ -21,15 +21,16 @@ import pytest
 import pytest_asyncio
 
 from rewarden.errors import InvalidParams, MissingDependency, ModelError
-from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
-from rewarden_server.models import own
+from rewarden_models import hosted_model
+from rewarden_models.app import App
+from rewarden_models.command import main
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.settings import ProcessSettings, settings_from_json, settings_to_json
+from rewarden_server.engine.settings import ModelSettings
+from rewarden_server.models import process_backend
 from rewarden_server.models.connection import Connection
-from rewarden_server.models.host import hosted
-from rewarden_server.models.host.__main__ import main
-from rewarden_server.models.host.app import App
-from rewarden_server.models.host.settings import ProcessSettings, settings_from_json, settings_to_json
-from rewarden_server.models.own import OwnBackend
 from rewarden_server.models.process import ModelProcess, processes_of
+from rewarden_server.models.process_backend import ProcessBackend
 from rewarden_verifiers.inference import Classify, Input, Logits, Write
 from tests.models import fake_process
 
@@ -73,30 +74,30 @@ def settings(tmp_path: Path) -> ModelEndpoint:
 
 
 @pytest_asyncio.fixture
-async def backend(settings: ModelEndpoint) -> AsyncIterator[OwnBackend]:
+async def backend(settings: ModelEndpoint) -> AsyncIterator[ProcessBackend]:
     """A backend of that model, whose process was not started."""
-    made = OwnBackend("m", settings, FakeProcess(ProcessSettings(models={"m": settings})), 60)
+    made = ProcessBackend("m", settings, FakeProcess(ProcessSettings(models={"m": settings})), 60)
     yield made
     await made.close()
 
 
-def process_of(backend: OwnBackend) -> FakeProcess:
+def process_of(backend: ProcessBackend) -> FakeProcess:
     process = backend._process
     assert isinstance(process, FakeProcess)
     return process
 
 
-async def score(backend: OwnBackend, text: str) -> Logits:
+async def score(backend: ProcessBackend, text: str) -> Logits:
     return await backend.run(Classify(input=Input(text=text)))
 
 
-async def waiting(backend: OwnBackend) -> list[str]:
+async def waiting(backend: ProcessBackend) -> list[str]:
     """The inputs that wait at the process."""
     (text,) = (await backend.run(Write(input=Input(text="")))).texts
     return [line for line in text.text.split("\n") if line]
 
 
-async def until_waiting(backend: OwnBackend, *texts: str) -> None:
+async def until_waiting(backend: ProcessBackend, *texts: str) -> None:
     async with asyncio.timeout(30):
         while await waiting(backend) != list(texts):
             await asyncio.sleep(0.01)
@@ -117,7 +118,7 @@ def _runs(pid: int) -> bool:
     return state != "Z"
 
 
-async def test_it_starts_when_it_is_needed_and_says_how_it_is(backend: OwnBackend) -> None:
+async def test_it_starts_when_it_is_needed_and_says_how_it_is(backend: ProcessBackend) -> None:
     assert backend.status()["state"] == "starting"
     assert backend.status()["pid"] is None
     assert (await score(backend, "four")).values == [4.0]
@@ -153,7 +154,7 @@ async def test_models_of_one_device_share_a_process(settings: ModelEndpoint) -> 
     assert engine.environment()[variable] == "sesame"
 
 
-async def test_a_failure_costs_one_item_and_none_of_its_neighbours(backend: OwnBackend) -> None:
+async def test_a_failure_costs_one_item_and_none_of_its_neighbours(backend: ProcessBackend) -> None:
     texts = [f"text {number}" for number in range(300)]
     texts[100:100] = ["raise it", "nan", "memory", ""]
     done = await asyncio.gather(*(score(backend, text) for text in texts), return_exceptions=True)
@@ -166,7 +167,7 @@ async def test_a_failure_costs_one_item_and_none_of_its_neighbours(backend: OwnB
             assert result.values == [float(len(text))]
 
 
-async def test_killed_under_load_every_item_ends_and_later_work_succeeds(backend: OwnBackend) -> None:
+async def test_killed_under_load_every_item_ends_and_later_work_succeeds(backend: ProcessBackend) -> None:
     await backend.about()
     pid = process_of(backend).pid
     assert pid is not None
@@ -185,7 +186,7 @@ async def test_killed_under_load_every_item_ends_and_later_work_succeeds(backend
     assert backend.status()["starts"] == 2
 
 
-async def test_what_kills_its_process_twice_is_an_error_and_no_number(backend: OwnBackend) -> None:
+async def test_what_kills_its_process_twice_is_an_error_and_no_number(backend: ProcessBackend) -> None:
     with pytest.raises(ModelError) as found:
         await score(backend, "die now")
     assert found.value.details["kind"] == "killed"
@@ -193,7 +194,7 @@ async def test_what_kills_its_process_twice_is_an_error_and_no_number(backend: O
 
 
 @pytest.mark.parametrize("killers", [{120}, {5, 199}])
-async def test_what_kills_its_process_among_many_costs_only_itself(backend: OwnBackend, killers: set[int]) -> None:
+async def test_what_kills_its_process_among_many_costs_only_itself(backend: ProcessBackend, killers: set[int]) -> None:
     texts = [f"die {number}" if number in killers else f"text {number}" for number in range(200)]
     done = await asyncio.gather(*(score(backend, text) for text in texts), return_exceptions=True)
     for number, (text, found) in enumerate(zip(texts, done, strict=True)):
@@ -209,7 +210,7 @@ async def test_what_kills_its_process_among_many_costs_only_itself(backend: OwnB
 async def test_what_kills_its_process_costs_the_other_models_in_it_nothing(settings: ModelEndpoint) -> None:
     models = {"m": settings, "n": settings}
     process = FakeProcess(ProcessSettings(models=models))
-    deadly, other = (OwnBackend(name, made, process, 60) for name, made in models.items())
+    deadly, other = (ProcessBackend(name, made, process, 60) for name, made in models.items())
     await asyncio.gather(deadly.about(), other.about())
     texts = [f"text {number}" for number in range(100)]
     killer = asyncio.create_task(score(deadly, "die now"))
@@ -221,7 +222,7 @@ async def test_what_kills_its_process_costs_the_other_models_in_it_nothing(setti
     await asyncio.gather(deadly.close(), other.close())
 
 
-async def test_a_process_that_is_told_to_stop_loses_nothing(backend: OwnBackend) -> None:
+async def test_a_process_that_is_told_to_stop_loses_nothing(backend: ProcessBackend) -> None:
     waits = asyncio.create_task(score(backend, "wait here"))
     await until_waiting(backend, "wait here")
     pid = process_of(backend).pid
@@ -233,7 +234,7 @@ async def test_a_process_that_is_told_to_stop_loses_nothing(backend: OwnBackend)
     waits.cancel()
 
 
-async def test_whoever_leaves_frees_the_process(backend: OwnBackend) -> None:
+async def test_whoever_leaves_frees_the_process(backend: ProcessBackend) -> None:
     first, second = (asyncio.create_task(score(backend, f"wait {name}")) for name in "ab")
     await until_waiting(backend, "wait a", "wait b")
     first.cancel()
@@ -243,7 +244,7 @@ async def test_whoever_leaves_frees_the_process(backend: OwnBackend) -> None:
 
 
 async def test_reloading_under_load_loses_nothing_and_ends_with_the_new_weights(
-    backend: OwnBackend, tmp_path: Path
+    backend: ProcessBackend, tmp_path: Path
 ) -> None:
     other = model(tmp_path / "others" / "second", "v2")
     await backend.about()
@@ -259,7 +260,7 @@ async def test_reloading_under_load_loses_nothing_and_ends_with_the_new_weights(
     assert backend.status()["starts"] == 1
 
 
-async def test_reloads_queue_and_the_same_place_is_read_again(backend: OwnBackend, tmp_path: Path) -> None:
+async def test_reloads_queue_and_the_same_place_is_read_again(backend: ProcessBackend, tmp_path: Path) -> None:
     others = [model(tmp_path / "others" / name, name) for name in ("v2", "v3", "v4")]
     done = await asyncio.gather(*(backend.reload(str(other), None) for other in others))
     assert sorted(about.version for about in done) == ["v2", "v3", "v4"]
@@ -270,7 +271,7 @@ async def test_reloads_queue_and_the_same_place_is_read_again(backend: OwnBacken
 
 
 async def test_weights_come_from_where_they_may_and_from_nowhere_else(
-    backend: OwnBackend, settings: ModelEndpoint, tmp_path: Path
+    backend: ProcessBackend, settings: ModelEndpoint, tmp_path: Path
 ) -> None:
     outside = model(tmp_path / "outside", "stolen")
     (tmp_path / "others" / "link").symlink_to(outside)
@@ -292,7 +293,7 @@ async def test_weights_come_from_where_they_may_and_from_nowhere_else(
     assert (await backend.reload(settings.model, None)).version == "v1b"
 
 
-async def test_weights_that_cannot_be_loaded_leave_the_old_ones(backend: OwnBackend, tmp_path: Path) -> None:
+async def test_weights_that_cannot_be_loaded_leave_the_old_ones(backend: ProcessBackend, tmp_path: Path) -> None:
     empty = tmp_path / "others" / "empty"
     empty.mkdir()
     with pytest.raises(ModelError, match="holds no model"):
@@ -301,7 +302,7 @@ async def test_weights_that_cannot_be_loaded_leave_the_old_ones(backend: OwnBack
     assert backend.status()["state"] == "ready"
 
 
-async def test_new_weights_that_do_not_fit_beside_the_old_are_refused(backend: OwnBackend, tmp_path: Path) -> None:
+async def test_new_weights_that_do_not_fit_beside_the_old_are_refused(backend: ProcessBackend, tmp_path: Path) -> None:
     huge = model(tmp_path / "others" / "huge", "v2")
     with (huge / "model.safetensors").open("wb") as file:
         file.truncate(2**43)  # takes no room on the disk
@@ -311,7 +312,7 @@ async def test_new_weights_that_do_not_fit_beside_the_old_are_refused(backend: O
     assert (await score(backend, "x")).facts.version == "v1"
 
 
-async def until_started(backend: OwnBackend, starts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def until_started(backend: ProcessBackend, starts: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for that start. The process may then be silent for long: on a busy machine a healthy one is."""
     while backend.status()["starts"] < starts:
         await asyncio.sleep(0.01)
@@ -319,7 +320,7 @@ async def until_started(backend: OwnBackend, starts: int, monkeypatch: pytest.Mo
 
 
 async def test_a_process_that_hangs_is_killed_and_its_work_done_by_the_next(
-    backend: OwnBackend, monkeypatch: pytest.MonkeyPatch
+    backend: ProcessBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FakeProcess, "look_s", 0.05)
     monkeypatch.setattr(FakeProcess, "silent_s", 10.0)
@@ -337,7 +338,7 @@ async def test_a_process_that_hangs_is_killed_and_its_work_done_by_the_next(
 
 
 async def test_one_that_hangs_right_after_it_has_loaded_is_noticed(
-    backend: OwnBackend, monkeypatch: pytest.MonkeyPatch
+    backend: ProcessBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The look that is under way then began while the libraries were read, and might take as long as that."""
     monkeypatch.setattr(FakeProcess, "look_s", 0.0)
@@ -362,7 +363,9 @@ async def test_one_that_hangs_right_after_it_has_loaded_is_noticed(
     assert backend.status()["starts"] == 2
 
 
-async def test_one_that_is_alive_and_slow_is_left_alone(backend: OwnBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_that_is_alive_and_slow_is_left_alone(
+    backend: ProcessBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(FakeProcess, "look_s", 0.0)
     waits = asyncio.create_task(score(backend, "wait here"))
     for _ in range(20):
@@ -371,7 +374,7 @@ async def test_one_that_is_alive_and_slow_is_left_alone(backend: OwnBackend, mon
     waits.cancel()
 
 
-async def test_weights_that_were_swapped_in_outlive_their_process(backend: OwnBackend, tmp_path: Path) -> None:
+async def test_weights_that_were_swapped_in_outlive_their_process(backend: ProcessBackend, tmp_path: Path) -> None:
     """A crash in the middle of a training must not bring the first reward model back."""
     other = model(tmp_path / "others" / "second", "v2")
     await backend.reload(str(other), None)
@@ -384,7 +387,7 @@ async def test_weights_that_were_swapped_in_outlive_their_process(backend: OwnBa
 
 
 async def test_swapped_weights_that_are_gone_are_an_error_and_not_the_first_ones(
-    backend: OwnBackend, tmp_path: Path
+    backend: ProcessBackend, tmp_path: Path
 ) -> None:
     other = model(tmp_path / "others" / "second", "v2")
     await backend.reload(str(other), None)
@@ -400,7 +403,7 @@ async def test_swapped_weights_that_are_gone_are_an_error_and_not_the_first_ones
     assert (await score(backend, "x")).facts.version == "v1"
 
 
-async def test_a_folder_has_no_revisions(backend: OwnBackend) -> None:
+async def test_a_folder_has_no_revisions(backend: ProcessBackend) -> None:
     with pytest.raises(InvalidParams, match="no revisions"):
         await backend.reload(None, "v7")
     assert (await score(backend, "x")).facts.version == "v1"
@@ -411,13 +414,13 @@ async def test_a_model_that_could_not_be_loaded_is_tried_again_later(tmp_path: P
     app = App(ProcessSettings(models={"m": late}), load=fake_process.load, make=fake_process.FakeEngine)
     (hosted_one,) = app._models.values()
     app.start()
-    with pytest.raises(hosted.Failure, match="holds no model") as first:
+    with pytest.raises(hosted_model.Failure, match="holds no model") as first:
         await hosted_one.run(Classify(input=Input(text="x")))
     model(tmp_path / "late", "v1")
-    with pytest.raises(hosted.Failure) as second:  # not at once: to load may take minutes
+    with pytest.raises(hosted_model.Failure) as second:  # not at once: to load may take minutes
         await hosted_one.run(Classify(input=Input(text="x")))
     assert second.value is not first.value  # each its own, or it would gather all who were told
-    hosted_one._failed_at -= hosted.AGAIN_S + 1
+    hosted_one._failed_at -= hosted_model.AGAIN_S + 1
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://m") as client:
         states = [(await client.get("/v1/models")).json()["models"]["m"]["state"]]
         assert states == ["loading"]
@@ -429,7 +432,7 @@ async def test_work_waits_for_a_model_that_loads_and_for_no_other(settings: Mode
     (slow / "slow").touch()
     models = {"m": settings, "slow": replace(settings, model=str(slow))}
     process = FakeProcess(ProcessSettings(models=models))
-    quick, late = (OwnBackend(name, made, process, 60) for name, made in models.items())
+    quick, late = (ProcessBackend(name, made, process, 60) for name, made in models.items())
     waits = asyncio.create_task(score(late, "x"))
     assert (await score(quick, "x")).facts.version == "v1"
     assert late.status()["state"] == "starting"
@@ -443,10 +446,10 @@ async def test_a_task_waits_as_long_as_any_model_of_its_device_is_answered(
     settings: ModelEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = [1000.0]
-    monkeypatch.setattr(own, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(process_backend, "monotonic", lambda: now_s[0])
     models = {"m": replace(settings, timeout_s=0.01), "busy": settings}
     process = FakeProcess(ProcessSettings(models=models))
-    patient, busy = (OwnBackend(name, made, process, 60) for name, made in models.items())
+    patient, busy = (ProcessBackend(name, made, process, 60) for name, made in models.items())
     waits = asyncio.create_task(score(patient, "wait here"))
     await until_waiting(patient, "wait here")
     for _ in range(20):
@@ -464,7 +467,7 @@ async def test_a_model_that_kills_its_process_as_it_loads_says_so(settings: Mode
     poison = model(tmp_path / "poison", "v1")
     (poison / "poison").touch()
     bad = replace(settings, model=str(poison))
-    backend = OwnBackend("m", bad, FakeProcess(ProcessSettings(models={"m": bad})), 60)
+    backend = ProcessBackend("m", bad, FakeProcess(ProcessSettings(models={"m": bad})), 60)
     with pytest.raises(ModelError):
         await score(backend, "x")
     (poison / "poison").unlink()
@@ -473,15 +476,15 @@ async def test_a_model_that_kills_its_process_as_it_loads_says_so(settings: Mode
 
 
 async def test_without_torch_it_says_what_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosted, "find_spec", lambda name: None)
-    with pytest.raises(hosted.Failure, match=r"pip install 'rewarden-server\[models\]'") as found:
-        hosted.load("m", ModelEndpoint(model="x"))
-    from rewarden_server.models.wire import error_from_wire
+    monkeypatch.setattr(hosted_model, "find_spec", lambda name: None)
+    with pytest.raises(hosted_model.Failure, match=r"pip install 'rewarden-server\[models\]'") as found:
+        hosted_model.load("m", ModelEndpoint(model="x"))
+    from rewarden_models.wire import error_from_wire
 
     assert isinstance(error_from_wire({"kind": found.value.kind, "message": "x"}), MissingDependency)
 
 
-async def test_closing_it_leaves_nothing(backend: OwnBackend, folder: Path) -> None:
+async def test_closing_it_leaves_nothing(backend: ProcessBackend, folder: Path) -> None:
     waits = asyncio.create_task(score(backend, "wait"))
     await until_waiting(backend, "wait")
     pid = process_of(backend).pid
@@ -497,14 +500,14 @@ async def test_closing_it_leaves_nothing(backend: OwnBackend, folder: Path) -> N
 
 OWNER = """
 import asyncio, sys
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.settings import ProcessSettings
-from tests.models.test_process import FakeProcess, OwnBackend, score, until_waiting
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.settings import ProcessSettings
+from tests.models.test_process import FakeProcess, ProcessBackend, score, until_waiting
 
 async def main():
     settings = ModelEndpoint(model=sys.argv[1])
     process = FakeProcess(ProcessSettings(models={"m": settings}))
-    backend = OwnBackend("m", settings, process, 60)
+    backend = ProcessBackend("m", settings, process, 60)
     waits = asyncio.create_task(score(backend, "wait"))
     await until_waiting(backend, "wait")
     print(process.pid, flush=True)
@@ -562,10 +565,10 @@ class Alone:
 
 async def test_behind_an_address_it_is_the_same(settings: ModelEndpoint) -> None:
     with Alone(ProcessSettings(models={"m": settings})) as alone:
-        backend = OwnBackend("m", replace(settings, address=alone.url))
+        backend = ProcessBackend("m", replace(settings, address=alone.url))
         assert (await score(backend, "four")).values == [4.0]
         assert backend.status()["state"] == "remote"
-        stranger = OwnBackend("n", replace(settings, address=alone.url))
+        stranger = ProcessBackend("n", replace(settings, address=alone.url))
         with pytest.raises(ModelError, match="does not have it"):
             await score(stranger, "x")
         waits = asyncio.create_task(score(backend, "wait"))
@@ -581,9 +584,9 @@ async def test_a_key_is_asked_for_where_one_is_set(settings: ModelEndpoint, monk
     monkeypatch.setenv("THE_KEY", "open sesame")
     with Alone(ProcessSettings(models={"m": settings}, key_env="THE_KEY")) as alone:
         there = replace(settings, address=alone.url)
-        right = OwnBackend("m", replace(there, api_key_env="THE_KEY"))
+        right = ProcessBackend("m", replace(there, api_key_env="THE_KEY"))
         assert (await score(right, "four")).values == [4.0]
-        for wrong in (OwnBackend("m", there), OwnBackend("m", replace(there, api_key="sesame"))):
+        for wrong in (ProcessBackend("m", there), ProcessBackend("m", replace(there, api_key="sesame"))):
             with pytest.raises(ModelError, match="key"):
                 await score(wrong, "four")
             await wrong.close()

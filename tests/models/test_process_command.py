@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from rewarden.errors import InvalidRequest, ModelError
+from rewarden_models.settings import settings_from_json
 from rewarden_server.cli import models as command
 from rewarden_server.engine.lanes import models as lane
-from rewarden_server.models.host.settings import settings_from_json
 from tests.models.stand_in import StandIn
 from tests.server.conftest import Running, Start, start
 
@@ -67,7 +67,7 @@ def became(*words: str) -> tuple[dict[str, str], Any, dict[str, str]]:
     with pytest.raises(Became) as found:
         call("serve", *words)
     line, environment = found.value.args
-    assert line[1:4] == ["-P", "-m", "rewarden_server.models.host"]
+    assert line[1:4] == ["-P", "-m", "rewarden_models"]
     flags = dict(zip(line[4::2], line[5::2], strict=True))
     assert "sesame" not in " ".join(line)
     return flags, settings_from_json(flags["--settings"]), environment

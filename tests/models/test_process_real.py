@@ -15,9 +15,10 @@ import httpx
 import pytest
 
 from rewarden.errors import InputTooLong, InvalidSample, MissingDependency, ModelError
-from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
-from rewarden_server.models.own import OwnBackend
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_server.engine.settings import ModelSettings
 from rewarden_server.models.process import processes_of
+from rewarden_server.models.process_backend import ProcessBackend
 from rewarden_verifiers.inference import Choose, Classify, Embed, Input, Logits
 from tests.models import real
 from tests.models.test_process import _runs, folder, gone
@@ -33,14 +34,14 @@ def scorer(**more: Any) -> ModelEndpoint:
     return made
 
 
-async def backends(**named: ModelEndpoint) -> dict[str, OwnBackend]:
+async def backends(**named: ModelEndpoint) -> dict[str, ProcessBackend]:
     settings = ModelSettings(named=named)
     processes = processes_of(settings)
-    return {name: OwnBackend(name, made, processes[name], 120) for name, made in named.items()}
+    return {name: ProcessBackend(name, made, processes[name], 120) for name, made in named.items()}
 
 
 @pytest.fixture
-async def rm() -> AsyncIterator[OwnBackend]:
+async def rm() -> AsyncIterator[ProcessBackend]:
     """A scalar reward model in a process of its own."""
     made = (await backends(rm=scorer()))["rm"]
     yield made
@@ -60,7 +61,7 @@ def plain(text: str) -> float:
         return float(model(**tokenizer(text, return_tensors="pt")).logits[0, 0])
 
 
-async def test_it_scores_as_transformers_does_and_says_what_it_is(rm: OwnBackend) -> None:
+async def test_it_scores_as_transformers_does_and_says_what_it_is(rm: ProcessBackend) -> None:
     texts = ["The sky is blue.", "Two and two are four, and that is all there is to say about it."]
     results = await asyncio.gather(*(rm.run(classify(text)) for text in texts))
     about = await rm.about()
@@ -71,7 +72,7 @@ async def test_it_scores_as_transformers_does_and_says_what_it_is(rm: OwnBackend
     assert rm.status()["state"] == "ready"
 
 
-async def test_killed_under_load_each_task_ends_right_or_not_at_all(rm: OwnBackend) -> None:
+async def test_killed_under_load_each_task_ends_right_or_not_at_all(rm: ProcessBackend) -> None:
     texts = [f"The number {number} stands in this sentence." for number in range(120)]
     expected = [(await rm.run(classify(text))).values[0] for text in texts[:3]]
     tasks = [asyncio.create_task(rm.run(classify(text))) for text in texts]
@@ -115,7 +116,7 @@ def _scale_head(place: Path, factor: float) -> None:
     (place / "new").replace(file)  # never into a file that is mapped
 
 
-async def test_what_does_not_fit_harms_no_neighbour(rm: OwnBackend) -> None:
+async def test_what_does_not_fit_harms_no_neighbour(rm: ProcessBackend) -> None:
     long = "word " * 100_000
     odd = {
         "long": classify(long, candidate=long),

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.remote.connection import Connection
-from rewarden_server.models.host.remote.protocol import Engine, raw
-from rewarden_server.models.host.remote.sglang import Sglang
-from rewarden_server.models.host.remote.vllm import Vllm
-from rewarden_server.models.host.row import Row
+from rewarden_models.failure import Failure
+from rewarden_models.remote.connection import Connection
+from rewarden_models.remote.protocol import Engine, raw
+from rewarden_models.remote.sglang import Sglang
+from rewarden_models.remote.vllm import Vllm
+from rewarden_models.row import Row
 from tests.models.engines import FakeEngine, FakeSglang, FakeVllm
 
 pytestmark = pytest.mark.needs_server

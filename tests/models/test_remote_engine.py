@@ -11,9 +11,9 @@ from typing import Any, get_args
 
 import pytest
 
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.remote.connection import Connection
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.failure import Failure
+from rewarden_models.remote.connection import Connection
 from rewarden_verifiers.inference import Choose, Classify, Embed, Fit, Input, Likelihood, Rate, Write
 from tests.models.engines import FakeEngine, FakeSglang, FakeVllm
 from tests.models.real import FOLDER, lacking
@@ -36,14 +36,14 @@ def settings(fake: FakeEngine, task: str, **more: Any) -> ModelEndpoint:
 
 async def remote(fake: FakeEngine, task: str, **more: Any) -> Any:
     """Returns what is known of a model of that server."""
-    from rewarden_server.models.host.remote.loading import load
+    from rewarden_models.remote.loading import load
 
     return await asyncio.to_thread(load, "main", settings(fake, task, **more))
 
 
 async def made(fake: FakeEngine, task: str, **more: Any) -> Any:
     """An engine for a model of that server."""
-    from rewarden_server.models.host.remote.engine import RemoteEngine
+    from rewarden_models.remote.engine import RemoteEngine
 
     return RemoteEngine("main", await remote(fake, task, **more))
 
@@ -64,7 +64,7 @@ def ids_of(item: Input, text: str = "") -> list[int]:
     """The tokens of an input with what stands behind it."""
     from transformers import AutoTokenizer
 
-    from rewarden_server.models.host.rendering import Reader
+    from rewarden_models.rendering import Reader
 
     reader = Reader(AutoTokenizer.from_pretrained(FOLDER / "smollm2"))
     return reader.read(item, 4000).ids + (reader.appended(text)[0] if text else [])
@@ -305,11 +305,11 @@ class TestVersion:
             assert await version(fake, tokenizer=str(snapshot)) != await version(fake)
 
     async def test_so_does_what_renders_and_tokenises(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from rewarden_server.models.host import identity
+        from rewarden_models import model_version
 
         with FakeVllm() as fake:
-            before, known = await version(fake), identity.version
-            monkeypatch.setattr(identity, "version", lambda name: "0.0.1" if name == "tokenizers" else known(name))
+            before, known = await version(fake), model_version.version
+            monkeypatch.setattr(model_version, "version", lambda name: "0.0.1" if name == "tokenizers" else known(name))
             assert await version(fake) != before
 
     async def test_so_does_a_context_that_applies(self) -> None:

@@ -42,7 +42,7 @@ class Real:
 
 @pytest.fixture
 async def ctx() -> AsyncIterator[Real]:
-    from rewarden_server.models.host.engine import ModelEngine
+    from rewarden_models.engine import ModelEngine
     from tests.models import real
 
     engine = ModelEngine("smollm2", real.settings("smollm2"), real.loaded("smollm2"))

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.batches import SLACK, family_of, pick
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.memory import CALM_S, Budget
-from rewarden_server.models.host.prefix import plan
-from rewarden_server.models.host.row import Output, Row
+from rewarden_models.batches import SLACK, family_of, pick
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.failure import Failure
+from rewarden_models.memory import CALM_S, Budget
+from rewarden_models.prefix import plan
+from rewarden_models.row import Output, Row
 from rewarden_verifiers.inference import Choose, Input, Write
 
 
@@ -115,7 +115,7 @@ class Fake:
 def scheduling() -> Any:
     """The scheduler's module, which imports torch. Skips the test where torch is missing."""
     pytest.importorskip("torch", reason="models need torch")
-    from rewarden_server.models.host import scheduler as module
+    from rewarden_models import scheduler as module
 
     return module
 
@@ -178,7 +178,7 @@ def test_a_device_that_is_lost_ends_the_process_and_no_row_is_tried_on_it(monkey
     """After a failed assertion CUDA refuses all that comes: the next process has the device anew."""
     module = scheduling()
     left: list[bool] = []
-    monkeypatch.setattr(module, "leave", lambda: left.append(True))
+    monkeypatch.setattr(module, "end_process", lambda: left.append(True))
 
     def wrong(rows: Sequence[Row]) -> None:
         raise RuntimeError("CUDA error: device-side assert triggered")
@@ -238,8 +238,8 @@ def weights(version: str, seed: int = 0) -> Any:
     """A small model, loaded."""
     torch = pytest.importorskip("torch", reason="models need torch")
     pytest.importorskip("transformers", reason="models need transformers")
-    from rewarden_server.models.host.loading import Loaded
-    from rewarden_server.models.host.rendering import Reader
+    from rewarden_models.loading import Loaded
+    from rewarden_models.rendering import Reader
     from tests.models import tiny
 
     torch.set_num_threads(1)
@@ -253,7 +253,7 @@ def weights(version: str, seed: int = 0) -> Any:
 
 
 def engine(loaded: Any, **more: Any) -> Any:
-    from rewarden_server.models.host.engine import ModelEngine
+    from rewarden_models.engine import ModelEngine
 
     return ModelEngine("tiny", ModelEndpoint(model="none", **more), loaded, ThreadPoolExecutor(1))
 

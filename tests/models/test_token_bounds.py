@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("torch", reason="models need torch")
 pytest.importorskip("transformers", reason="models need transformers")
 
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.forward import forward
-from rewarden_server.models.host.loading import Loaded, load
-from rewarden_server.models.host.tasks import prepare
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.failure import Failure
+from rewarden_models.forward import forward
+from rewarden_models.loading import Loaded, load
+from rewarden_models.tasks import prepare
 from rewarden_verifiers.inference import Choose, Embed, Input, Likelihood, Task, Write
 from tests.models import tiny
 

@@ -21,10 +21,11 @@ import pytest_asyncio
 from rewarden.errors import InputTooLong, InvalidParams, InvalidSample, ModelError, SampleError
 from rewarden.types import Batch, Sample, Use
 from rewarden.wire.json import verdict_to_json
+from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings, ModelEndpoint, ModelSettings
-from rewarden_server.models.own import OwnBackend
+from rewarden_server.engine.settings import EngineSettings, ModelSettings
 from rewarden_server.models.process import ModelProcess
+from rewarden_server.models.process_backend import ProcessBackend
 from rewarden_verifiers.inference import Choose, Classify, Input, Rate, Write
 from tests.models import real, tiny
 
@@ -46,9 +47,9 @@ class Fire:
     folders: dict[str, Path]
 
     @property
-    def backend(self) -> OwnBackend:
+    def backend(self) -> ProcessBackend:
         backend = self.engine.models._served["rm"].backend
-        assert isinstance(backend, OwnBackend)
+        assert isinstance(backend, ProcessBackend)
         return backend
 
     @property

@@ -13,10 +13,10 @@ pytest.importorskip("transformers", reason="the model process needs transformers
 
 import torch
 
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.failure import Failure
-from rewarden_server.models.host.sampling import choose, uniform
-from rewarden_server.models.host.writing import Writer
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.failure import Failure
+from rewarden_models.sampling import choose, uniform
+from rewarden_models.writing import Writer
 from rewarden_verifiers.inference import Input, Write
 from tests.models import tiny
 

@@ -29,6 +29,7 @@ PACKAGES = {
     "rewarden": ROOT / "client/rewarden",
     "rewarden_verifiers": ROOT / "verifiers/rewarden_verifiers",
     "rewarden_sandboxes": ROOT / "sandboxes/rewarden_sandboxes",
+    "rewarden_models": ROOT / "server/rewarden_models",
     "rewarden_server": ROOT / "server/rewarden_server",
     "tests": TESTS,
     "benchmarks": ROOT / "benchmarks",
@@ -50,6 +51,8 @@ SHIPS = {
     PACKAGES["rewarden_verifiers"] / "lean/inspecting.py": PACKAGES["rewarden_verifiers"] / "lean/inspection",
 }
 """Modules that read the sources of others, and send them into a sandbox."""
+PROCESSES = ("rewarden_sandboxes", "rewarden_models")
+"""Packages that the server runs as processes of their own, naming them in a command line."""
 REGISTRY = frozenset(PACKAGES["rewarden_verifiers"] / name for name in ("registry.py", "cases.py"))
 MODULE = re.compile(r"\b(?:rewarden(?:_\w+)?|tests|benchmarks)(?:\.\w+)+")
 COMMANDS = PACKAGES["rewarden"] / "__main__.py"
@@ -127,7 +130,7 @@ def loads(path: Path) -> frozenset[Path]:
         if path.is_relative_to(TESTS):
             names = {_entry_points().get(text, ""), *MODULE.findall(text), *({text} & set(PACKAGES))} - {"", "tests"}
         else:  # its texts are names and addresses of many kinds: only those that are modules and nothing else
-            names = {text} if "." in text or text == "rewarden_sandboxes" else set()
+            names = {text} if "." in text or text in PROCESSES else set()
         found.update(each for name in names for one in (name, f"{name}.__main__") for each in _with_parents(one))
     return frozenset(found - {path})
 

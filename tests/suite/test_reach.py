@@ -33,7 +33,7 @@ SERVER = PACKAGES["rewarden_server"]
         ("sandboxes/rewarden_sandboxes/languages.yaml", "sandbox/test_problems.py"),
         ("server/rewarden_server/cli/serve.py", "adapters/test_grpo.py"),  # in a process of its own
         ("server/rewarden_server/cli/rescore.py", "rescore/test_cli.py"),  # by an entry point
-        ("server/rewarden_server/models/host/forward.py", "models/test_process_real.py"),
+        ("server/rewarden_models/forward.py", "models/test_process_real.py"),
         ("client/rewarden/adapters/trl.py", "adapters/test_grpo.py"),
         ("tests/server/conftest.py", "server/test_edge.py"),
         ("examples/trl/grpo.py", "adapters/test_grpo.py"),

@@ -16,10 +16,10 @@ import httpx
 
 from rewarden.errors import InvalidRequest, RequestError, Unavailable
 from rewarden.transports.http import refusal
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.settings import ProcessSettings
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import ConfigError
-from rewarden_server.engine.settings import ModelEndpoint
-from rewarden_server.models.host.settings import ProcessSettings
 from rewarden_server.models.process import command, device_of
 
 HELP = "run a model process by itself; list a server's models; swap the weights of one"

@@ -10,10 +10,10 @@ from starlette.routing import Route
 
 from rewarden.errors import InvalidRequest, ModelError, ProviderError, Unavailable
 from rewarden.wire.json import loads
+from rewarden_models.wire import to_wire
 from rewarden_server.access.caller import detail
 from rewarden_server.http.body import check_content_type, read_body
 from rewarden_server.http.replies import JSON, json_reply
-from rewarden_server.models.wire import to_wire
 from rewarden_server.service import Service
 
 _MOST = 64 * 1024

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from rewarden_server.engine.settings import ModelSettings
 from rewarden_server.models.backend import Backend
-from rewarden_server.models.own import OwnBackend
 from rewarden_server.models.process import processes_of
+from rewarden_server.models.process_backend import ProcessBackend
 
 
 def backends_of(settings: ModelSettings) -> dict[str, Backend]:
     """By model. Nothing is started, and nobody is asked."""
     processes = processes_of(settings)
     return {
-        name: OwnBackend(name, made, processes.get(name), settings.start_s) for name, made in settings.named.items()
+        name: ProcessBackend(name, made, processes.get(name), settings.start_s) for name, made in settings.named.items()
     }

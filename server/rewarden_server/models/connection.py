@@ -9,7 +9,7 @@ import httpx
 import msgspec
 
 from rewarden.errors import ModelError, SampleError
-from rewarden_server.models.wire import error_from_wire
+from rewarden_models.wire import error_from_wire
 
 _CONNECT_S = 10.0
 _KEPT = 32
@@ -20,7 +20,7 @@ _GONE = (httpx.RequestError, RuntimeError)
 """RuntimeError: what httpx says of a client that was closed meanwhile, as it is where the process has ended."""
 
 
-class Lost(Exception):
+class ProcessLost(Exception):
     """The process cannot be reached, or left before it had answered."""
 
 
@@ -51,16 +51,16 @@ class Connection:
         )
 
     async def get(self, path: str) -> Any:
-        """Returns what it says there. Raises Lost, and SampleError where it refuses."""
+        """Returns what it says there. Raises ProcessLost, and SampleError where it refuses."""
         return await self._ask("GET", path, None)
 
     async def post(self, path: str, value: Any) -> Any:
-        """Returns what it says to that. Raises Lost, and SampleError where it refuses."""
+        """Returns what it says to that. Raises ProcessLost, and SampleError where it refuses."""
         return await self._ask("POST", path, msgspec.json.encode(value))
 
     async def lines(self, path: str, body: bytes) -> AsyncGenerator[list[bytes], None]:
         """The lines of an NDJSON answer, those together that came together. A last line that was cut off is none.
-        Raises Lost, and SampleError where it refuses."""
+        Raises ProcessLost, and SampleError where it refuses."""
         try:
             async with self._client.stream("POST", path, content=body) as reply:
                 if reply.status_code != 200:
@@ -73,17 +73,17 @@ class Connection:
                     if len(rest) > _MOST_LINE:
                         raise ModelError("the model's process says more than anybody asked for", kind="garbage")
         except _GONE as error:
-            raise Lost(_words(error)) from None
+            raise ProcessLost(_words(error)) from None
 
     async def close(self) -> None:
-        """Let go of it; calls under way raise Lost."""
+        """Let go of it; calls under way raise ProcessLost."""
         await self._client.aclose()
 
     async def _ask(self, method: str, path: str, body: bytes | None) -> Any:
         try:
             reply = await self._client.request(method, path, content=body)
         except _GONE as error:
-            raise Lost(_words(error)) from None
+            raise ProcessLost(_words(error)) from None
         if reply.status_code != 200:
             raise _refusal(reply.status_code, reply.content)
         try:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
+from rewarden_models.endpoint import ModelEndpoint, is_local
+from rewarden_server.engine.settings import ModelSettings
 
 
 def identity(settings: ModelEndpoint) -> Mapping[str, Any]:
@@ -19,11 +20,6 @@ def identity(settings: ModelEndpoint) -> Mapping[str, Any]:
 def source(model: str) -> str:
     """A hub's name as it is; of a folder or file only its own name."""
     return PurePath(model).name if is_local(model) else model
-
-
-def is_local(model: str) -> bool:
-    """Returns whether a `model` is a path, and no hub's name."""
-    return model.startswith(("/", "./", "../", "~")) or model.lower().endswith(".gguf") or model.count("/") > 1
 
 
 def default_model(settings: ModelSettings) -> str | None:

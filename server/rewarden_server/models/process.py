@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import ClassVar
 
 from rewarden.errors import ModelError, SampleError
-from rewarden_server.engine.settings import ModelEndpoint, ModelSettings
-from rewarden_server.models.connection import Connection, Lost
-from rewarden_server.models.host.settings import Place, ProcessSettings, settings_to_json
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.settings import Place, ProcessSettings, settings_to_json
+from rewarden_server.engine.settings import ModelSettings
+from rewarden_server.models.connection import Connection, ProcessLost
 from rewarden_server.processes.kept import KeptProcess
 
 
@@ -54,7 +55,7 @@ class ModelProcess(KeptProcess[Connection]):
         """See `KeptProcess.look`."""
         try:
             async with asyncio.timeout(self.loading_s if self._loading else self.silent_s) as self._look:
-                with contextlib.suppress(Lost, SampleError):  # it ends, or says something at least
+                with contextlib.suppress(ProcessLost, SampleError):  # it ends, or says something at least
                     told = await client.get("/healthz")
                     # An answer on its way when the first model was loaded must not undo what `loaded` said.
                     self._loading &= isinstance(told, dict) and told.get("loading") is True
@@ -86,7 +87,7 @@ class ModelProcess(KeptProcess[Connection]):
 def command(settings: ProcessSettings, address: str) -> list[str]:
     """The command line of a model process with these settings."""
     # -P: a folder of our name, where the server happens to stand, is not ours.
-    host = [sys.executable, "-P", "-m", "rewarden_server.models.host"]
+    host = [sys.executable, "-P", "-m", "rewarden_models"]
     return [*host, "--address", address, "--settings", settings_to_json(settings)]
 
 

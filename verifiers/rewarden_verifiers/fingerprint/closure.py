@@ -24,7 +24,7 @@ SHARED = tuple(f"rewarden_verifiers.{name}" for name in ("contract", "outcome", 
 
 _OURS = frozenset({"rewarden", "rewarden_verifiers"})
 
-_SERVING = frozenset({"rewarden_server", "rewarden_sandboxes"})
+_SERVING = frozenset({"rewarden_server", "rewarden_models", "rewarden_sandboxes"})
 """They hand samples to verifiers. A plug-in that imports them, to test itself say, has them as a library."""
 
 _DESCRIBING = frozenset({"rewarden_verifiers.contract", "rewarden_verifiers.schema"})

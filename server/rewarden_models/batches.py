@@ -1,0 +1,90 @@
+"""The choice of the waiting rows that go through the model together."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from rewarden_models.prefix import SHORTEST, WORTH, common
+
+SLACK = 0.15
+"""Share of a batch's places that may be padding while enough rows wait. On a CPU padding costs what tokens cost, and a
+batch is no faster than its rows one by one, once it has some hundred tokens."""
+
+SMALL = 256
+"""Places of a batch that is filled whatever the padding: below, a pass costs its weights' way through memory."""
+
+SIBLINGS = 512
+"""Rows that are compared with the oldest for a shared beginning; bounds what a choice costs."""
+
+
+class Waits(Protocol):
+    """A row that waits. family: rows of different ones share no beginning that is worth it; None: none at all."""
+
+    @property
+    def ids(self) -> Sequence[int]: ...
+
+    @property
+    def family(self) -> object | None: ...
+
+
+W = TypeVar("W", bound=Waits)
+
+
+def family_of(ids: Sequence[int]) -> object | None:
+    """Rows that are to share something have the same first tokens."""
+    return hash(tuple(ids[:SHORTEST])) if len(ids) > SHORTEST else None
+
+
+def pick(waiting: Sequence[W], budget: int, share: bool = True) -> list[W]:
+    """A batch from what waits (in order of arrival, never none).
+
+    The oldest is always in it, so that nothing starves behind a stream of others. With it go its siblings, where their
+    shared beginning saves enough, else those nearest to it in length, as long as rows times longest stay within
+    `budget`, and padding within SLACK. One row that is longer than the budget goes alone.
+    """
+    if share and waiting[0].family is not None:
+        siblings = _siblings(waiting, budget)
+        if siblings:
+            return siblings
+    return _near(waiting, budget)
+
+
+def _siblings(waiting: Sequence[W], budget: int) -> list[W]:
+    oldest = waiting[0]
+    family = [row for row in waiting if row.family == oldest.family][:SIBLINGS]
+    chosen, tokens, saved = [oldest], len(oldest.ids), 0
+    for row in family[1:]:
+        alike = common(oldest.ids, row.ids, SHORTEST)
+        # Behind what it shares a row must be short, or it had better go with rows of its own length.
+        if 2 * alike < len(row.ids):
+            continue
+        if tokens + len(row.ids) - alike > budget:
+            break
+        tokens += len(row.ids) - alike
+        saved += alike
+        chosen.append(row)
+    return chosen if saved >= WORTH else []
+
+
+def _near(waiting: Sequence[W], budget: int) -> list[W]:
+    oldest = waiting[0]
+    ordered = sorted(waiting, key=lambda row: len(row.ids))
+    lengths = [len(row.ids) for row in ordered]
+    place = bisect_left(lengths, len(oldest.ids))
+    while ordered[place] is not oldest:
+        place += 1
+    first, last, total = place, place + 1, lengths[place]
+    while True:
+        shorter = lengths[place] - lengths[first - 1] if first > 0 else None
+        longer = lengths[last] - lengths[place] if last < len(ordered) else None
+        if shorter is None and longer is None:
+            break
+        down = longer is None or (shorter is not None and shorter <= longer)
+        added, longest = (lengths[first - 1], lengths[last - 1]) if down else (lengths[last], lengths[last])
+        places = (last - first + 1) * longest
+        if places > budget or (places > SMALL and places - total - added > SLACK * places):
+            break
+        first, last, total = (first - 1, last, total + added) if down else (first, last + 1, total + added)
+    return ordered[first:last]

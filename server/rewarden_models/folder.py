@@ -1,0 +1,123 @@
+"""The place of a model's files: a local folder, a GGUF file, or a snapshot of a hub's repository."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rewarden_models.failure import Failure
+
+_PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+_HUB = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(?:/[\w./-]+\.gguf)?|[\w][\w.-]*")
+_WANTED = ("*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A model's files. weights: those that are read, never pickled ones; gguf: the name of the GGUF file, where that is
+    what is read; source: what the model may be called to callers: a folder's or file's own name, or the hub's."""
+
+    path: Path
+    weights: tuple[Path, ...]
+    source: str
+    gguf: str | None = None
+
+    def read(self, name: str) -> Mapping[str, Any]:
+        """A JSON file beside the weights; empty where there is none. Raises Failure for one that is no object."""
+        place = self.path / name
+        try:
+            found = json.loads(place.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise Failure("loading", f"{place}: {error}") from None
+        if not isinstance(found, dict):
+            raise Failure("loading", f"{place}: is no JSON object")
+        return found
+
+
+def find(model: str, revision: str | None) -> Folder:
+    """The files of what a configuration calls `model`; those of a hub's name are downloaded where they are not there.
+    Raises Failure, which says how to mend it, for what is not there, and for weights that only unpickling would read:
+    whoever wrote those may run code here."""
+    place = Path(model).expanduser()
+    if place.is_file():
+        if place.suffix != ".gguf":
+            raise Failure("loading", f"{place}: is no GGUF file; give the folder of a safetensors checkpoint")
+        return Folder(place.parent, (place,), place.name, place.name)
+    if place.is_dir():
+        return _local(place, place.resolve().name)
+    if place.is_absolute() or model.startswith((".", "~")) or not _HUB.fullmatch(model):
+        raise Failure("loading", f"{model}: there is no such folder, and it is no name of a hub's (OWNER/NAME)")
+    return _downloaded(model, revision)
+
+
+def files_beside(model: str, revision: str | None) -> Folder:
+    """The files beside a model's weights, for a model that another engine runs: tokenizer, template, configuration.
+    Those of a hub's name are downloaded. Raises Failure for what is not there."""
+    place = Path(model).expanduser()
+    if place.is_dir():
+        return Folder(place, (), place.resolve().name)
+    if place.is_absolute() or model.startswith((".", "~")) or not _HUB.fullmatch(model):
+        raise Failure("loading", f"{model}: there is no such folder, and it is no name of a hub's (OWNER/NAME)")
+    return Folder(_snapshot(model, model, revision, [*_WANTED, "*_*/config.json"]), (), model)
+
+
+def _downloaded(model: str, revision: str | None) -> Folder:
+    name, file = model, None
+    if model.endswith(".gguf"):
+        owner, repository, file = model.split("/", 2)
+        name = f"{owner}/{repository}"
+    path = _snapshot(model, name, revision, [file] if file else [*_WANTED, "*_*/config.json", "*.safetensors"])
+    if file:
+        if not (path / file).is_file():
+            raise Failure("loading", f"{model}: the repository has no such file")
+        return Folder((path / file).parent, (path / file,), model, Path(file).name)
+    return _local(path, model)
+
+
+def _snapshot(model: str, name: str, revision: str | None, wanted: list[str]) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError, ValueError) as error:
+        what = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+        raise Failure(
+            "loading", f"{model}: is no folder here, and cannot be had from the hub: {what} (name, token, network?)"
+        ) from None
+
+
+def _local(folder: Path, source: str) -> Folder:
+    if (folder / "adapter_config.json").exists():
+        raise Failure("loading", f"{folder}: holds an adapter; merge it into its model (peft's merge_and_unload) first")
+    one, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if one.is_file():
+        return Folder(folder, (one,), source)
+    if index.is_file():
+        weight_map = Folder(folder, (), source).read(index.name).get("weight_map", {})
+        names = sorted(set(weight_map.values()))
+        if not names or any(Path(name).name != name for name in names):  # a shard's name may lead out of the folder
+            raise Failure("loading", f"{index}: its `weight_map` does not name files of this folder")
+        missing = [name for name in names if not (folder / name).is_file()]
+        if missing:
+            raise Failure("loading", f"{folder}: lacks {', '.join(missing)}, which {index.name} names; copy it again")
+        return Folder(folder, tuple(folder / name for name in names), source)
+    quantised = sorted(folder.glob("*.gguf"))
+    if len(quantised) == 1:
+        return Folder(folder, (quantised[0],), source, quantised[0].name)
+    if quantised:
+        names = [path.name for path in quantised]
+        raise Failure("loading", f"{folder}: holds several GGUF files; give the path of one of {', '.join(names)}")
+    if any(path.suffix in _PICKLED for path in folder.iterdir()):
+        raise Failure(
+            "loading",
+            f"{folder}: holds pickled weights alone, which may run code when they are read; save them as safetensors "
+            "(model.save_pretrained)",
+        )
+    raise Failure("loading", f"{folder}: holds neither model.safetensors nor a GGUF file")

@@ -1,0 +1,305 @@
+"""From a configured name to a model that can be run: weights, tokenizer, and what it can do.
+
+Code that comes with a model is never run (`trust_remote_code` is off), and weights are never unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.failure import Failure
+from rewarden_models.folder import Folder, find
+from rewarden_models.model_version import files_of, software, version_of
+from rewarden_models.rendering import Reader
+from rewarden_verifiers.inference import About
+
+Head = Literal["sequence", "token", "causal", "encoder"]
+Pooling = Literal["mean", "cls", "last"]
+
+KINDS: Mapping[Head, tuple[str, ...]] = {
+    "sequence": ("classify",),
+    "token": ("rate",),
+    "causal": ("choose", "likelihood", "rate", "write", "embed"),
+    "encoder": ("embed",),
+}
+"""The kinds of task that a model can do, by the head that stands on top of it."""
+
+_AUTO: Mapping[Head, str] = {
+    "sequence": "AutoModelForSequenceClassification",
+    "token": "AutoModelForTokenClassification",
+    "causal": "AutoModelForCausalLM",
+    "encoder": "AutoModel",
+}
+
+_UNSAID = 4096
+"""Tokens of the longest input of a model that says nothing about it."""
+
+_POOLED: Mapping[str, Pooling] = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_lasttoken": "last",
+}
+
+
+@dataclass(slots=True, eq=False)
+class Loaded:
+    """A model that can be run.
+
+    model: in evaluation mode, on its device. tokenizer: as transformers has it; reader: the same, as `rendering` uses
+    it. processor: of a model that sees images. head: what stands on top. labels: of a head, as the model names them;
+    multi: they do not exclude each other. context: tokens that it reads at most. pad: the token that fills rows up.
+    types: it tells the texts of a pair apart. pooling: how a vector is made of the last layer's states. embeddings: how
+    many tokens it has, which may be fewer than its tokenizer's; None: that is not known.
+    """
+
+    name: str
+    model: Any
+    tokenizer: Any
+    reader: Reader
+    head: Head
+    processor: Any = None
+    labels: tuple[str, ...] = ()
+    multi: bool = False
+    context: int = _UNSAID
+    pad: int = 0
+    types: bool = False
+    pooling: Pooling = "mean"
+    embeddings: int | None = None
+    version: str = ""
+    dtype: str = "float32"
+    device: str = "cpu"
+    source: str = ""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Names of the tasks that it can do."""
+        return KINDS[self.head]
+
+    @property
+    def about(self) -> About:
+        """Returns what callers may know of it."""
+        return About(
+            model=self.name,
+            version=self.version,
+            kinds=self.kinds,
+            context=self.context,
+            labels=self.labels,
+            dtype=self.dtype,
+            device=self.device,
+            source=self.source,
+            details={"architecture": type(self.model).__name__, "pooling": self.pooling, "sees": bool(self.processor)},
+        )
+
+
+def load(name: str, settings: ModelEndpoint) -> Loaded:
+    """The model that a configuration calls `name`. Takes seconds to minutes, and blocks.
+
+    Raises Failure (`loading`), which names the place and the mend: for what is not there, needs code of its own, lacks
+    weights that it should have (they would be random), or does not fit the device (`memory`).
+    """
+    folder = find(settings.model, settings.revision)
+    try:
+        return _load(name, settings, folder)
+    except Failure:
+        raise
+    except Exception as error:  # noqa: BLE001  # a checkpoint of others may break the library anywhere
+        import torch
+
+        where = f"{folder.source} ({folder.path})"
+        if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+            raise Failure("memory", f"{where}: does not fit {settings.device}; choose a smaller dtype") from None
+        if isinstance(error, ImportError):
+            raise Failure("loading", f"{where}: {error}") from None
+        said = " ".join(str(error).split())[:500]
+        if "trust_remote_code" in said or "custom code" in said:
+            said = "brings code of its own, which is not run; take a checkpoint of an architecture of transformers"
+        raise Failure("loading", f"{where}: {type(error).__name__}: {said}") from None
+
+
+def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
+    import torch
+    import transformers
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    device = _device(settings.device)
+    dtype = settings.dtype if settings.dtype != "auto" else "bfloat16" if device.type == "cuda" else "float32"
+    config = folder.read("config.json")
+    head = "causal" if folder.gguf else _head(folder, config)
+    sees = head in ("causal", "sequence") and "vision_config" in config and not folder.gguf
+    common: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    if folder.gguf:
+        common["gguf_file"] = folder.gguf
+    processor: Any = transformers.AutoProcessor.from_pretrained(folder.path, **common) if sees else None
+    # A processor's tokenizer knows the marks of images, which the folder's own may lack.
+    tokenizer = processor.tokenizer if sees else transformers.AutoTokenizer.from_pretrained(folder.path, **common)
+    options: dict[str, Any] = {**common, "dtype": getattr(torch, dtype), "output_loading_info": True}
+    if not folder.gguf:
+        options["use_safetensors"] = True
+    if settings.attention != "auto":
+        options["attn_implementation"] = settings.attention
+    if device.type == "cuda":
+        options["device_map"] = {"": str(device)}  # weights go there straight, and are never twice in memory
+    auto = getattr(transformers, "AutoModelForImageTextToText" if sees and head == "causal" else _AUTO[head])
+    model, told = auto.from_pretrained(folder.path, **options)
+    _whole(folder, head, told)
+    model.to(device)
+    model.eval()
+    model.requires_grad_(False)
+    if settings.compile:
+        model.base_model.compile(dynamic=True)  # heads are run on their own, see `forward`
+    pooling = _pooling(folder, head, settings.pooling)
+    embeddings = _embeddings(model)
+    pad = _pad(tokenizer, model.config, embeddings)
+    context = _context(folder, model, tokenizer, settings.context)
+    version = version_of(
+        folder.path,
+        files_of(folder.path, folder.weights),
+        *(dtype, settings.revision or "", pooling, head),
+        *(str(context), settings.attention, str(settings.compile)),
+        software("torch", "transformers", "tokenizers"),
+    )
+    labels = getattr(model.config, "id2label", None) or {}
+    headed = head in ("sequence", "token")
+    return Loaded(
+        name=name,
+        model=model,
+        tokenizer=tokenizer,
+        reader=Reader(tokenizer, processor, embeddings),
+        head=head,
+        processor=processor,
+        labels=tuple(str(labels[place]) for place in sorted(labels)) if headed else (),
+        multi=headed and getattr(model.config, "problem_type", None) == "multi_label_classification",
+        context=context,
+        pad=pad,
+        types=head != "causal"
+        and "token_type_ids" in tokenizer.model_input_names
+        and getattr(model.config, "type_vocab_size", 0) > 1,
+        pooling=pooling,
+        embeddings=embeddings,
+        version=version,
+        dtype=dtype,
+        device=str(device),
+        source=folder.source,
+    )
+
+
+def _device(name: str) -> Any:
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise Failure("loading", f"there is no kind of device {name!r}; say auto, cpu, cuda or cuda:N") from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise Failure("loading", f"there is no device {name!r} here: torch sees {torch.cuda.device_count()} GPUs")
+    return device
+
+
+def _head(folder: Folder, config: Mapping[str, Any]) -> Head:
+    names: Sequence[str] = config.get("architectures") or ()
+    if not config:
+        raise Failure("loading", f"{folder.source} ({folder.path}): has no config.json")
+    if not names:
+        raise Failure("loading", f"{folder.source} ({folder.path}): its config.json names no `architectures`")
+    if config.get("is_encoder_decoder"):
+        raise Failure("loading", f"{folder.source}: {names[0]} reads and writes with two models; that is not supported")
+    if config.get("auto_map") and not _known(names[0]):
+        raise Failure(
+            "loading",
+            f"{folder.source}: {names[0]} brings code of its own, which is not run; take a checkpoint of an "
+            "architecture that transformers has",
+        )
+    if names[0].endswith("ForSequenceClassification"):
+        return "sequence"
+    if names[0].endswith("ForTokenClassification"):
+        return "token"
+    if names[0].endswith(("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForImageTextToText")):
+        return "causal"
+    if names[0].endswith(("Model", "ForMaskedLM", "Encoder", "ForPreTraining")) and _known(names[0]):
+        return "encoder"
+    raise Failure(
+        "loading",
+        f"{folder.source}: what {names[0]} computes is not known here; there are sequence and token classification, "
+        "causal and image-text models, and plain encoders",
+    )
+
+
+def _known(architecture: str) -> bool:
+    import transformers
+
+    return hasattr(transformers, architecture)
+
+
+def _whole(folder: Folder, head: Head, told: Any) -> None:
+    """Raises Failure where weights were missing: transformers draws them at random, and says so in a log alone."""
+    missing = sorted(told.get("missing_keys") or ())
+    if head == "encoder":
+        missing = [key for key in missing if "pooler." not in key]  # vectors are pooled here, not by it
+    wrong = [str(key[0] if isinstance(key, tuple) else key) for key in told.get("mismatched_keys") or ()]
+    if missing or wrong:
+        some = ", ".join([*missing, *wrong][:5])
+        raise Failure(
+            "loading",
+            f"{folder.source} ({folder.path}): {len(missing) + len(wrong)} weights are missing or of another shape, "
+            f"among them {some}; they would be random. config.json must be that of the weights",
+        )
+
+
+def _pooling(folder: Folder, head: Head, setting: Pooling | None) -> Pooling:
+    """As a sentence-transformers folder says it, else as configured, else the mean, or the last token's of a causal
+    model."""
+    modules = folder.path / "modules.json"
+    found: Pooling | None = None
+    if head in ("encoder", "causal") and modules.is_file():
+        for module in json.loads(modules.read_text(encoding="utf-8")):
+            kind, path = str(module.get("type", "")).rsplit(".", 1)[-1], str(module.get("path", ""))
+            if kind == "Pooling":
+                modes = folder.read(f"{path}/config.json")
+                named = [mode for mode, on in modes.items() if mode.startswith("pooling_mode_") and on is True]
+                if len(named) != 1 or named[0] not in _POOLED:
+                    known = ", ".join(_POOLED)
+                    raise Failure("loading", f"{folder.source}: pools by {', '.join(named)}, not by one of {known}")
+                found = _POOLED[named[0]]
+            elif kind not in ("Transformer", "Normalize"):
+                raise Failure("loading", f"{folder.source}: its vectors pass a module {kind}, which is not supported")
+    return found or setting or ("last" if head == "causal" else "mean")
+
+
+def _embeddings(model: Any) -> int | None:
+    try:
+        return getattr(model.get_input_embeddings(), "num_embeddings", None)
+    except NotImplementedError:  # an architecture that does not say which they are
+        return None
+
+
+def _pad(tokenizer: Any, config: Any, embeddings: int | None) -> int:
+    """The token that fills rows up: one that the model has, for it is read, though nothing is made of it."""
+    text = config.get_text_config()
+    for pad in (tokenizer.pad_token_id, getattr(text, "pad_token_id", None), tokenizer.eos_token_id):
+        if isinstance(pad, int) and pad >= 0 and (embeddings is None or pad < embeddings):
+            break
+    else:
+        pad = 0
+    if tokenizer.pad_token is None and tokenizer.eos_token is not None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return int(pad)
+
+
+def _context(folder: Folder, model: Any, tokenizer: Any, setting: int | None) -> int:
+    """The least of what the configuration, the tokenizer, a sentence-transformers folder and the setting say."""
+    text = model.config.get_text_config()
+    limits = [getattr(text, key, None) for key in ("max_position_embeddings", "n_positions", "max_seq_len")]
+    embeddings = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    padding = getattr(embeddings, "padding_idx", None)
+    if padding is not None and limits[0]:
+        limits[0] -= padding + 1  # RoBERTa's positions are counted from behind that of its padding
+    limits += [tokenizer.model_max_length, folder.read("sentence_bert_config.json").get("max_seq_length"), setting]
+    known = [limit for limit in limits if isinstance(limit, int) and 0 < limit < 10**9]
+    return min(known, default=_UNSAID)

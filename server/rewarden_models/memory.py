@@ -1,0 +1,87 @@
+"""The handling of memory that runs out (smaller batches, for a while), or of a device lost to the process (end)."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable
+
+_SAID = ("out of memory", "can't allocate memory", "DefaultCPUAllocator", "ALLOC_FAILED", "Cannot allocate memory")
+"""The words in a RuntimeError by which torch's allocators and libraries say that memory ran out."""
+
+_LOST = (
+    "device-side assert",
+    "illegal memory access",
+    "illegal instruction",
+    "misaligned address",
+    "unspecified launch failure",
+    "uncorrectable ECC",
+    "GPU is lost",
+)
+"""The words in a RuntimeError of torch's by which CUDA says that the device is lost."""
+
+_log = logging.getLogger(__name__)
+
+CALM_S = 60.0
+"""Seconds without such a failure after which batches may be twice as large again."""
+
+LEAST = 512
+"""Tokens below which the budget does not fall: single rows decide then."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Returns whether that is what went wrong."""
+    import torch
+
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in _SAID)
+
+
+def is_device_lost(error: BaseException) -> bool:
+    """Returns whether the device is of no use to this process any more: CUDA refuses all that comes after such an
+    error.
+    """
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in _LOST)
+
+
+def end_process() -> None:
+    """End this process, since its device is lost to it: what is under way fails with `stopped`, and the next process
+    has the device anew."""
+    _log.error("the device is lost to this process, which ends")
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def free_cache() -> None:
+    """Give back what the allocator keeps."""
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+class Budget:
+    """Tokens that a batch may have. It is halved by each failure, and grows back."""
+
+    def __init__(self, tokens: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = tokens
+        self._now = tokens
+        self._clock = clock
+        self._changed = clock()
+
+    @property
+    def tokens(self) -> int:
+        """At this time."""
+        while self._now < self._most and self._clock() - self._changed >= CALM_S:
+            self._now = min(self._most, 2 * self._now)
+            self._changed += CALM_S
+        return self._now
+
+    def failed(self, tokens: int) -> None:
+        """A batch of so many was too much."""
+        self._now = max(min(LEAST, self._most), min(self.tokens, tokens) // 2)
+        self._changed = self._clock()

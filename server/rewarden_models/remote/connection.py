@@ -1,0 +1,77 @@
+"""Requests to another engine's server: bounded retries, and failures that say whose they are."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import httpx
+import msgspec
+
+from rewarden_models.failure import Failure
+
+_RETRIES = 3
+_LONGEST_PAUSE_S = 4.0
+_PASSING = frozenset({408, 429, 500, 502, 503, 504})
+
+
+class Connection:
+    """One server. label: of the model, for messages. Used on one loop."""
+
+    def __init__(
+        self, label: str, base_url: str, key: str | None, *, timeout_s: float, concurrency: int, pause_s: float = 0.25
+    ) -> None:
+        self._label = label
+        self._pause_s = pause_s
+        self._client = httpx.AsyncClient(
+            base_url=base_url.rstrip("/"),
+            headers={"authorization": f"Bearer {key}"} if key else {},
+            timeout=httpx.Timeout(timeout_s, connect=10.0),
+            limits=httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency),
+            trust_env=False,
+        )
+
+    async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The JSON object that the server answers. Raises Failure, after some attempts where it may pass."""
+        return await self._asked("POST", path, msgspec.json.encode(body))
+
+    async def get(self, path: str) -> dict[str, Any]:
+        """The same for a question without a body."""
+        return await self._asked("GET", path, None)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._client.aclose()
+
+    async def _asked(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
+        problem = ""
+        for attempt in range(_RETRIES + 1):
+            if attempt:
+                # Full jitter: many tasks that failed together must not come back together.
+                await asyncio.sleep(random.uniform(0, min(_LONGEST_PAUSE_S, self._pause_s * 2**attempt)))
+            try:
+                reply = await self._client.request(
+                    method, path, content=body, headers={"content-type": "application/json"}
+                )
+            except httpx.HTTPError as error:
+                problem = f"cannot be reached: {type(error).__name__} {error}".rstrip()
+                continue
+            if reply.status_code == 200:
+                return self._object(path, reply)
+            problem = f"answers {path} with {reply.status_code}: {reply.text[:300]}"
+            if reply.status_code not in _PASSING:
+                kind: Any = "unsupported" if reply.status_code in (404, 405, 501) else "failed"
+                raise Failure(kind, f"model {self._label!r}: its server {problem}")
+        raise Failure("failed", f"model {self._label!r}: its server {problem}")
+
+    def _object(self, path: str, reply: httpx.Response) -> dict[str, Any]:
+        try:
+            made = msgspec.json.decode(reply.content)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            made = None
+        if isinstance(made, list) and len(made) == 1:  # SGLang answers a single input with a list of one, or with it
+            made = made[0]
+        if not isinstance(made, dict):
+            raise Failure("failed", f"model {self._label!r}: its server answers {path} with what is no JSON object")
+        return made

@@ -1,0 +1,162 @@
+"""A model that another engine runs, asked task by task: prepared here as all tasks are, computed there."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from rewarden_models.failure import Failure
+from rewarden_models.loading import Loaded
+from rewarden_models.remote.loading import Remote, engine_of, kinds_of
+from rewarden_models.remote.protocol import Engine
+from rewarden_models.row import Output, Row
+from rewarden_models.tasks import Prepared, prepare
+from rewarden_verifiers.inference import About, Classify, Facts, Logits, Task, Write, Written
+from rewarden_verifiers.judges.gather import gather
+
+
+class _Served:
+    """A model as its server had it once, and the connection to there. tasks: under way by it."""
+
+    def __init__(self, name: str, remote: Remote) -> None:
+        self.remote = remote
+        self.engine, self.connection = engine_of(name, remote.settings)
+        self.tasks = 0
+
+
+class RemoteEngine:
+    """As `ModelEngine`, for a model elsewhere. Made and used on one loop."""
+
+    def __init__(self, name: str, remote: Remote) -> None:
+        self._name = name
+        self._served = _Served(name, remote)
+        self._old: set[_Served] = set()
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="prepare")
+        self._places = asyncio.Semaphore(remote.settings.concurrency)
+        self._under_way = 0
+        self._done = 0
+
+    async def run(self, task: Task[Any]) -> Any:
+        """A task's result. Raises Failure."""
+        self._under_way += 1
+        try:
+            async with self._places:
+                # Read here, not before the wait: what waits is asked of what the server has now.
+                served = self._served
+                served.tasks += 1
+                try:
+                    return await self._run(task, served.remote, served.engine)
+                finally:
+                    served.tasks -= 1
+                    await self._let_go(served)
+        finally:
+            self._under_way -= 1
+            self._done += 1
+
+    def about(self) -> About:
+        """Returns what is known of the model."""
+        remote = self._served.remote
+        loaded = remote.loaded
+        return About(
+            model=self._name,
+            version=loaded.version,
+            kinds=kinds_of(remote),
+            context=loaded.context,
+            labels=loaded.labels,
+            device=remote.settings.backend,
+            source=loaded.source,
+        )
+
+    async def swap(self, remote: Remote) -> None:
+        """Go by what its server says now; what is under way ends as it began, and then its connection is closed."""
+        old = self._served
+        self._served = _Served(self._name, remote)
+        self._old.add(old)
+        await self._let_go(old)
+
+    def status(self) -> dict[str, Any]:
+        """JSON-ready: tasks under way, and done."""
+        return {"under_way": self._under_way, "done": self._done}
+
+    async def close(self) -> None:
+        """Let go of connections and threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        await asyncio.gather(*(served.connection.close() for served in (*self._old, self._served)))
+
+    async def _let_go(self, served: _Served) -> None:
+        """Close what was swapped out, once no task needs it: each reload would cost up to `concurrency` sockets."""
+        if served in self._old and not served.tasks:
+            await served.connection.close()
+            self._old.discard(served)
+
+    async def _run(self, task: Task[Any], remote: Remote, engine: Engine) -> Any:
+        loaded = remote.loaded
+        if isinstance(task, Classify) and (task.input.pair is not None or remote.settings.task == "score"):
+            return await _paired(loaded, task, engine)
+        prepared: Prepared = await asyncio.get_running_loop().run_in_executor(self._threads, prepare, loaded, task)
+        if any(row.pixels is not None for row in prepared.rows):
+            raise Failure("unsupported", f"model {self._name!r}: images are not sent to {remote.settings.backend}")
+        if isinstance(task, Write):
+            outputs: list[Any] = await gather(
+                *(_written(loaded, task, prepared.rows[0].ids, engine, number) for number in range(task.samples))
+            )
+        else:
+            outputs = await gather(*(_output(loaded, row, engine) for row in prepared.rows))
+        return prepared.finish(outputs)
+
+
+async def _output(loaded: Loaded, row: Row, engine: Engine) -> Output:
+    if row.targets is not None:
+        return await engine.predicted(row)
+    if row.reads:
+        values = await engine.labelled(row.ids)
+        return [values[read] for read in row.reads]
+    return [await (engine.classified(row.ids) if loaded.head == "sequence" else engine.embedded(row.ids))]
+
+
+async def _paired(loaded: Loaded, task: Classify, engine: Engine) -> Logits:
+    if task.input.text is None or task.input.pair is None:
+        raise Failure("unsupported", f"model {loaded.name!r} reads two texts (form: pair)")
+    controls = loaded.reader.controls
+    texts = [controls.harmless(task.input.text), controls.harmless(task.input.pair)]
+    tokens = sum(loaded.reader.count(text, loaded.context) for text in texts) + 4  # [CLS] and the like
+    if tokens > loaded.context:
+        said = f"{tokens} tokens are more than the model's {loaded.context}"
+        if task.input.fit != "error":  # no score at the bottom for what was to be cut: we do not cut for that server
+            raise Failure(
+                "unsupported",
+                f"model {loaded.name!r}: {said}, and two texts go to its server whole (fit {task.input.fit!r}); take "
+                "fit 'error', or our own process",
+            )
+        candidate = loaded.reader.count(controls.harmless(task.input.candidate), loaded.context)
+        raise Failure("too_long", said, tokens=tokens, context=loaded.context, candidate=candidate)
+    values = await engine.paired(*texts)
+    neutralised = texts != [task.input.text, task.input.pair]
+    facts = Facts(model=loaded.name, version=loaded.version, tokens=tokens, neutralised=neutralised)
+    return Logits(values=values, labels=loaded.labels, multi=loaded.multi, facts=facts)
+
+
+async def _written(loaded: Loaded, task: Write, ids: list[int], engine: Engine, number: int) -> Written:
+    """One sample; a thought beyond its budget is closed by us, and goes on behind that."""
+    most = min(task.max_tokens, loaded.context - len(ids))
+    more: dict[str, Any] = {
+        "temperature": task.temperature,
+        "top_p": task.top_p,
+        "seed": task.seed + number,
+        "stop": task.stop,
+    }
+    budget = task.thinking_tokens
+    if budget is None or budget >= most:
+        return await engine.written(ids, max_tokens=most, **more)
+    thought = await engine.written(ids, max_tokens=max(budget, 1), **more)
+    if thought.finish == "stop":
+        return thought
+    text = thought.text if task.close in thought.text else thought.text + task.close
+    behind = loaded.reader.appended(text)[0]
+    left = most - len(behind)
+    if left < 1:
+        return Written(text=text, finish="length", tokens=len(behind))
+    rest = await engine.written([*ids, *behind], max_tokens=left, **more)
+    return replace(rest, text=text + rest.text, tokens=len(behind) + rest.tokens)

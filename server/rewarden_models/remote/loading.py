@@ -1,0 +1,116 @@
+"""The facts known here of a model that another engine runs: its tokenizer, and what its server says of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rewarden_models.endpoint import ModelEndpoint
+from rewarden_models.failure import Failure
+from rewarden_models.folder import Folder, files_beside
+from rewarden_models.loading import Head, Loaded
+from rewarden_models.model_version import files_of, software, version_of
+from rewarden_models.remote.connection import Connection
+from rewarden_models.remote.protocol import PROBES, Engine, raw
+from rewarden_models.remote.sglang import Sglang
+from rewarden_models.remote.vllm import Vllm
+from rewarden_models.rendering import Reader
+from rewarden_verifiers.inference import Input
+
+HEADS: Mapping[str, Head] = {
+    "classify": "sequence",
+    "score": "sequence",
+    "rate": "token",
+    "embed": "encoder",
+    "generate": "causal",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A model elsewhere. loaded: as for a model of our own, but without the model itself."""
+
+    loaded: Loaded
+    settings: ModelEndpoint
+
+
+def load(name: str, settings: ModelEndpoint) -> Remote:
+    """Returns what can be known of it. Blocks. Raises Failure where its server does not answer, has no such model, or
+    gives a head's outputs only after an activation.
+    """
+    folder = files_beside(
+        settings.tokenizer or settings.model, settings.revision if settings.tokenizer is None else None
+    )
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder.path, trust_remote_code=False, local_files_only=True)
+    config = folder.read("config.json")
+    labels = config.get("id2label") or {}
+    head = HEADS[settings.task or "generate"]
+    loaded = Loaded(
+        name=name,
+        model=None,
+        tokenizer=tokenizer,
+        reader=Reader(tokenizer),
+        head=head,
+        labels=tuple(str(labels[place]) for place in sorted(labels, key=int)) if head in ("sequence", "token") else (),
+        multi=config.get("problem_type") == "multi_label_classification",
+        device=settings.backend,
+        dtype="",
+    )
+    return Remote(asyncio.run(_served(loaded, folder, settings)), settings)
+
+
+def engine_of(name: str, settings: ModelEndpoint) -> tuple[Engine, Connection]:
+    """Returns who asks its server, and through what. Made and used on one loop."""
+    connection = Connection(
+        name, settings.address or "", settings.key, timeout_s=settings.timeout_s, concurrency=settings.concurrency
+    )
+    made: Engine = (Vllm if settings.backend == "vllm" else Sglang)(connection, settings.model)
+    return made, connection
+
+
+async def _served(loaded: Loaded, folder: Folder, settings: ModelEndpoint) -> Loaded:
+    engine, connection = engine_of(loaded.name, settings)
+    try:
+        served = await engine.about()
+        limits = [limit for limit in (served.context, settings.context, loaded.tokenizer.model_max_length) if limit]
+        context = min(limit for limit in limits if isinstance(limit, int))
+        labels = loaded.labels
+        if loaded.head in ("sequence", "token"):
+            labels = await _labels(loaded, settings, engine, context)
+    finally:
+        await connection.close()
+    # The server says little of its weights: a revision in the configuration, or at a reload, tells them apart. What is
+    # read is made here, by our code, with the tokenizer's files and the template among them, and cut by the context.
+    told = [settings.backend, served.name, served.version, settings.revision, settings.task, context]
+    version = version_of(folder.path, files_of(folder.path, ()), repr(told), software("transformers", "tokenizers"))
+    return replace(loaded, context=context, labels=labels, version=version, source=Path(served.name).name)
+
+
+async def _labels(loaded: Loaded, settings: ModelEndpoint, engine: Engine, context: int) -> tuple[str, ...]:
+    """The head's labels, once it is sure that its outputs are raw ones. Raises Failure where they are not."""
+    if settings.task == "score":
+        outputs = [await engine.paired(text, other) for text in PROBES for other in PROBES]
+    else:
+        reads = [loaded.reader.read(Input(text=text), context) for text in PROBES]
+        if loaded.head == "token":
+            outputs = [row for read in reads for row in await engine.labelled(read.ids)]
+        else:
+            outputs = [await engine.classified(read.ids) for read in reads]
+    if not raw(outputs):
+        raise Failure(
+            "unsupported",
+            f"model {loaded.name!r}: its server gives outputs between 0 and 1 alone, as after a softmax or sigmoid, "
+            "and rewards would be flat; use a version of vLLM that knows use_activation, or our own process",
+        )
+    count = len(outputs[0])
+    return loaded.labels if len(loaded.labels) == count else tuple(f"LABEL_{place}" for place in range(count))
+
+
+def kinds_of(remote: Any) -> tuple[str, ...]:
+    """Names of the tasks that it can do."""
+    return tuple(kind for kind in remote.loaded.kinds if kind != "embed" or remote.loaded.head == "encoder")

@@ -1,0 +1,90 @@
+"""The requests to another engine, whatever its protocol, and the checks of what it says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rewarden_models.failure import Failure
+from rewarden_models.row import Row
+from rewarden_verifiers.inference import Written
+
+PROBES = ("It is.", "The capital of France is Paris.", "no no no no", "x = 3; therefore the answer is 12.")
+"""Texts by which it is found out whether a server gives raw outputs; see `raw`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The description that a server gives of its model. name: as it serves it. context: tokens of an input, None where
+    it does not say. version: what tells its weights apart, as far as it says; empty where it says nothing."""
+
+    name: str
+    context: int | None
+    version: str
+
+
+class Engine(Protocol):
+    """One model behind one protocol. Every method raises Failure."""
+
+    async def about(self) -> Served:
+        """Returns what is served."""
+
+    async def classified(self, ids: Sequence[int]) -> list[float]:
+        """Raw outputs of a sequence head."""
+
+    async def paired(self, text: str, other: str) -> list[float]:
+        """The raw output of a cross-encoder for two texts."""
+
+    async def embedded(self, ids: Sequence[int]) -> list[float]:
+        """The pooled vector."""
+
+    async def labelled(self, ids: Sequence[int]) -> list[list[float]]:
+        """Raw outputs of a token head, one row a token."""
+
+    async def predicted(self, row: Row) -> list[list[float]]:
+        """Log-probabilities of `row.targets` at `row.reads`."""
+
+    async def written(
+        self, ids: Sequence[int], *, max_tokens: int, temperature: float, top_p: float, seed: int, stop: Sequence[str]
+    ) -> Written:
+        """Returns what the model writes behind these tokens, without a text of `stop`."""
+
+
+def numbers(value: Any, what: str) -> list[float]:
+    """A list of finite numbers. Raises Failure for anything else."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = [value]
+    if not isinstance(value, list) or not value:
+        raise Failure("failed", f"the model's server says {what} that is no list of numbers")
+    if not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in value):
+        raise Failure("failed", f"the model's server says {what} that is no list of numbers")
+    made = [float(one) for one in value]
+    if not all(map(math.isfinite, made)):
+        raise Failure("not_finite", f"the model's server says {what} that is not finite")
+    return made
+
+
+def first(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The only entry of a list of objects. Raises Failure where there is another number of them."""
+    found = reply.get(name)
+    if not isinstance(found, list) or len(found) != 1 or not isinstance(found[0], Mapping):
+        raise Failure("failed", f"the model's server says no {name!r} of one entry")
+    return found[0]
+
+
+def logprob(value: Any) -> float:
+    """A log-probability. Raises Failure for what is none."""
+    made = numbers(value, "a log-probability")[0]
+    if made > 1e-4:
+        raise Failure("failed", f"the model's server says a log-probability of {made}")
+    return min(made, 0.0)
+
+
+def raw(outputs: Sequence[Sequence[float]]) -> bool:
+    """Returns whether outputs of several texts are a head's own, and not shares after softmax or sigmoid: one of them
+    lies outside of what those give. A server that leaves out the wish for raw outputs says nothing about it, and every
+    reward would lie between 0 and 1.
+    """
+    return any(not 0.0 <= value <= 1.0 for row in outputs for value in row)

@@ -1,0 +1,145 @@
+"""vLLM's server: `/classify`, `/score`, `/pooling`, `/v1/embeddings`, and `/v1/completions` with log-probabilities.
+
+Written after its protocol files (vllm/entrypoints, 2026). Prompts go as token ids, so that what is read is exactly what
+was prepared. Pooled outputs are asked for without activation (`use_activation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rewarden_models.failure import Failure
+from rewarden_models.remote.connection import Connection
+from rewarden_models.remote.protocol import Served, first, logprob, numbers
+from rewarden_models.row import Row
+from rewarden_verifiers.inference import Written
+
+
+class Vllm:
+    """An `Engine`. model: the name by which it is served."""
+
+    def __init__(self, connection: Connection, model: str) -> None:
+        self._connection = connection
+        self._model = model
+
+    async def about(self) -> Served:
+        """See `Engine.about`. Its context is one token less than the server's: a token is always written."""
+        reply = await self._connection.get("/v1/models")
+        models = [one for one in reply.get("data") or [] if isinstance(one, Mapping)]
+        mine = next((one for one in models if one.get("id") == self._model), None)
+        if mine is None:
+            known = ", ".join(str(one.get("id")) for one in models) or "none"
+            raise Failure("loading", f"the server has no model {self._model!r}; it has: {known}")
+        context = mine.get("max_model_len")
+        version = str(mine.get("root") or "")
+        return Served(self._model, context - 1 if isinstance(context, int) else None, version)
+
+    async def classified(self, ids: Sequence[int]) -> list[float]:
+        """See `Engine.classified`."""
+        body = {"model": self._model, "input": list(ids), "add_special_tokens": False, "use_activation": False}
+        return numbers(first(await self._connection.post("/classify", body), "data").get("probs"), "an output")
+
+    async def paired(self, text: str, other: str) -> list[float]:
+        """See `Engine.paired`."""
+        body = {"model": self._model, "text_1": text, "text_2": other, "use_activation": False}
+        return numbers(first(await self._connection.post("/score", body), "data").get("score"), "an output")
+
+    async def embedded(self, ids: Sequence[int]) -> list[float]:
+        """See `Engine.embedded`."""
+        body = {"model": self._model, "input": list(ids), "add_special_tokens": False}
+        return numbers(first(await self._connection.post("/v1/embeddings", body), "data").get("embedding"), "a vector")
+
+    async def labelled(self, ids: Sequence[int]) -> list[list[float]]:
+        """See `Engine.labelled`."""
+        body = {
+            "model": self._model,
+            "input": list(ids),
+            "task": "token_classify",
+            "add_special_tokens": False,
+            "use_activation": False,
+        }
+        rows = first(await self._connection.post("/pooling", body), "data").get("data")
+        if not isinstance(rows, list) or len(rows) != len(ids):
+            raise Failure("failed", f"the model's server says no output for each of the {len(ids)} tokens")
+        return [numbers(row, "an output") for row in rows]
+
+    async def predicted(self, row: Row) -> list[list[float]]:
+        """See `Engine.predicted`. The tokens that stand in the row are read from one pass over it; others, by asking
+        what comes next behind the tokens up to there, of which the server remembers the beginning."""
+        assert row.targets is not None
+        ids = row.ids
+        if row.reads[-1] == len(ids) - 1 and len(row.reads) > 1 and len(row.targets[-1]) == 1:
+            ids = [*ids, row.targets[-1][0]]  # a likelihood's last token, which nothing is read behind
+        found: list[list[float] | None] = [None] * len(row.reads)
+        own = [
+            place
+            for place, (read, targets) in enumerate(zip(row.reads, row.targets, strict=True))
+            if read + 1 < len(ids) and targets == [ids[read + 1]]
+        ]
+        if own:
+            given = await self._given(ids)
+            for place in own:
+                found[place] = [given[row.reads[place] + 1]]
+        # One after another, shortest first: each begins as the one before it, which the server remembers by then.
+        for place in sorted(range(len(found)), key=lambda place: row.reads[place]):
+            if found[place] is None:
+                found[place] = await self._next(ids[: row.reads[place] + 1], row.targets[place])
+        return [known for known in found if known is not None]
+
+    async def written(
+        self, ids: Sequence[int], *, max_tokens: int, temperature: float, top_p: float, seed: int, stop: Sequence[str]
+    ) -> Written:
+        """See `Engine.written`."""
+        body = {
+            "model": self._model,
+            "prompt": list(ids),
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            "top_p": top_p,
+            "seed": seed,
+            "stop": list(stop),
+        }
+        reply = await self._connection.post("/v1/completions", body)
+        choice = first(reply, "choices")
+        text, finish = choice.get("text"), choice.get("finish_reason")
+        if not isinstance(text, str) or finish not in ("stop", "length"):
+            raise Failure("failed", f"the model's server ended a text with {finish!r}")
+        usage = reply.get("usage")
+        tokens = usage.get("completion_tokens", 0) if isinstance(usage, Mapping) else 0
+        return Written(text=text, finish="stop" if finish == "stop" else "length", tokens=int(tokens or 0))
+
+    async def _given(self, ids: Sequence[int]) -> list[float]:
+        """The log-probability of each token of a prompt; of the first, which nothing predicts, 0."""
+        body = {"model": self._model, "prompt": list(ids), "max_tokens": 1, "temperature": 0, "prompt_logprobs": 0}
+        rows = first(await self._connection.post("/v1/completions", body), "choices").get("prompt_logprobs")
+        if not isinstance(rows, list) or len(rows) != len(ids):
+            raise Failure("failed", "the model's server says no log-probabilities of the prompt")
+        made = [0.0]
+        for token, row in zip(ids[1:], rows[1:], strict=True):
+            entry = row.get(str(token)) if isinstance(row, Mapping) else None
+            if not isinstance(entry, Mapping):
+                raise Failure("failed", "the model's server says log-probabilities of another prompt")
+            made.append(logprob(entry.get("logprob")))
+        return made
+
+    async def _next(self, ids: Sequence[int], targets: Sequence[int]) -> list[float]:
+        body = {
+            "model": self._model,
+            "prompt": list(ids),
+            "max_tokens": 1,
+            "temperature": 1.0,  # an own temperature would change what some versions report
+            "logprobs": 1,
+            "logprob_token_ids": list(targets),
+            "return_tokens_as_token_ids": True,
+        }
+        choice = first(await self._connection.post("/v1/completions", body), "choices")
+        told = choice.get("logprobs")
+        rows = told.get("top_logprobs") if isinstance(told, Mapping) else None
+        row = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], Mapping) else {}
+        made: list[float] = []
+        for target in targets:
+            value: Any = row.get(f"token_id:{target}")
+            # A version that does not know the wish for certain tokens names the likeliest alone.
+            made.append(logprob(value) if value is not None else (await self._given([*ids, target]))[-1])
+        return made
