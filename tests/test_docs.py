@@ -1,4 +1,4 @@
-"""The documents generated from the registry are up to date."""
+"""The generated documents are up to date."""
 
 from __future__ import annotations
 
