@@ -1,11 +1,12 @@
-"""One `lean --worker`: a process that has loaded a header of imports, and elaborates one text after another under it.
+"""One `lean --worker`: a process that has loaded a header of imports and elaborates one text after another under it.
 
-The process is spoken to as an editor speaks to it: the document is opened with the header alone, then each text is one
-edit. An edit whose header is the same does not import again, and what an edit shares with the one before (the same
-first commands) is not elaborated again. Messages on a version come in pieces, all of them before the answer to
-`waitForDiagnostics`. An elaboration that hangs cannot be called off: only the process's end ends it.
+We talk to it as an editor does: the document is opened with the header alone, and each text is then one edit. An edit
+with the same header does not import again, and the commands that it begins with are not elaborated again where the text
+before began with the same ones. Messages on a version come in pieces, all of them before the answer to
+`waitForDiagnostics`. The next edit calls off most elaborations that hang, but gives back no memory; only the end of the
+process is certain to end them.
 
-It ran a model's text, so nothing that it says is taken on trust and every wait has a bound.
+The process has run a model's text, so nothing that it says is trusted and every wait has a bound.
 """
 
 from __future__ import annotations
