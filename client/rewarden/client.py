@@ -181,20 +181,22 @@ class AsyncClient:
         args: Sequence[str] = (),
         limits: Limits | Mapping[str, Any] | None = None,
     ) -> RunResult:
-        """Returns how a program ended in the target's sandbox; the arguments are the fields of `rewarden.types.Run`.
+        """Runs a program in the target's sandbox and returns its result. The arguments are the fields of
+        `rewarden.types.Run`.
 
-        Whatever the program does is in the result. Raises InvalidRequest for what no sandbox would run (an unknown
-        language, a path that leaves the working folder), Unavailable where there is no room for it.
+        Whatever the program does is in the result. Raises InvalidRequest for a program that no sandbox would run (an
+        unknown language, a path that leaves the working folder), and Unavailable where there is no room for it.
         """
         run = _run(code, language, stdin=stdin, files=files or {}, args=args, limits=limits or {})
         return await self._tries(lambda transport: transport.run(run))
 
     async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
-        """Returns what can judge at the target; with a name, all that is known of that one. Raises NotFound."""
+        """Returns the verifiers and recipes of the target; with a name, the full description of that one. Raises
+        NotFound."""
         return await self._tries(lambda transport: transport.verifiers(name))
 
     async def info(self) -> dict[str, Any]:
-        """Returns what the target says of itself: versions, places where work runs, limits."""
+        """Returns information on the target: versions, lanes, limits."""
         return await self._tries(lambda transport: transport.info())
 
     async def close(self) -> None:

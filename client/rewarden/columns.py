@@ -59,7 +59,7 @@ _FINISH: Mapping[str, str] = {
 
 
 def finish_reason(value: Any) -> Any:
-    """Returns why a generation ended, in our words; what nobody knows stays as it is."""
+    """Returns the reason why a generation ended, in our words. Unknown reasons are returned as they are."""
     if isinstance(value, dict):  # SGLang: {"type": "length", "length": 1024}
         value = value.get("type")
     if isinstance(value, bool):  # a column such as `truncated`

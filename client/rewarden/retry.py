@@ -52,8 +52,8 @@ class Retry:
         return self.verdicts and verdict.status == "error" and verdict.retryable and verdict.reason not in _OWN
 
     def wait_s(self, failures: int, error: RequestError, spent_s: float = 0.0) -> float | None:
-        """Returns how long to wait after so many failures in a row that took so long, the last one `error`; None: raise
-        it.
+        """Returns the seconds to wait after so many failures in a row, which took `spent_s` together and ended in
+        `error`; None means that `error` is to be raised.
         """
         if not isinstance(error, (Overloaded, Unavailable)):
             return None

@@ -197,7 +197,7 @@ class Config:
     file: Path | None = None
 
     def source(self, key: str) -> str:
-        """Returns where the value of `section.key` comes from."""
+        """Returns the origin of the value of `section.key`."""
         return self.sources.get(key, "default")
 
 
@@ -486,7 +486,8 @@ def _named_tables(section: str, value: Any, source: str, wrong: ConfigError) -> 
 
 
 def _rules(value: Any, source: str, wrong: ConfigError) -> Mapping[str, KeyRule]:
-    """Returns what keys may do, by name: tables `[keys.rules.NAME]`, or in the environment one JSON object."""
+    """Returns the rules of keys by the keys' names, from tables `[keys.rules.NAME]` or from one JSON object in the
+    environment."""
     hints = get_type_hints(KeyRule)
     made: dict[str, KeyRule] = {}
     for name, table in _named_tables("keys.rules", value, source, wrong).items():

@@ -146,11 +146,11 @@ _MOST_BEGINNINGS = 64
 
 
 def response_of(query: str, prompt: str) -> str:
-    """Returns what follows the prompt in a text that has it at its start.
+    """Returns the text behind the prompt, which the query begins with.
 
-    Prompts come back from a tokenizer a little changed, and these changes are seen through: padding before the prompt,
-    white space, image tokens in place of one, and a prompt whose beginning was cut off. Raises InvalidRequest for any
-    other: an answer must never be read out of a prompt, and where it ends is not guessed.
+    Tokenizers change prompts a little, and these changes are tolerated: padding before the prompt, white space, several
+    image tokens in place of one, and a prompt whose beginning was cut off. Raises InvalidRequest for any other change:
+    an answer must never be read out of a prompt, so the end of a prompt is not guessed.
     """
     if query.startswith(prompt):
         return query[len(prompt) :]
@@ -169,7 +169,7 @@ def response_of(query: str, prompt: str) -> str:
 
 
 def _end_apart_from_spaces(query: str, prompt: str) -> int | None:
-    """Returns where the prompt ends in the query, white space and repeated special tokens apart."""
+    """Returns the end of the prompt in the query, up to white space and repeated special tokens."""
     place = _PADDING.match(query).end() if _PADDING.match(prompt).end() == 0 else 0  # type: ignore[union-attr]
     last = len(prompt.rstrip())
     for piece in _PIECES.finditer(prompt):
@@ -186,7 +186,8 @@ def _end_apart_from_spaces(query: str, prompt: str) -> int | None:
 
 
 def _end_of_cut(query: str, prompt: str) -> int | None:
-    """Returns where the prompt ends in a query that begins within it: its longest end that the query begins with."""
+    """Returns the end of the prompt in a query that begins inside it: of the longest suffix of the prompt that is a
+    prefix of the query."""
     start = len(query) - len(query.lstrip("\N{REPLACEMENT CHARACTER}"))  # a character that was cut in two
     head = query[start : start + _LEAST_OVERLAP]
     if len(head) < _LEAST_OVERLAP:

@@ -76,7 +76,8 @@ def texts(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def progress_of(trainer_state: Any) -> Progress | None:
-    """Returns how far training is, from the `TrainerState` of transformers' trainers; None where there is none."""
+    """Returns the progress of training from the `TrainerState` of transformers' trainers, or None where there is
+    none."""
     if trainer_state is None:
         return None
     total = trainer_state.max_steps

@@ -125,7 +125,8 @@ class Scorer:
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        """Returns what is asked of a verdict: what adapters tell, and what a log counts. The rest costs its way."""
+        """Returns the fields to request of each verdict: those that adapters use, and those that a log counts. Others
+        would be sent in vain."""
         return FIELDS if self.settings.log is None else (*FIELDS, "cached", "queue_s", "run_s")
 
     async def verdict(self, sample: Sample) -> Verdict:

@@ -78,7 +78,7 @@ class Episode:
         }
 
     def get_metrics(self) -> dict[str, Any]:
-        """Returns what SkyRL logs of an episode; numbers, averaged over episodes."""
+        """Returns the numbers that SkyRL logs for an episode; it averages them over episodes."""
         verdict = self._verdict
         if verdict is None:
             return {"rewarden_turns": self.turns}

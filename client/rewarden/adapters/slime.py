@@ -106,7 +106,7 @@ def _sample(sample: Any, settings: Settings, **fields: Any) -> Sample:
 
 
 def _take(args: Any, sample: Any, verdict: Verdict, settings: Settings) -> Any:
-    """Returns what slime gets for a verdict; a sample without a score, or that is to be left out, is marked."""
+    """Returns the reward that slime gets for a verdict, and marks a sample that has no score or is to be left out."""
     trains = args.group_rm or sample.group_index is not None  # samples of an evaluation are in no group
     key = args.reward_key if trains else args.eval_reward_key or args.reward_key
     value = _value(verdict, key)

@@ -87,7 +87,7 @@ class _Function:
         return replace(sample, token_count=len(tokens) if own else None, finish_reason=finish)
 
     def _rewards(self, verdicts: Sequence[Verdict], columns: Collection[str]) -> list[float | None]:
-        """Returns what TRL is given. Raises NoScore."""
+        """Returns the rewards for TRL, None for samples that it leaves out. Raises NoScore."""
         settings = self._scorer.settings
         if not leaves_out():
             return [_number(verdict, settings) for verdict in verdicts]

@@ -177,7 +177,7 @@ def _trace_sample(task: Any, trace: Any, settings: Settings) -> Sample:
 
 
 def _sampled(trace: Any) -> Any:
-    """Returns what the model wrote: the last branch's messages from its first own one on."""
+    """Returns the text that the model wrote: the messages of the last branch, from the model's first on."""
     if getattr(trace, "root_reply", None) is not None:  # other agents' branches hang on the root's
         return trace.root_reply
     branches = trace.branches

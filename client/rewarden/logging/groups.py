@@ -109,7 +109,7 @@ class Groups:
         self._counts: dict[str, GroupCounts] = {}
 
     def __len__(self) -> int:
-        """Returns how many wait to be whole."""
+        """Returns the number of groups that are not yet whole."""
         return len(self._open)
 
     def add(self, source: str, group: str, verdict: Verdict, size: int | None) -> None:

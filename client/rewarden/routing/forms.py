@@ -58,7 +58,7 @@ class _Recent:
         self._lock = threading.Lock()
 
     def get(self, key: tuple[Any, ...], read: Callable[[], Any]) -> Any:
-        """Returns what `read` returned or raised for this key."""
+        """Returns what `read` returned for this key, or raises what it raised, and remembers it."""
         with self._lock:
             found = self._found.get(key)
         if found is None:

@@ -114,7 +114,7 @@ class Keys:
         return found
 
     def caller(self, authorization: str | None) -> Caller:
-        """Returns who asks. Raises Unauthorized."""
+        """Returns the caller that an `Authorization` header identifies. Raises Unauthorized."""
         name = self.check(authorization)
         return Caller(name, self._scopes[name], self._meters[name])
 

@@ -77,8 +77,8 @@ class Certificate:
         self._stamp = ()
 
     def fresh(self) -> grpc.ServerCertificateConfiguration | None:
-        """Returns what gRPC is to use from here on; None: what it has. Never raises: a half-written file is waited
-        out.
+        """Returns the certificate that gRPC is to use from now on, or None to keep the current one. Never raises: a
+        half-written file is ignored until it is complete.
         """
         if not self.changed():
             return None

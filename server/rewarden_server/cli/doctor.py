@@ -125,8 +125,8 @@ def _shown(config: Config, key: str) -> str:
 
 
 def databases_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
-    """Returns which databases `sql` has, in words, after one of each engine was opened; and what is missing, with its
-    mend.
+    """Opens one database of each engine. Returns a description of the databases that `sql` has, and what is missing,
+    each with the fix.
 
     Raises ConfigError for a catalogue that cannot be read.
     """

@@ -18,8 +18,8 @@ _MODULES = 20
 
 
 async def lean_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
-    """Returns which Lean projects there are, in words, after a file that imports each was compiled in the sandbox; and
-    what is missing, with what mends it.
+    """Compiles a file that imports each Lean project, in the sandbox. Returns a description of the projects, and what
+    is missing, each with the fix.
     """
     projects = Projects(config.lean)
     if not projects.names():

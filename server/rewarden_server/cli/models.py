@@ -163,7 +163,7 @@ def _reload(args: argparse.Namespace) -> int:
 
 
 def _ask(args: argparse.Namespace, method: str, path: str, body: Any, patience_s: float) -> dict[str, Any]:
-    """Returns what the server says. Raises RequestError."""
+    """Sends a request to the server and returns its answer. Raises RequestError."""
     key = args.api_key or os.environ.get("REWARDEN_API_KEY")
     headers = {"authorization": f"Bearer {key}"} if key else {}
     try:

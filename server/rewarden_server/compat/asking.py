@@ -76,7 +76,7 @@ def paths(peer: str, ending: str, answer: Answer, method: str = "POST", chosen: 
 
 
 def asked_of(request: Request, *own: str) -> Asked:
-    """Returns what the address says; `own` are the parameters that the route has beside ours.
+    """Returns the settings that the address carries. `own` are further parameters that the route takes.
 
     Raises InvalidRequest, naming the parameter: a misspelt one would silently change what is scored.
     """

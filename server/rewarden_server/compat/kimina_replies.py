@@ -43,7 +43,7 @@ class Reply:
 
 
 def reply_of(checked: Checked, timeout_s: float, *, infotree: bool, debug: bool) -> Reply:
-    """Returns what became of a snippet that might take `timeout_s`."""
+    """Returns the reply to a snippet whose limit was `timeout_s`."""
     usage = _usage(checked) if debug else None
     if checked.status == "time_limit":
         # Their words, to the letter: clients look for "timed out".

@@ -79,7 +79,7 @@ class _Asked:
 
     @property
     def patience_s(self) -> float:
-        """Returns how long the client waits, less what the way back takes."""
+        """Returns the seconds that the client waits, less the time for sending the answer."""
         return self.compile_s + self.run_s + SPARE_S
 
 

@@ -102,7 +102,7 @@ class RedisCache:
         )
 
     async def probe(self) -> str | None:
-        """Returns what keeps it from answering, as the error's name; None where it answers."""
+        """Returns the name of the error that keeps Redis from answering, or None where it answers."""
         try:
             async with asyncio.timeout(_STORE_S):
                 await self._client.mget([_PREFIX])

@@ -147,10 +147,10 @@ class Engine:
         return Stream(self._parts, self.admission, self.settings, header, source)
 
     async def run(self, run: Run, source: str = "local") -> RunResult:
-        """Returns how a program ended in the sandbox; nothing of it is kept, and equal programs run each. Cancelling
-        the call kills it.
+        """Runs a program in the sandbox and returns its result. Nothing is cached: equal programs each run. Cancelling
+        the call kills the program.
 
-        Raises InvalidRequest for what no sandbox would run, Overloaded, Unavailable, InternalError.
+        Raises InvalidRequest for a program that no sandbox would run, Overloaded, Unavailable, InternalError.
         """
         size = len(run.code) + len(run.stdin) + sum(map(len, run.files.values()))
         with self.admission.running(source, size):

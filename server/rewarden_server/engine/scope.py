@@ -267,8 +267,8 @@ class Scope:
         return await future
 
     def _arguments(self, use: BoundUse, sample: Sample, context: EngineContext) -> tuple[dict[str, Any], str | None]:
-        """Returns what an orchestrator reads; and why there is no response to judge, where it reads one and there is
-        not.
+        """Returns the arguments of an orchestrator, and the reason if it reads a response and there is none to
+        judge.
         """
         own = {"ctx": context, "sample": sample, "samples": None}
         reads = tuple(name for name in use.spec.reads if name not in own)
@@ -453,7 +453,7 @@ def run_inline(plan: Plan) -> Outcome:
 
 
 def worker_of(spec: VerifierSpec) -> str:
-    """Returns what traces call the process that does a pure verifier's work."""
+    """Returns the name in traces of the process that does a pure verifier's work."""
     return "query worker" if spec.waits else "cpu worker"
 
 

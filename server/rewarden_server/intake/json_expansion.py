@@ -68,7 +68,7 @@ def _weigh(data: bytes | bytearray, most: int) -> None:
 
 
 def _end_of_text(data: bytes | bytearray, at: int) -> int | None:
-    """Returns where a long text ends, within which `at` lies; None where it does not: that is no JSON."""
+    """Returns the end of the long string that `at` lies in, or None where it does not end, which is not JSON."""
     while (found := _WITHIN.match(data, at)) is not None and found.end() > at:
         at = found.end()
         if found.lastindex is not None:

@@ -30,11 +30,11 @@ class Budget:
         self._settled = asyncio.Event()
 
     def left(self) -> dict[str, float]:
-        """Returns what is not spent, of each that is limited."""
+        """Returns the remainder of each limit."""
         return {name: max(0.0, limit - self._spent[name]) for name, limit in self._limits.items()}
 
     def whole(self) -> dict[str, float]:
-        """Returns what may be spent in all, of each that is limited."""
+        """Returns the limits."""
         return dict(self._limits)
 
     def check(self) -> None:

@@ -211,5 +211,5 @@ class Endpoint:
 
 
 def provider_of(name: str, settings: JudgeEndpoint) -> Provider:
-    """Returns who speaks with the judge's server."""
+    """Returns the client of the judge's server."""
     return LiteLLMProvider(name, settings) if settings.provider == "litellm" else OpenAIProvider(name, settings)

@@ -18,7 +18,7 @@ class Line:
 
     @property
     def served(self) -> int:
-        """Returns how many are served now."""
+        """Returns the number of questions that are being served."""
         return self._places - self._free
 
     async def take(self, *, first: bool = False) -> None:

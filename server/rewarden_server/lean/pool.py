@@ -70,7 +70,7 @@ class Pool:
 
     @property
     def waiting(self) -> int:
-        """Returns who stands in line."""
+        """Returns the number of those that wait."""
         return len(self._line)
 
     @property
@@ -80,7 +80,7 @@ class Pool:
 
     @property
     def idle(self) -> list[Key]:
-        """Returns what the processes have loaded that nobody uses, the one used longest ago first."""
+        """Returns the keys of the idle processes, the least recently used first."""
         return [held.key for held in self._idle]
 
     @asynccontextmanager

@@ -60,7 +60,7 @@ class Session(Protocol):
 
     @property
     def report(self) -> Report | None:
-        """Returns how it ended."""
+        """Returns the way it ended, or None while it runs."""
 
     @property
     def host_lost(self) -> bool:
@@ -73,7 +73,7 @@ class Session(Protocol):
         """Bytes of stdout; none when it has ended."""
 
     async def clock(self) -> Clock:
-        """Returns what it has used so far."""
+        """Returns the time and memory used so far."""
 
     async def close(self) -> None:
         """Kill all."""
@@ -317,7 +317,7 @@ class Process:
             raise await self._death() from None
 
     async def _death(self) -> Ended | SandboxError:
-        """Returns how the session ended, of which something else than reading told first, or reading did."""
+        """Returns the error for the end of the session, however it was noticed."""
         if self._session.report is None:
             with contextlib.suppress(SandboxError, TimeoutError):
                 async with asyncio.timeout(_LAST_WORDS_S):

@@ -80,9 +80,10 @@ class Kimina:
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def check(self, snippet: Snippet) -> Checked:
-        """Returns what that server says of a snippet, waiting out what may pass.
+        """Returns the server's result for a snippet, retrying transient errors.
 
-        Raises ProviderError where it cannot be reached, answers with an error of its own, or what cannot be read.
+        Raises ProviderError where it cannot be reached, or answers with an error of its own or with something
+        unreadable.
         """
         timeout_s = _timeout(snippet)
         async with self._room:

@@ -122,7 +122,7 @@ class KeptProcess(ABC, Generic[C]):
 
     @property
     def problem(self) -> str | None:
-        """Returns why the last process could not start, in its own words; None where none failed."""
+        """Returns the reason why the last process could not start, in its own words, or None where it did."""
         return self._problem
 
     async def client(self, patience_s: float) -> C:
@@ -352,5 +352,6 @@ def clean() -> list[str]:
 
 
 def _short_folder() -> str | None:
-    """Returns where temporary folders lie; /tmp where that path is too long for a socket in it."""
+    """Returns the parent for temporary folders: None for the default, or /tmp where the default is too long for a
+    socket in it."""
     return None if len(tempfile.gettempdir()) + 40 < _LONGEST_PATH else "/tmp"

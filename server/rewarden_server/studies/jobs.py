@@ -53,7 +53,7 @@ class Job:
     key: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what `GET /v1/jobs/{id}` answers."""
+        """Returns the body of the answer to `GET /v1/jobs/{id}`."""
         return {
             "id": self.id,
             "status": self.status,

@@ -106,7 +106,7 @@ class ModelLane:
 
     @property
     def site(self) -> ModelSite:
-        """Returns what the verifiers that ask models have of this server."""
+        """Returns the part of the configuration that verifiers see: the models, the default, and the versions."""
         return ModelSite(
             models={served.name: identity(served.settings) for served in self._served.values()},
             default=self._default,
@@ -143,7 +143,7 @@ class ModelLane:
         return cast(R, _remembered(result) if cached else result)
 
     async def about(self, name: str) -> dict[str, Any]:
-        """Returns what is known of a model and how it stands, JSON-ready. Raises NotFound."""
+        """Returns the description and the state of a model, ready for JSON. Raises NotFound."""
         served = self._named(name)
         if served.about is None and not self._closed:
             await self._learn(served, _PATIENCE_S)

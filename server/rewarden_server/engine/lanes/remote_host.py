@@ -141,8 +141,8 @@ class RemoteHost(Lent):
         return all(_row(rows, name.lower()) is not None for name in languages)
 
     def load_with(self, wants: Wants) -> tuple[float, int]:
-        """Returns how full it is with this one more, against others: what we sent and what it said of others', by its
-        slots.
+        """Returns the load of the host with this job, for comparison with other hosts: our jobs and those that it
+        reports of others, per slot.
         """
         if wants.session:
             return (self.sessions + self._other_sessions + 1) / self._most("sessions", 1), self.sessions

@@ -106,7 +106,7 @@ class SandboxLane:
     # --- single runs --------------------------------------------------------------------------------------------
 
     async def run_program(self, run: Run) -> RunResult:
-        """Returns how a program ended. Raises InvalidRequest, Overloaded, Unavailable, InternalError."""
+        """Runs a program and returns its result. Raises InvalidRequest, Overloaded, Unavailable, InternalError."""
         job = job_of_run(run)
         try:
             check_job(job)  # before it waits for anything
@@ -225,7 +225,7 @@ class Session:
 
     @property
     def report(self) -> host.Report | None:
-        """Returns how the program ended, once `receive` has given nothing; of its stderr the tail."""
+        """Returns the program's end, with the tail of its stderr, once `receive` has returned nothing."""
         return self._session.report
 
     @property
@@ -248,7 +248,7 @@ class Session:
             return await self._session.receive()
 
     async def clock(self) -> host.Clock:
-        """Returns what it has used so far. Raises SandboxError when the session was lost or closed."""
+        """Returns the time and memory used so far. Raises SandboxError when the session was lost or closed."""
         with _said_as_ours():
             return await self._session.clock()
 

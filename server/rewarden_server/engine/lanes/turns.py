@@ -19,7 +19,7 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """Returns how many wait."""
+        """Returns the number of those that wait."""
         return len(self._waiting)
 
     def allow(self, most: int) -> None:

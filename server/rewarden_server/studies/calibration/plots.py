@@ -152,7 +152,7 @@ def _steps(plot: _Square, points: Sequence[Point], value: Callable[[Point], floa
 
 
 def scores(rows: Sequence[Judged]) -> str:
-    """Returns how many right responses (upwards) and wrong ones (downwards) have which score."""
+    """Returns a histogram of the scores of right responses (upwards) and of wrong ones (downwards)."""
     counts = [[0] * BINS, [0] * BINS]
     for row in rows:
         counts[row.right][min(BINS - 1, int(row.score * BINS))] += 1

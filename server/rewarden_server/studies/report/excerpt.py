@@ -59,10 +59,10 @@ def _content(message: Mapping[str, Any]) -> str:
 
 
 def find_answer(text: str, extracted: Any, rule: Any = None) -> list[tuple[int, int]]:
-    """Returns where in a response the judged answer stands; empty where it cannot be told.
+    """Returns the spans of the judged answer in a response; none where they are unknown.
 
-    The verdict's evidence names the `rule` that found it: the same rule finds it again. Otherwise the last place
-    of the extracted text counts.
+    The verdict's evidence names the `rule` that found the answer, and the same rule finds it again. Without one, the
+    last occurrence of the extracted text counts.
     """
     wanted = [str(item) for item in (extracted if isinstance(extracted, list) else [extracted]) if _is_plain(item)]
     wanted = [item for item in dict.fromkeys(wanted) if item.strip()]

@@ -38,7 +38,7 @@ def is_parquet_target(target: Path) -> bool:
 
 
 def place_of(file: int, row: int) -> bytes:
-    """Returns what a staged row has in the place of the input's own columns."""
+    """Returns the bytes that stand for the input's own columns in a staged row."""
     return dumps({PLACE: [file, row]})
 
 

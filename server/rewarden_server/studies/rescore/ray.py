@@ -318,8 +318,8 @@ class _Place:
 
 
 def _told(answer: Any) -> asyncio.Future[Any]:
-    """Returns what an engine answers. Whoever stops waiting does not cancel it: Ray's client would print a traceback
-    for each answer that comes after that.
+    """Returns an engine's answer. It is shielded from cancellation: Ray's client would print a traceback for each
+    answer that came after that.
     """
     waiting = asyncio.ensure_future(answer)
     waiting.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be left to hear of it
@@ -371,7 +371,7 @@ def _unjudged(piece: Piece) -> list[Verdict]:
 
 
 def _lost(ray: Any) -> tuple[type[Exception], ...]:
-    """Returns what says that an actor is no more, or out of reach."""
+    """Returns the exceptions that mean that an actor is dead or out of reach."""
     found = ray.exceptions
     return (found.RayActorError, found.OutOfMemoryError, found.WorkerCrashedError, found.NodeDiedError)
 
@@ -411,8 +411,8 @@ def _first_line(error: BaseException) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """Returns what happened on the node: the first line of the error, and the last of its traceback there, if there is
-    one.
+    """Returns the cause of a failure on a node: the first line of the error, and the last line of its traceback there,
+    if there is one.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     first = _first_line(error)

@@ -39,10 +39,11 @@ _DEFAULT_KEY = "OPENAI_API_KEY"
 
 
 def pack(config: Config, environ: Mapping[str, str], uses: Sequence[Use], *, cores: int, engines: int) -> bytes:
-    """Returns what every engine is told: the configuration as this process read it (the file's text, our variables),
-    the variables that hold judges' keys, how many cores it has, and among how many engines judges' limits are shared.
+    """Returns the settings of every engine: the configuration as this process read it (the file's text, our variables),
+    the variables that hold judges' keys, its number of cores, and the number of engines that share the judges' limits.
 
-    It holds secrets: it goes to the engines alone, as an argument, never into a runtime environment, which Ray shows.
+    They hold secrets, and so are passed to the engines alone, as an argument, and never in a runtime environment, which
+    Ray shows.
     """
     keys = {_DEFAULT_KEY}
     keys.update(judge.api_key_env for judge in config.judges.named.values() if judge.api_key_env)
@@ -115,7 +116,8 @@ def _part(judge: JudgeEndpoint, engines: int) -> JudgeEndpoint:
 
 
 def fingerprints(uses: Sequence[Use]) -> list[str | None]:
-    """Returns what the packages that are installed here make of uses; None for what cannot be used."""
+    """Returns the fingerprints of uses with the packages that are installed here; None for a use that cannot be
+    resolved."""
     planner = Planner(Registry())
     found: list[str | None] = []
     for use in uses:
@@ -179,7 +181,7 @@ class RayEngine:
         return [verdicts[index] for index in range(len(batch.samples))]
 
     async def verifiers(self, name: str | None) -> bytes:
-        """Returns what can judge here, as JSON."""
+        """Returns the verifiers and recipes of this engine, as JSON."""
         try:
             return dumps(await self._target.verifiers(name))
         except RequestError as error:
