@@ -21,7 +21,7 @@ _OWN = ("deadline", "group_deadline")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """Tries with a jittered, doubling wait between them, for as long as patience lasts.
+    """Retries with a jittered, doubling wait in between, for as long as patience lasts.
 
     Verification has no side effects, so that sending again is always safe; it is done where it may help: the server was
     overloaded, could not be reached, drains, or went away in mid-answer. What is the caller's own error is raised at

@@ -81,7 +81,7 @@ class SampleStream:
             self._closing = False
 
     async def _stream(self) -> None:
-        """One stream, from its first sample until nobody asks."""
+        """Runs one stream, from its first sample until no more are asked for."""
         pending: dict[int, _Waiting] = {}
         try:
             async with aclosing(self._client.stream(self._samples(pending), **self._envelope)) as items:

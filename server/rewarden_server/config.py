@@ -335,8 +335,8 @@ _KUBERNETES = re.compile(r"_SERVICE_(HOST|PORT)|_PORT_\d+_")
 
 
 _IN_FILE = "_FILE"
-"""Behind a setting's variable: its value stands in a file. A setting that is called so itself (`keys.file`) is
-itself."""
+"""The suffix of a variable that names a file with a setting's value. A setting whose own name ends in it (`keys.file`)
+is not meant."""
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, Any]]:

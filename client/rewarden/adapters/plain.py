@@ -44,7 +44,7 @@ class Reward:
     async def averdicts(
         self, prompts: Sequence[Any] | None, completions: Sequence[Any], **columns: Any
     ) -> list[Verdict]:
-        """As `verdicts`, for callers in an event loop."""
+        """Like `verdicts`, for callers in an event loop."""
         return await self._scorer.verdicts(samples_of(prompts, completions, columns, self._scorer.settings))
 
 

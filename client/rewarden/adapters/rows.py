@@ -14,7 +14,8 @@ from rewarden.errors import InvalidRequest
 from rewarden.types import Progress, Sample
 
 _MOST_BITS = 14_000
-"""Of a whole number: Python writes none with more than 4,300 digits, and a request of many would fail for it."""
+"""The bits that a whole number may have: Python writes none with more than 4,300 digits, and one such number would fail
+the whole request."""
 
 
 def sample_of(

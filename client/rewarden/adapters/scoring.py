@@ -69,7 +69,7 @@ class Scorer:
         self._open = weakref.WeakKeyDictionary()
 
     def score(self, samples: Sequence[Sample | BadSample], *, progress: Progress | None = None) -> list[Verdict]:
-        """As `verdicts`, for callers without a loop; also within a running one, which then waits."""
+        """Like `verdicts`, for callers without a loop. Also works within a running loop, which it blocks."""
         return self.run(self.verdicts(samples, progress=progress))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:

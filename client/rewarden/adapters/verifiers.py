@@ -149,7 +149,7 @@ def _rubric_class() -> type[Any]:
         """A rubric in whose groups what has no score weighs nothing."""
 
         async def score_group(self, states: list[dict[str, Any]], *args: Any, **kwargs: Any) -> None:
-            """As the base class does, whose mean would be NaN where one of the rewards is."""
+            """Scores a group as the base class does, whose mean would be NaN where one of the rewards is."""
             await super().score_group(states, *args, **kwargs)
             scored = [state["reward"] for state in states if not math.isnan(state["reward"])]
             if len(scored) == len(states):

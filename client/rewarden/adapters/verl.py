@@ -75,7 +75,7 @@ async def acompute_score(
     reward_model_tokenizer: Any = None,
     **settings: Any,
 ) -> Scores:
-    """As `compute_score`, for verl's event loop: concurrent calls share a stream, and none waits for another."""
+    """Like `compute_score`, for verl's event loop: concurrent calls share a stream, and none waits for another."""
     found = scorer(**settings)
     one = _alone(sample(data_source, solution_str, ground_truth, extra_info, found.settings))
     return scores_of(await found.verdict(one), found.settings)

@@ -56,7 +56,8 @@ class GroupCounts:
     pass_at: dict[int, tuple[float, int]] = field(default_factory=dict)
 
     def add(self, group: Siblings) -> None:
-        """Count a group. With an unscored member it is neither all passed nor all failed: nobody knows."""
+        """Counts a group. A group with an unscored member counts neither as all passed nor as all failed, since that is
+        not known."""
         self.count += 1
         scores = group.scores
         whole = scores.count == group.count

@@ -34,7 +34,8 @@ class Caller:
 
 
 CURRENT: ContextVar[Caller | None] = ContextVar("rewarden_caller", default=None)
-"""Set by the surfaces; None within `local` and the commands, where nobody is to be told from anybody."""
+"""The caller of the current request, set by the surfaces. None within `local` and the commands, which have no callers
+to tell apart."""
 
 
 @contextmanager

@@ -119,7 +119,7 @@ class Keys:
         return Caller(name, self._scopes[name], self._meters[name])
 
     def spend(self, name: str, samples: int) -> None:
-        """Count samples that were judged for a key while it did not ask: a job's. An unknown key is nobody's matter."""
+        """Counts samples that were judged for a key outside its requests, by a job. An unknown key is ignored."""
         meter = self._meters.get(name)
         if meter is not None:
             meter.note(samples)

@@ -15,7 +15,7 @@ from rewarden_server.access.rules import KeyRule
 _DAY_S = 86_400
 
 AGAIN_S = 1.0
-"""Seconds after which a caller with too much under way may ask again: nobody knows when its requests end."""
+"""Seconds after which a caller with too much in progress may ask again; when its requests end cannot be predicted."""
 
 
 class Bucket:

@@ -33,7 +33,8 @@ class Certificate:
 
     @classmethod
     def of(cls, settings: ServerSettings) -> Certificate | None:
-        """As configured; None where the ports speak plainly. Raises ConfigError for files that do not do."""
+        """The configured certificate, or None where the ports are not encrypted. Raises ConfigError for unusable
+        files."""
         if settings.tls_cert is None and settings.tls_key is None:
             return None
         if settings.tls_cert is None or settings.tls_key is None:

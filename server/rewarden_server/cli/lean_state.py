@@ -47,7 +47,8 @@ async def lean_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
 
 
 async def _elaborated(config: Config, projects: Mapping[str, LeanProject]) -> dict[str, tuple[str, str]]:
-    """Of each project in which nothing was elaborated: why, and what mends it, empty where that is told elsewhere."""
+    """The projects in which elaboration failed, each with the reason and the fix, which is empty where it is reported
+    elsewhere."""
     if config.sandbox.address is None and config.sandbox.launcher == "none":
         return dict.fromkeys(projects, ("not tried: there is no sandbox", ""))
     found: dict[str, tuple[str, str]] = {}

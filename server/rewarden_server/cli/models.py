@@ -114,7 +114,7 @@ def chosen(named: Mapping[str, ModelEndpoint], device: str | None, listen: str |
 
 
 def _only_here(address: str) -> bool:
-    """Returns whether nobody but this machine reaches an address."""
+    """Returns whether an address can be reached from this machine alone."""
     bare = _bare(address)
     host = bare.rpartition(":")[0].strip("[]")
     with contextlib.suppress(ValueError):

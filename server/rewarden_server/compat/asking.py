@@ -139,8 +139,8 @@ async def judge(
 ) -> Sequence[Verdict]:
     """The verdicts of what a peer's client sent, in order. `deadline_s` ends before that client gives up.
 
-    Raises RequestError; InvalidRequest for an address that names nobody who judges, which is no sample's fault and
-    which no number stands for.
+    Raises RequestError; InvalidRequest for an address that names no verifier, which is not a sample's fault and must
+    not become a number.
     """
     if asked.use is None and service.routing is None:
         raise InvalidRequest(

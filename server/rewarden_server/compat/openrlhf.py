@@ -29,7 +29,7 @@ from rewarden_server.service import Service, run_beside
 PEER = "openrlhf"
 
 HOLD_S = 150.0
-"""For how long a request is held while its failure may pass; OpenRLHF's client waits 180 s."""
+"""Seconds for which a request is held while its failure may be transient; OpenRLHF's client waits 180 s."""
 
 _FIRST_S, _MOST_S = 0.2, 5.0
 

@@ -156,7 +156,7 @@ def _seconds(body: Mapping[str, Any], name: str) -> float:
 
 
 def _memory(value: Any) -> int | None:
-    """MiB; None, the host's own default, for numbers that name no limit there."""
+    """Returns the limit in MiB, or None, which is the host's own default, for numbers that mean no limit there."""
     if type(value) is not int:
         raise InvalidRequest("must be a whole number", path="memory_limit_MB")
     return value if value > 0 else None

@@ -185,8 +185,8 @@ class _Disk:
 
 
 def _keep_to_us(path: Path) -> None:
-    """Have nobody else on the machine read the base: outcomes quote responses. SQLite gives its other files the same
-    mode. A group that somebody let in stays in."""
+    """Makes the database unreadable for other users: outcomes quote responses. SQLite gives its other files the same
+    mode. Access that was granted to a group is kept."""
     for file in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
         with contextlib.suppress(FileNotFoundError, PermissionError):  # another user's
             file.chmod(file.stat().st_mode & 0o770)

@@ -116,7 +116,7 @@ class Engine:
         self.planner.provide({ModelSite: site}, moved=moved)
 
     def info(self) -> dict[str, Any]:
-        """JSON-ready: versions, lanes, depths, limits."""
+        """Returns versions, lanes, depths and limits, ready for JSON."""
         settings = self.settings
         return {
             "version": version("rewarden-server"),

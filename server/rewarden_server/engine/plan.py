@@ -27,7 +27,7 @@ SHARED = "$shared"
 """Marks a field of a reference whose value stands in `Batch.shared`."""
 
 Sites = Mapping[Any, Site]
-"""By name (of a verifier), or by what verifiers declare."""
+"""Sites by a verifier's name, or by the `site` that verifiers declare."""
 
 _BOUND = 4096
 _DEPTH = 16

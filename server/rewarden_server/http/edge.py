@@ -43,7 +43,7 @@ _HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"referrer-policy", b"no-referrer"),
 )
-"""Of every answer: what a page of another origin makes of it is nothing."""
+"""Headers of every answer, which keep pages of other origins from making anything of it."""
 
 UNTRACED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 """The paths that probes ask every few seconds."""

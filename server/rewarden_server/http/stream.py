@@ -52,8 +52,8 @@ zstd 30 000. Attack: a bomb as long as the caller likes, for a stream has no lim
 _YIELD = 256 * 1024
 
 _EMPTY, _TURN = 10_000, 1000
-"""Empty lines of a stream beyond the number of its others; lines after which the loop serves others. Attack: a million
-empty lines, which nobody is charged for, cut at one stretch."""
+"""The number by which the empty lines of a stream may exceed its other lines, and the number of lines after which the
+loop serves others. Attack: a million empty lines, which cost the caller nothing, split without a pause."""
 
 _log = get_logger("stream")
 

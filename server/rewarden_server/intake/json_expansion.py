@@ -24,7 +24,7 @@ texts for each of 4096 samples. Numbers are not weighed: tokens are many, and be
 most."""
 
 _REST = rb'(?:[^"\\]{1,4096}+|\\.){0,1024}(")?'
-"""Of a text: a piece, and its end if it comes. Attack: a text of 256 MiB, looked through at one stretch."""
+"""A piece of a string, and its end if it comes. Attack: a string of 256 MiB, scanned without a pause."""
 
 _WEIGHED = re.compile(rb'[\[{]|"' + _REST, re.DOTALL)
 _WITHIN = re.compile(_REST, re.DOTALL)

@@ -44,7 +44,7 @@ class Budget:
                 raise BudgetExhausted(f"judge {self._judge!r}: budget_{name} ({limit:g}) is spent", judge=self._judge)
 
     async def reserve(self, bound: Usage) -> None:
-        """Set a request's bound aside, when it fits. Raises BudgetExhausted."""
+        """Waits until a request's bound fits, and sets it aside. Raises BudgetExhausted."""
         wanted = _amounts(bound)
         while True:
             self.check()

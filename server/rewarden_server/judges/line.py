@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class Line:
-    """Used on one loop only. `places`: how many are served at once."""
+    """Used on one loop only. `places`: the number served at once."""
 
     def __init__(self, places: int) -> None:
         self._free = places

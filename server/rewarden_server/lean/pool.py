@@ -18,8 +18,8 @@ from rewarden.errors import SandboxError
 from rewarden_server.lean.process import Process
 
 PASSES = 16
-"""The number of times that others may go first because a process has their imports: loading is dear, but nobody waits
-for ever."""
+"""The number of times that others may go first because a process has their imports: loading is expensive, but nobody
+waits for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Key:
 
 @dataclass(eq=False, slots=True)
 class Held:
-    """A process of the pool. new: it was started for whoever holds it now. spent: nobody shall have it after."""
+    """A process of the pool. new: it was started for its current holder. spent: it must not be used again."""
 
     key: Key
     process: Process

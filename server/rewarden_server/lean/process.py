@@ -38,7 +38,7 @@ from rewarden_server.lean.protocol import read as read_as
 from rewarden_verifiers.provers import CheckStatus
 
 URI = "untitled:Main"
-"""Of no file, so that no build tool is asked how to set it up."""
+"""A document that is no file, so that no build tool is asked how to set it up."""
 
 _MOST_HEARD = 128 * 1024**2
 """Bytes that a text may make its process say, most of which is not kept (progress, names)."""
@@ -335,7 +335,7 @@ class Process:
 
 
 def _first(diagnostics: list[Diagnostic], size: int) -> list[Diagnostic]:
-    """As many as fit."""
+    """Returns as many diagnostics as fit into `size` bytes."""
     ends = accumulate(len(each.message) for each in diagnostics)
     return [each for each, end in zip(diagnostics, ends, strict=True) if end <= size]
 

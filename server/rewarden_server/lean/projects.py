@@ -22,10 +22,10 @@ _REMOTE = ("http://", "https://")
 
 
 class Projects(Mapping[str, Project]):
-    """Those that can be used, by name. Pickled as a dictionary.
+    """The usable projects by name. Pickled as a dictionary.
 
-    A project is resolved when it is first asked for and kept: one that was mended is found again, one that was rebuilt
-    is not seen before the next start, as the processes that loaded it.
+    A project is resolved when it is first asked for and kept: one that was repaired is found again; one that was
+    rebuilt is noticed only at the next start, since processes have loaded the old one.
     """
 
     def __init__(self, settings: LeanSettings) -> None:

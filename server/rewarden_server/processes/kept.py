@@ -91,8 +91,8 @@ class KeptProcess(ABC, Generic[C]):
         return dict(os.environ)
 
     async def look(self, client: C) -> None:
-        """Return when the process has answered. Raises TimeoutError where it did not within `silent_s`. By default
-        nobody asks it."""
+        """Returns when the process has answered. Raises TimeoutError where it did not within `silent_s`. By default it
+        is not asked."""
         await asyncio.Event().wait()
 
     @property
@@ -325,8 +325,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def clean() -> list[str]:
-    """Remove the folders of sockets that nobody serves: a server and its process that were both killed leave one. Says
-    what was removed.
+    """Removes the folders of abandoned sockets, which a server and its process leave when both are killed. Returns the
+    folders that were removed.
     """
     said = []
     place = Path(_short_folder() or tempfile.gettempdir())

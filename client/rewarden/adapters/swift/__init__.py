@@ -45,12 +45,12 @@ class Reward:
 
 
 class AsyncReward(Reward):
-    """As `Reward`, awaited."""
+    """Like `Reward`, but awaited."""
 
     async def __call__(  # type: ignore[override]
         self, completions: Sequence[str], trainer_state: Any = None, **columns: Any
     ) -> list[float]:
-        """As `Reward`, without blocking the loop."""
+        """Like `Reward`, without blocking the loop."""
         settings = self._scorer.settings
         samples = _samples(completions, columns, settings)
         try:

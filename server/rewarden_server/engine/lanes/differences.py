@@ -1,4 +1,4 @@
-"""In what the hosts of one server differ: a verdict must not depend on which of them ran its program."""
+"""The differences between the hosts of one server: a verdict must not depend on which of them ran its program."""
 
 from __future__ import annotations
 

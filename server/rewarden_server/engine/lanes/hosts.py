@@ -20,7 +20,7 @@ class Wants:
 
 
 class Lent(ABC):
-    """A host that somebody may send a job to. `name` is nobody else's."""
+    """A host that jobs can be sent to. Its `name` is unique."""
 
     name: str
     client: HostClient
@@ -67,13 +67,13 @@ class Hosts(ABC):
 
     @abstractmethod
     async def until_back(self, lent: Lent) -> None:
-        """After one was lost: wait until it makes sense to ask for the next."""
+        """Waits, after a host was lost, until it makes sense to ask for the next."""
 
     @property
     @abstractmethod
     def slots(self) -> int | None:
-        """Of all hosts that are there; None where that is not known."""
+        """The slots of all hosts that are there together, or None where that is not known."""
 
     @abstractmethod
     async def status(self) -> dict[str, Any]:
-        """JSON-ready; see `SandboxLane.status`. Never raises."""
+        """Returns the state, ready for JSON; see `SandboxLane.status`. Never raises."""

@@ -40,7 +40,7 @@ from rewarden_verifiers.provers import Checked, CheckStatus, Compiled, Message, 
 _log = get_logger("lean")
 
 _OUTPUT_BYTES = 8 * 1024**2
-"""Of one text's messages, where the caller says nothing."""
+"""The default limit on the bytes of one text's messages."""
 
 _LOADING = Bounds(cpu_s=600.0, wall_s=300.0, output_bytes=_OUTPUT_BYTES)
 """The bounds of loading a header. It is no text's time, and a cold disk may be slow."""
@@ -124,7 +124,7 @@ class LeanLane:
             await remote.close()
 
     async def status(self) -> dict[str, Any]:
-        """JSON-ready: the projects, each with its problem where it has one, and the processes. Never raises."""
+        """Returns the projects, with their problems, and the processes; ready for JSON. Never raises."""
         headers = [{"project": key.project, "header": key.header} for key in self._pool.idle]
         return {
             "projects": await asyncio.to_thread(self.projects.told),
@@ -405,7 +405,7 @@ def _checked(sheet: Sheet, snippet: Snippet, held: Held, end: Ended | None) -> C
 
 
 def _sorted(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """In the text's order: Lean elaborates proofs side by side, and tells of each when it is done."""
+    """Returns messages in the text's order: Lean elaborates proofs in parallel, and reports on each when it is done."""
     return tuple(sorted(messages, key=lambda each: (each.start.line, each.start.column, each.severity, each.text)))
 
 

@@ -101,7 +101,7 @@ class ModelLane:
 
     @property
     def names(self) -> Sequence[str]:
-        """Of the configured models."""
+        """The names of the configured models."""
         return list(self._served)
 
     @property
@@ -170,7 +170,7 @@ class ModelLane:
         return about
 
     def status(self) -> dict[str, Any]:
-        """JSON-ready: by model, whether it is there and what it has to do."""
+        """Returns for each model whether it is there, and its load; ready for JSON."""
         return {name: self._status(served) for name, served in self._served.items()}
 
     async def close(self) -> None:

@@ -16,7 +16,7 @@ from rewarden_server.studies.comparison.agreement import ranks
 from rewarden_verifiers.group.statistics import mean, wilson
 
 BINS = 10
-"""Of the reliability diagram and the calibration error, equally wide."""
+"""The number of bins in the reliability diagram and the calibration error, all equally wide."""
 
 _DRAWS = 1000
 _WORK = 1_000_000

@@ -32,8 +32,8 @@ class Flips:
 
 
 def repeat_flips(opinions: Sequence[Sequence[bool]]) -> tuple[Figure | None, float | None, int]:
-    """Of the yes and no of k opinions on each response: the share that is not unanimous, how probable it is that two
-    opinions on a response differ, and k. Responses with a single opinion say nothing."""
+    """Returns, from k yes-or-no opinions on each response, the share of responses without unanimity, the probability
+    that two opinions on a response differ, and k. Responses with a single opinion are ignored."""
     several = [each for each in opinions if len(each) > 1]
     if not several:
         return None, None, 0

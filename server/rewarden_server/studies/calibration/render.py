@@ -25,7 +25,7 @@ NAMES = {
 """The figures in the order in which they are shown."""
 
 SHARES = frozenset({"scored", "accuracy", "balanced_accuracy", "precision", "recall", "false_positive_rate"})
-"""Those that are shown in percent."""
+"""The figures that are shown in percent."""
 
 
 def table(found: Calibration) -> str:

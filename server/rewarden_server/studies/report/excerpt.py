@@ -117,7 +117,7 @@ def _joins(before: str, after: str) -> bool:
 
 
 def _apart(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """In order, without those that overlap an earlier one."""
+    """Returns the places in order, without those that overlap an earlier one."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(places):
         if not found or start >= found[-1][1]:
@@ -126,7 +126,8 @@ def _apart(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def excerpt(text: str, limit: int, marks: Sequence[tuple[int, int]] = ()) -> Excerpt:
-    """At most about `limit` characters: the beginning, the end (twice as much), and what is around the marks."""
+    """Returns about `limit` characters at most: the beginning, the end (twice as much), and the surroundings of the
+    marks."""
     keep = [(0, len(text))]
     if len(text) > limit:
         keep = [(0, limit // 3), (len(text) - (limit - limit // 3), len(text))]

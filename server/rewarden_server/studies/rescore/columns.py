@@ -291,7 +291,7 @@ def check_given(given: Mapping[str, str]) -> None:
 
 
 NONE = "-"
-"""As a column: the field is not to be read, and not to be guessed."""
+"""The name that stands for no column: the field is neither read nor guessed."""
 
 
 def choose(given: Mapping[str, str], rows: Sequence[Mapping[str, Any]], metadata: Sequence[str] = ()) -> Columns:

@@ -76,7 +76,7 @@ class Pieces:
             self._close()
 
     def give_back(self, piece: Piece) -> None:
-        """A piece that nobody judged: it is the next to be taken."""
+        """Takes back a piece that was not judged; it is the next to be taken."""
         self._again.append(piece)
         self._work.set()
 

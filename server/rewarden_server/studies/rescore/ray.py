@@ -46,7 +46,7 @@ _LOOK_S, _SILENT_S = 30.0, 120.0
 killed."""
 
 _STORE_BYTES = 256 * 1024**2
-"""Of a cluster that we start: pieces are small, and Ray's own default takes a third of the memory."""
+"""The object store of a cluster that we start: pieces are small, and Ray's own default takes a third of the memory."""
 
 
 class RayEngines:
@@ -140,7 +140,7 @@ class RayEngines:
     async def stream(
         self, samples: AsyncIterator[Sample], use: Use | None = None, *, expect: Mapping[str, str] | None = None
     ) -> AsyncGenerator[Verdict | Group, None]:
-        """As `AsyncClient.stream`, without groups' statistics. Raises Unavailable when the engines are lost."""
+        """Like `AsyncClient.stream`, without groups' statistics. Raises Unavailable when the engines are lost."""
         header = dumps(header_to_json(Batch(samples=(), use=use, expect=dict(expect or {}))))
         pieces = Pieces()
         out: asyncio.Queue[list[Verdict] | BaseException | None] = asyncio.Queue()
@@ -167,7 +167,7 @@ class RayEngines:
             await asyncio.gather(feeder, ends, *lanes, return_exceptions=True)
 
     async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
-        """As `AsyncClient.verifiers`: of the first engine."""
+        """Like `AsyncClient.verifiers`, for the first engine."""
         engine = await self._places[0].engine()
         found = loads(await _told(engine.verifiers.remote(name)))
         if isinstance(found, dict):
@@ -349,7 +349,8 @@ async def _feed(
 async def _outlive(
     lanes: Sequence[asyncio.Task[None]], out: asyncio.Queue[list[Verdict] | BaseException | None]
 ) -> None:
-    """Tell when lanes end: at once for what nobody else could do better, otherwise with the last."""
+    """Reports the end of lanes: at once for a failure that no other lane could avoid, otherwise when the last has
+    ended."""
     left = set(lanes)
     while left:
         done, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)

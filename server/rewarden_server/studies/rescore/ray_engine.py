@@ -66,8 +66,8 @@ def pack(config: Config, environ: Mapping[str, str], uses: Sequence[Use], *, cor
 
 
 def unpack(told: Mapping[str, Any]) -> Config:
-    """The configuration of one engine. What nobody set is sized by its cores, not by the machine's, which it shares;
-    what judges may take is this engine's part. Raises ConfigError."""
+    """The configuration of one engine. Settings without a value are sized by its cores, not by those of the machine,
+    which it shares; limits on judges are this engine's part of them. Raises ConfigError."""
     cores = told["cores"]
     flags = {"engine.workers": ("flag --shard-cores", cores)}
     with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:

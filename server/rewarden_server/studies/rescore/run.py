@@ -32,7 +32,7 @@ from rewarden_server.studies.rescore.threads import in_thread
 from rewarden_server.studies.rescore.units import UnitMaker, parse, sample_of
 
 FORMAT = 1
-"""Of the journal: a later one may not be able to go on with it."""
+"""The version of the journal, which other versions may not be able to resume."""
 
 _PEEK_ROWS = 200
 _PEEK_LINES = 10_000
