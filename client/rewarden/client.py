@@ -68,11 +68,11 @@ class AsyncClient:
     """A client for asyncio.
 
     target: `http://…`, `https://…`, `grpc://host:port`, `grpcs://…`, or `local` (the engine in this process; needs
-    rewarden-server). `https://` and `grpcs://` take `ca=FILE`: PEM, whom alone to believe; or `REWARDEN_CA`. api_key:
-    sent with every request. timeout_s: the longest silence of the server's that is borne
-    before DeadlineExceeded; None waits for as long as it takes. retry: when to try again. stream_above: batches of more
-    samples than this, or of more than 16 million characters, travel as a stream, whose verdicts are put in the
-    request's order again. Other options go to the target (see its documentation).
+    rewarden-server). `https://` and `grpcs://` take `ca=FILE`, or `REWARDEN_CA`: a PEM file with the only certificates
+    to trust. api_key: sent with every request. timeout_s: the longest silence of the server before DeadlineExceeded is
+    raised; None waits for as long as it takes. retry: when to try again. stream_above: batches of more samples than
+    this, or of more than 16 million characters, travel as a stream, whose verdicts are put in the request's order
+    again. Other options go to the target (see its documentation).
 
     Every method raises `rewarden.errors.RequestError` subclasses. A sample that cannot be judged is no error: it has a
     verdict with status `error` or `undecided`.
@@ -234,7 +234,7 @@ class AsyncClient:
         return await self._tries(lambda transport: transport.verify(batch))
 
     async def _ask_again(self, batch: Batch, result: BatchResult) -> BatchResult:
-        """The result, where verdicts that may pass have been asked for again."""
+        """Returns the result after retrying verdicts with transient errors."""
         verdicts, groups = list(result.verdicts), {group.group: group for group in result.groups}
         names = [sample.group if isinstance(sample, Sample) else None for sample in batch.samples]
         tries = Tries(self._retry)

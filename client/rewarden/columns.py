@@ -69,7 +69,7 @@ def finish_reason(value: Any) -> Any:
 
 
 def only(value: Any) -> Any:
-    """The item of a list of one, as open-instruct keeps its names; all else as it is."""
+    """Returns the only item of a list of one, as open-instruct keeps its names; returns any other value unchanged."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 

@@ -121,7 +121,7 @@ class _Source:
         return None
 
     def again(self, place: int, wait_s: float) -> None:
-        """Have `take` give that place after so many seconds, unless the end comes first."""
+        """Makes `take` return that place after `wait_s` seconds, unless the end comes first."""
 
         async def give_back() -> None:
             await asyncio.sleep(wait_s)

@@ -106,7 +106,7 @@ class SampleStream:
             yield sample
 
     async def _more(self, pending: dict[int, _Waiting]) -> bool:
-        """Wait for a sample; False when the stream may end. Takes none: whoever cancels this loses nothing."""
+        """Waits for a sample; returns False when the stream may end. Takes no sample, so that cancelling loses none."""
         while not self._waiting:
             if self._closing:
                 return False

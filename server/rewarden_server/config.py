@@ -252,8 +252,8 @@ _MOST: Mapping[str, int] = {
     "judges.named.concurrency": 1000,
     "models.named.concurrency": 100_000,
 }
-"""Depth ends below Python's recursion limit: what is decoded is walked by recursive code. A judge's client has so many
-connections."""
+"""The greatest values of settings. Depth stays below Python's recursion limit, since recursive code walks the decoded
+value. A judge's client has only so many connections."""
 
 
 def known_keys() -> list[str]:

@@ -4,12 +4,11 @@
     python -m openrlhf.cli.train_ppo_ray … --data.label_key answer \\
         --reward.remote_url "$(python -m rewarden.adapters openrlhf)"
 
-**No score**: OpenRLHF has no way to say it. By default the call blocks while a failure may pass (`patience_s`), and
-then raises: OpenRLHF catches that, logs it as information, has no reward for that sample, and stops with another error
-when it makes the batch (`'NoneType' object has no attribute 'size'`, or `reward_model_group is required`). So the
-reason is logged as an error beforehand. `unscored=NUMBER` puts a number there. A recipe's `exclude` cannot be
-honoured: the sample keeps its score, and the log `rewarden_excluded` counts it. **Groups**: none; it asks for one
-sample at a time.
+**No score**: OpenRLHF has no way to say it. By default the call retries transient errors for `patience_s`, and then
+raises: OpenRLHF catches that, logs it as information, has no reward for that sample, and stops with another error when
+it makes the batch (`'NoneType' object has no attribute 'size'`, or `reward_model_group is required`). So the reason is
+logged as an error beforehand. `unscored=NUMBER` puts a number there. A recipe's `exclude` cannot be honoured: the
+sample keeps its score, and the log `rewarden_excluded` counts it. **Groups**: none; it asks for one sample at a time.
 
 Read in openrlhf 0.11.2 (openrlhf/utils/agent.py) and in releases since 0.8.5, which ask for micro-batches.
 """

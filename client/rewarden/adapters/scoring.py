@@ -1,4 +1,5 @@
-"""Samples to verdicts for trainers: what may pass is waited out, and what stays unscored is never a number unasked."""
+"""Verdicts for trainers: transient errors are retried, and an unscored sample never becomes a number unless that was
+asked for."""
 
 from __future__ import annotations
 
@@ -83,8 +84,8 @@ class Scorer:
     ) -> list[Verdict]:
         """The verdicts of samples, in their order, in one request. `progress` is for scheduled parameters.
 
-        Failures that may pass are tried again for `patience_s`. Then a verdict stays as unscored as it is; a server
-        that cannot be reached at all raises its error, because that is no sample's own. Raises RequestError.
+        Transient errors are retried for `patience_s`. After that a verdict stays unscored; a server that cannot be
+        reached at all raises its error, because that is not the error of any one sample. Raises RequestError.
         """
         routed = [self._routed(sample) for sample in samples]
         found: list[Verdict | None] = [

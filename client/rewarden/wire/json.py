@@ -471,7 +471,7 @@ _SAMPLE: _Readers = {
 
 
 def sample_from_json(value: Any) -> Sample | BadSample:
-    """A row's sample, or a `BadSample` that says which field is wrong and how to mend it. Never raises."""
+    """Returns a row's sample, or a `BadSample` that says which field is wrong and how to fix it. Never raises."""
     try:
         found = _read(value, _SAMPLE, "a sample")
         if "response" not in found:

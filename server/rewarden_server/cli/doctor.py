@@ -1,4 +1,4 @@
-"""`rewarden doctor`: what is in force and where it was set, what is missing, and the command that mends it."""
+"""`rewarden doctor`: the settings in force and where they were set, what is missing, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def databases_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
 
 
 def verifier_problems(registry: Registry) -> list[tuple[str, str]]:
-    """Verifiers and recipes that cannot be loaded, each with what mends it."""
+    """Returns the verifiers and recipes that cannot be loaded, each with the fix."""
     found = []
     for name in registry:
         try:

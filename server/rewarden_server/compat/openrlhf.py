@@ -2,9 +2,9 @@
 
 The answer always has `rewards`, `scores` and `extra_logs`, lists of the same length: releases before 0.9.1 need all
 three. OpenRLHF asks five times, a second apart, within 180 s each, and has no reward then, which stops it (0.11.2,
-openrlhf/utils/agent.py). Five seconds are less than a restart takes, so what may pass is waited out here. A sample that
-stays without a score fails its micro-batch with 503, or 422 where asking again would not help, unless the address puts
-a number in its place: the answer has no way to leave one out.
+openrlhf/utils/agent.py). Five seconds are less than a restart takes, so transient errors are retried here. A sample
+that stays without a score fails its micro-batch with 503, or 422 where asking again would not help, unless the address
+puts a number in its place: the answer has no way to leave one out.
 """
 
 from __future__ import annotations

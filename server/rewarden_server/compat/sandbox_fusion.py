@@ -208,9 +208,11 @@ async def _in_time(service: Service, asked: _Asked, end: float) -> dict[str, Any
 
 
 async def _run(service: Service, asked: _Asked) -> dict[str, Any]:
-    """The reply's fields. Raises InvalidSample for what the host refuses; Unavailable, SandboxError.
+    """Returns the fields of the reply. Raises InvalidSample for a program that the host refuses; Unavailable,
+    SandboxError.
 
-    Waits for room: who is told to come back has three tries in three seconds, and counts a failed test then.
+    Waits for room: a client that is told to come back tries three times in three seconds, and then counts a failed
+    test.
     """
     engine, admission, program = service.engine, service.engine.admission, asked.job.program
     size = len(program.code) + len(asked.job.cases[0].stdin) + sum(map(len, program.files.values()))

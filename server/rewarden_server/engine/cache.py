@@ -114,10 +114,10 @@ class Cache:
 
 
 class _Disk:
-    """One SQLite file, written in transactions of many entries; a torn one loses entries, never mixes them up.
+    """One SQLite file, written in transactions of many entries; a torn one loses entries and never mixes them up.
 
-    It saves work and is never needed: what a full disk, a damaged file or another process that writes keeps from being
-    read or stored counts as not known, and is told to the observer.
+    The cache saves work and is never needed: an entry that cannot be read or stored, because of a full disk, a damaged
+    file or another writer, counts as unknown, and the observer is told.
     """
 
     _BATCH = 256

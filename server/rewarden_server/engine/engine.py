@@ -94,7 +94,8 @@ class Engine:
         self.admission.start()
 
     async def close(self, drain_s: float = 30.0) -> None:
-        """Admit no more, let what runs end for so many seconds, then stop. Closing twice is closing once."""
+        """Admits no more work, gives work in progress `drain_s` seconds to end, then stops. Closing twice has no
+        effect."""
         if self._closed:
             return
         self._closed = True

@@ -93,7 +93,7 @@ class Scope:
     # --- samples in ---------------------------------------------------------------------------------------------
 
     def take(self, index: int, sample: Sample | BadSample) -> None:
-        """Begin with one sample."""
+        """Plans one sample and hands it on."""
         self._note(index, sample)
         if self._abandoned is not None:
             self._settle(make_verdict(index, sample, self._abandoned))
@@ -101,7 +101,7 @@ class Scope:
             self._dispatch(self._plan(index, sample))
 
     def note_many(self, samples: Sequence[Sample | BadSample]) -> None:
-        """Announce a whole batch's samples, before any is begun, so that a deadline finds them all."""
+        """Registers a whole batch's samples before any is begun, so that a deadline finds them all."""
         for index, sample in enumerate(samples):
             self._note(index, sample)
 
@@ -115,7 +115,7 @@ class Scope:
             self._dispatch(item)
 
     def finish(self) -> None:
-        """No more samples come: groups without a promised size are whole now."""
+        """Ends the input: groups without a promised size are whole now."""
         self._finished = True
         for group in list(self._groups.values()):
             if not group.closed:
@@ -406,18 +406,19 @@ class Scope:
         self._abandon(DeadlineReached(f"the deadline of {seconds:g} s passed before this sample's verdict"))
 
     def cancel(self) -> None:
-        """The caller left: what has not begun is dropped, orchestrators are cancelled. No more verdicts are told."""
+        """Ends the scope when the caller has left: work that has not begun is dropped, orchestrators are cancelled, and
+        no more verdicts are emitted."""
         self._emit = _silent
         self._abandon(Cancelled("the caller left"))
 
     def stop(self, error: RequestError) -> None:
-        """The server stops: as when the caller left, but whoever waits is told."""
+        """Ends the scope when the server stops: as `cancel`, but those who wait get the error."""
         self.cancel()
         if self._on_stop is not None:
             self._on_stop(error)
 
     def close(self) -> None:
-        """Let go of timers and tasks. The scope is at its end."""
+        """Cancels timers and tasks. The scope has ended."""
         self.open = False
         for timer in self._timers:
             timer.cancel()

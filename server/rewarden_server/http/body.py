@@ -95,8 +95,8 @@ async def read_body(request: Request, budget: Budget, most: int, limit: str) -> 
 
 
 async def pieces_of(receive: Receive, silence_s: float | None = None) -> AsyncIterator[bytes]:
-    """The pieces of a body as they come. Raises ClientGone when the client leaves in the middle, TooSlow after so many
-    seconds in which nothing came."""
+    """Yields the pieces of a body as they come. Raises ClientGone when the client leaves in the middle, and TooSlow
+    after `silence_s` seconds in which nothing came."""
     while True:
         try:
             async with asyncio.timeout(silence_s):

@@ -46,8 +46,8 @@ SURFACE = "http-stream"
 UNREAD = 64 * 1024**2
 
 _SWELL, _SWELL_BYTES = 500, 256 * 1024**2
-"""The most that may come out of a packed stream: so many times what came in, and so many bytes. gzip makes 1000 of one,
-zstd 30 000. Attack: a bomb as long as the caller likes, for a stream has no limit in all."""
+"""The most that a compressed stream may expand to: a multiple of its input, plus a number of bytes. gzip reaches 1,000
+bytes for one, zstd 30,000. Attack: a bomb of any length, since streams have no limit in total."""
 
 _YIELD = 256 * 1024
 
@@ -167,7 +167,7 @@ def read_row(line: bytes | None, limits: LimitSettings) -> Sample | BadSample:
 
 
 class Outbox:
-    """Lines on their way out. Whoever fills it waits while more than `UNREAD` bytes have not been taken."""
+    """Lines on their way out. The writer waits while more than `UNREAD` bytes have not been taken."""
 
     def __init__(self) -> None:
         self._lines: list[bytes] = []

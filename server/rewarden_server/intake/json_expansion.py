@@ -1,7 +1,7 @@
-"""The size of what a JSON text becomes, looked at before anything is made of it.
+"""The size that a JSON text expands to, estimated before it is parsed.
 
-Attack: `{},` again and again. 256 MiB of it, packed into 256 KiB, are 89 million objects: 8 GiB, made at one stretch in
-which nothing else of the process moves, and only then is it found that the request has too many samples.
+Attack: `{},` again and again. 256 MiB of it, packed into 256 KiB, are 89 million objects: 8 GiB, made without a pause
+in which anything else of the process could run, and only then does the number of samples turn out to be too large.
 """
 
 from __future__ import annotations

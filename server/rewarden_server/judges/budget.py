@@ -58,7 +58,7 @@ class Budget:
             self._aside[name] += wanted[name]
 
     def settle(self, bound: Usage, used: Usage | None) -> None:
-        """A request that was set aside ended, and took so much; None: it was never sent."""
+        """Settles a request that was set aside, with the usage it had, or None where it was never sent."""
         self._out -= 1
         taken = _amounts(used) if used is not None else dict.fromkeys(_NAMES, 0.0)
         for name, amount in _amounts(bound).items():

@@ -1,4 +1,5 @@
-"""The line before a judge: so many are served at once, the others wait in the order in which they came."""
+"""The queue before a judge: a limited number of questions are served at once, and the others wait in the order of their
+arrival."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Lean processes, kept by what they have loaded: at most so many alive, whatever headers texts have.
+"""Lean processes, kept by the header that they have loaded; their number is bounded, whatever headers texts have.
 
-Whoever waits stands in one line. A process that becomes free goes to the first who can use it as it is; those who need
-other imports are passed over at most `PASSES` times, then it makes place for them. A place is taken from the idle
-process that was used longest ago. A place is free only when its process is really gone.
+All waiting texts are in one queue. A process that becomes free goes to the first text that can use it as it is; texts
+with other imports are passed over at most `PASSES` times, and then it is replaced for them. The least recently used
+idle process is replaced first. A place is free only when its process is really gone.
 """
 
 from __future__ import annotations

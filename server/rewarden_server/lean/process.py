@@ -52,7 +52,8 @@ _LAST_WORDS_S = 10.0
 
 _STARVED = 20.0
 _STARVED_S = 120.0
-"""A text that has neither ended nor used up its CPU or idle time after so many times both was never let run."""
+"""The multiple of both limits, and the seconds on top, after which a text that has neither ended nor reached a limit
+was starved of CPU time."""
 
 
 class Session(Protocol):
@@ -115,7 +116,8 @@ Result = TypeVar("Result")
 
 
 class Process:
-    """A worker over a session. One text at a time; whoever gets `Ended` or leaves midway must close it."""
+    """A worker over a session. It takes one text at a time. A caller that gets `Ended` or leaves midway must close
+    it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -143,7 +145,7 @@ class Process:
         return self._session.host_lost
 
     async def open(self, header: str, bounds: Bounds) -> None:
-        """Load a header. After it `fatal` says that the header cannot be loaded, and `diagnostics` why.
+        """Loads a header. Afterwards `fatal` says whether it could not be loaded, and `diagnostics` why.
 
         Raises Ended, SandboxError.
         """
@@ -176,7 +178,7 @@ class Process:
         return await self._bounded(self._turn([edit], asks), bounds)
 
     async def close(self) -> None:
-        """Kill it. Closing twice is closing once."""
+        """Kills the process. Closing twice has no effect."""
         await self._session.close()
 
     # --- limits -------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any
 from rewarden_server.config import Config
 
 Problem = tuple[str, str]
-"""A description of what is missing, and the command or change that mends it."""
+"""A description of what is missing, and the command or change that fixes it."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _COMMAND = re.compile(r"\b(?:apt-get|docker|pip|rewarden|sysctl|systemctl|usermod) [^;,()]+")

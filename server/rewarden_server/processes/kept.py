@@ -126,8 +126,8 @@ class KeptProcess(ABC, Generic[C]):
         return self._problem
 
     async def client(self, patience_s: float) -> C:
-        """A client of the process, when it answers. Raises `lost` when it does not within so many seconds, or at once
-        where it could not even start.
+        """Returns a client of the process once it answers. Raises `lost` when it does not within `patience_s` seconds,
+        or at once where it could not even start.
         """
         self.start()
         with contextlib.suppress(TimeoutError):

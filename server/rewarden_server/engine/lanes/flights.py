@@ -103,7 +103,7 @@ class Flights(Generic[R]):
             self._size -= self._kept.pop(key)[1]
 
     async def close(self) -> None:
-        """Cancel what is under way; whoever waits is told."""
+        """Cancels work in progress; those who wait for it get an error."""
         self._closed = True
         tasks = [flight.task for flight in self._under_way.values()]
         for task in tasks:

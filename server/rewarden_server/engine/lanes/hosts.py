@@ -1,4 +1,4 @@
-"""The hosts to which programs go: what a lane asks of them, whoever's they are."""
+"""The hosts that run programs: the interface that a lane needs, whether the hosts are ours or others'."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Hosts(ABC):
 
     @abstractmethod
     async def lend(self, wants: Wants, patience_s: float, *, avoid: Collection[str] = (), patient: bool = True) -> Lent:
-        """A host to send this to; not one of `avoid` where there is another. Waits for one for so many seconds, not
-        patient: only where one was there before. Raises HostLost, NoRoom.
+        """Returns a host for this job, one of `avoid` only where there is no other. Waits `patience_s` seconds for one;
+        if not patient, only where there was one before. Raises HostLost, NoRoom.
         """
 
     @abstractmethod

@@ -35,7 +35,7 @@ class JudgeLane:
         self._flights: Flights[Reply] = Flights(settings.cache_mb * 1024**2, _weight)
 
     async def ask(self, question: Question, judge: str | None = None) -> Reply:
-        """See `Judge.ask`. The fallbacks are those of the judge that is named; theirs are not looked at, so that a
+        """See `Judge.ask`. Only the fallbacks of the named judge are used, and not those of its fallbacks, so that a
         chain is as long as it is written."""
         first = self._endpoint(judge)
         errors: list[SampleError] = []

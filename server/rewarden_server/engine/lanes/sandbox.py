@@ -216,9 +216,9 @@ class SandboxLane:
 
 
 class Session:
-    """A program in a locked room, fed and read while it runs: for as long as whoever has it wants, with the memory and
-    processes of its limits. It ends with the program, with `close`, and with this server. Each method may be awaited by
-    one task at a time.
+    """A program in a locked room, fed and read while it runs. It runs for as long as its holder wants, within its
+    limits on memory and processes, and ends with the program, with `close`, or with this server. Each method may be
+    awaited by one task at a time.
     """
 
     def __init__(self, session: hosts.Session, held: ExitStack) -> None:

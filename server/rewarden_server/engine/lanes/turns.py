@@ -23,7 +23,7 @@ class Turns:
         return len(self._waiting)
 
     def allow(self, most: int) -> None:
-        """Let so many be under way from now on; those that are beyond it go on."""
+        """Allows so many at once from now on; those in progress beyond that continue."""
         self.most = most
         self._wake()
 

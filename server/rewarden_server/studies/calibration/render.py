@@ -29,7 +29,7 @@ SHARES = frozenset({"scored", "accuracy", "balanced_accuracy", "precision", "rec
 
 
 def table(found: Calibration) -> str:
-    """The calibration as it is printed."""
+    """Returns the calibration as text for a terminal."""
     lines = [f"judge       {use_text(found)}", f"responses   {found.rows:,}; scored {found.scored:,}"]
     for (status, fault, reason), count in found.unscored.items():
         lines.append(f"            {unscored_text(status, fault, reason)}: {count:,}")

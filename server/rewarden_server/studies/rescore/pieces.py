@@ -35,7 +35,8 @@ class _Block:
 
 
 class Pieces:
-    """One task puts, many take; nothing is cut before somebody asks, so that whoever asks first is served at once."""
+    """One task puts samples in, many take pieces; nothing is cut before a piece is asked for, so that the first to ask
+    is served at once."""
 
     def __init__(self) -> None:
         self._blocks: deque[_Block] = deque()
@@ -81,7 +82,7 @@ class Pieces:
         self._work.set()
 
     async def take(self, size: int) -> Piece:
-        """About so many samples, or what lies ready; waits for the first."""
+        """Returns about `size` samples, or as many as are ready; waits for the first."""
         while not self._again and not self._blocks:
             self._work.clear()
             await self._work.wait()

@@ -277,7 +277,7 @@ class _Place:
                 self._ray.kill(actor)
 
     async def _watch(self, actor: Any) -> None:
-        """Kill an engine that answers nothing any more: whoever waits for it is then told that it is lost."""
+        """Kills an engine that has stopped answering, so that those who wait for it learn that it is lost."""
         while True:
             await asyncio.sleep(_LOOK_S)
             try:

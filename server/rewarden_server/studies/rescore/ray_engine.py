@@ -1,4 +1,4 @@
-"""One engine on a Ray cluster: what runs there, and what it is told at its start.
+"""One engine on a Ray cluster: the code that runs there, and the settings that it is started with.
 
 Everything travels as JSON, so that nodes of another version refuse what they cannot read instead of misreading it.
 """
@@ -92,7 +92,7 @@ def unpack(told: Mapping[str, Any]) -> Config:
 
 
 def has_budgets(config: Config) -> bool:
-    """Returns whether any judge may take only so much: then an engine's part ends with it."""
+    """Returns whether any judge has a budget, of which each engine has a part that ends with it."""
     return any(
         limit is not None
         for judge in config.judges.named.values()
