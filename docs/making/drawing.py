@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
+from math import ceil
 from textwrap import wrap
 from xml.sax.saxutils import escape
 
@@ -117,7 +118,7 @@ def _size(box: Box) -> tuple[float, float]:
     for head, lines in map(_words, box):
         width = max(width, 10.6 * len(head), *(7 * len(line) for line in lines))
         height += (_LEAD if head else 0) + _LINE * len(lines)
-    return width + 24, height
+    return ceil(width) + 24, height
 
 
 def _framed(frame: Frame) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import floor
 from statistics import fmean, mean
 
 GAP, DROP = 16.0, 34.0
@@ -140,7 +141,8 @@ def _centred(
                 pull = [_STRAIGHT if widths[node] == widths[other] == _BEND else 1.0 for other in beside]
                 wanted[node] = fmean([centre[other] for other in beside], pull) if beside else centre[node]
             centre |= _spread(layer, wanted, widths)
-    return centre
+    # Whole numbers, halves upwards with room for error: the last digits of sums differ between versions of Python.
+    return {node: floor(place + 0.5 + 1e-6) for node, place in centre.items()}
 
 
 def _spread(layer: Sequence[int], wanted: Mapping[int, float], widths: Mapping[int, float]) -> dict[int, float]:
