@@ -9,15 +9,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-OURS = ("rewarden", "rewarden_verifiers", "rewarden_server", "rewarden_models", "rewarden_sandboxes")
-FOLDERS = {
-    "rewarden": ROOT / "client/rewarden",
-    "rewarden_verifiers": ROOT / "verifiers/rewarden_verifiers",
-    "rewarden_server": ROOT / "server/rewarden_server",
-    "rewarden_models": ROOT / "server/rewarden_models",
-    "rewarden_sandboxes": ROOT / "sandboxes/rewarden_sandboxes",
-}
+from tests.imports import FOLDERS, ROOT, graph
+
+OURS = tuple(FOLDERS)
 TASKS = ("rewarden_verifiers.inference", "rewarden_verifiers.chat", "rewarden_verifiers.judges.gather")
 """The tasks that verifiers give to models, and the way to do several of them at once."""
 
@@ -61,33 +55,6 @@ def foreign(package: str, allowed: tuple[str, ...]) -> list[str]:
 )
 def test_imports_run_one_way(package: str, allowed: tuple[str, ...]) -> None:
     assert foreign(package, allowed) == []
-
-
-def graph() -> dict[str, set[str]]:
-    """The modules of ours that each module imports: at its top, within functions, or for its types only."""
-    files = {name: path for top in OURS for name, path in modules(top).items()}
-    found: dict[str, set[str]] = {}
-    for module, path in files.items():
-        wanted = found[module] = set()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                wanted |= {alias.name for alias in node.names} & files.keys()
-            elif isinstance(node, ast.ImportFrom) and node.module in files:
-                # A module imported from its package is that module; the package is only the way to it.
-                named = {f"{node.module}.{alias.name}" for alias in node.names}
-                wanted |= named if named <= files.keys() else {node.module, *(named & files.keys())}
-        wanted.discard(module)
-    return found
-
-
-def modules(package: str) -> dict[str, Path]:
-    """The files of a package by their modules' names."""
-    folder = FOLDERS[package]
-    found: dict[str, Path] = {}
-    for path in folder.rglob("*.py"):
-        parts = [package, *path.relative_to(folder).with_suffix("").parts]
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
 
 
 def test_no_imports_form_a_cycle() -> None:

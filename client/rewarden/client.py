@@ -68,11 +68,11 @@ class AsyncClient:
     """A client for asyncio.
 
     target: `http://…`, `https://…`, `grpc://host:port`, `grpcs://…`, or `local` (the engine in this process; needs
-    rewarden-server). `https://` and `grpcs://` take `ca=FILE`: PEM, whom alone to believe; or `REWARDEN_CA`. api_key:
-    sent with every request. timeout_s: the longest silence of the server's that is borne
-    before DeadlineExceeded; None waits for as long as it takes. retry: when to try again. stream_above: batches of more
-    samples than this, or of more than 16 million characters, travel as a stream, whose verdicts are put in the
-    request's order again. Other options go to the target (see its documentation).
+    rewarden-server). `https://` and `grpcs://` take `ca=FILE`, or `REWARDEN_CA`: a PEM file with the only certificates
+    to trust. api_key: sent with every request. timeout_s: the longest silence of the server before DeadlineExceeded is
+    raised; None waits for as long as it takes. retry: when to try again. stream_above: batches of more samples than
+    this, or of more than 16 million characters, travel as a stream, whose verdicts are put in the request's order
+    again. Other options go to the target (see its documentation).
 
     Every method raises `rewarden.errors.RequestError` subclasses. A sample that cannot be judged is no error: it has a
     verdict with status `error` or `undecided`.
@@ -181,20 +181,22 @@ class AsyncClient:
         args: Sequence[str] = (),
         limits: Limits | Mapping[str, Any] | None = None,
     ) -> RunResult:
-        """Returns how a program ended in the target's sandbox; the arguments are the fields of `rewarden.types.Run`.
+        """Runs a program in the target's sandbox and returns its result. The arguments are the fields of
+        `rewarden.types.Run`.
 
-        Whatever the program does is in the result. Raises InvalidRequest for what no sandbox would run (an unknown
-        language, a path that leaves the working folder), Unavailable where there is no room for it.
+        Whatever the program does is in the result. Raises InvalidRequest for a program that no sandbox would run (an
+        unknown language, a path that leaves the working folder), and Unavailable where there is no room for it.
         """
         run = _run(code, language, stdin=stdin, files=files or {}, args=args, limits=limits or {})
         return await self._tries(lambda transport: transport.run(run))
 
     async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
-        """Returns what can judge at the target; with a name, all that is known of that one. Raises NotFound."""
+        """Returns the verifiers and recipes of the target; with a name, the full description of that one. Raises
+        NotFound."""
         return await self._tries(lambda transport: transport.verifiers(name))
 
     async def info(self) -> dict[str, Any]:
-        """Returns what the target says of itself: versions, places where work runs, limits."""
+        """Returns information on the target: versions, lanes, limits."""
         return await self._tries(lambda transport: transport.info())
 
     async def close(self) -> None:
@@ -232,7 +234,7 @@ class AsyncClient:
         return await self._tries(lambda transport: transport.verify(batch))
 
     async def _ask_again(self, batch: Batch, result: BatchResult) -> BatchResult:
-        """The result, where verdicts that may pass have been asked for again."""
+        """Returns the result after retrying verdicts with transient errors."""
         verdicts, groups = list(result.verdicts), {group.group: group for group in result.groups}
         names = [sample.group if isinstance(sample, Sample) else None for sample in batch.samples]
         tries = Tries(self._retry)

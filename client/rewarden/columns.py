@@ -59,7 +59,7 @@ _FINISH: Mapping[str, str] = {
 
 
 def finish_reason(value: Any) -> Any:
-    """Returns why a generation ended, in our words; what nobody knows stays as it is."""
+    """Returns the reason why a generation ended, in our words. Unknown reasons are returned as they are."""
     if isinstance(value, dict):  # SGLang: {"type": "length", "length": 1024}
         value = value.get("type")
     if isinstance(value, bool):  # a column such as `truncated`
@@ -69,7 +69,7 @@ def finish_reason(value: Any) -> Any:
 
 
 def only(value: Any) -> Any:
-    """The item of a list of one, as open-instruct keeps its names; all else as it is."""
+    """Returns the only item of a list of one, as open-instruct keeps its names; returns any other value unchanged."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 

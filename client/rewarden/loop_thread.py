@@ -77,7 +77,7 @@ class LoopThread:
         return ahead.left()
 
     def _run(self, work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop | None = None) -> T:
-        """As `run`, on this loop and no later one. Raises _Stopped."""
+        """Like `run`, on this loop and no later one. Raises _Stopped."""
         if threading.current_thread() is self._thread:
             work.close()
             raise RuntimeError("a blocking client was called from its own event loop; use AsyncClient there")
@@ -149,7 +149,7 @@ class _Ahead(Generic[T]):
         return items
 
     def left(self) -> list[T]:
-        """As `take`, from any thread once the loop is stopped. Raises Unavailable when more was to come."""
+        """Like `take`, from any thread once the loop is stopped. Raises Unavailable when more was to come."""
         ended = self._ended  # before the items: what comes after it is another `left`'s
         items = []
         while self._items:

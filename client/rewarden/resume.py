@@ -24,7 +24,7 @@ OpenStream = Callable[[AsyncIterator[Sample]], AsyncGenerator["Verdict | Group",
 
 
 def samples_cancelled() -> InvalidRequest:
-    """Returns what is raised to a caller whose own iterator of samples was cancelled: no more come, and there is no
+    """Returns the error for a caller whose own iterator of samples was cancelled: no more samples come, and there is no
     answer.
     """
     return InvalidRequest("the samples were cancelled: something that their iterator awaits was cancelled")
@@ -121,7 +121,7 @@ class _Source:
         return None
 
     def again(self, place: int, wait_s: float) -> None:
-        """Have `take` give that place after so many seconds, unless the end comes first."""
+        """Makes `take` return that place after `wait_s` seconds, unless the end comes first."""
 
         async def give_back() -> None:
             await asyncio.sleep(wait_s)

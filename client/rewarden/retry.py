@@ -21,11 +21,11 @@ _OWN = ("deadline", "group_deadline")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """Tries with a jittered, doubling wait between them, for as long as patience lasts.
+    """Retries with a jittered, doubling wait in between, for as long as patience lasts.
 
-    Verification has no side effects, so that sending again is always safe; it is done where it may help: the server was
-    overloaded, could not be reached, drains, or went away in mid-answer. What is the caller's own error is raised at
-    once. Times are in seconds.
+    Verification has no side effects, so that sending again is always safe; requests are sent again where that may help:
+    the server was overloaded, could not be reached, was draining, or went away in mid-answer. The caller's own errors
+    are raised at once. Times are in seconds.
 
     patience_s: after the first failure of a row it is tried again for so long. The default outlives a server that is
     restarted: it drains, ends, and starts. A server's `Retry-After` is honoured unless it is longer than what is left:
@@ -52,8 +52,8 @@ class Retry:
         return self.verdicts and verdict.status == "error" and verdict.retryable and verdict.reason not in _OWN
 
     def wait_s(self, failures: int, error: RequestError, spent_s: float = 0.0) -> float | None:
-        """Returns how long to wait after so many failures in a row that took so long, the last one `error`; None: raise
-        it.
+        """Returns the seconds to wait after so many failures in a row, which took `spent_s` together and ended in
+        `error`; None means that `error` is to be raised.
         """
         if not isinstance(error, (Overloaded, Unavailable)):
             return None
@@ -109,7 +109,7 @@ class Tries:
 
 
 def may_pass(verdict: Verdict) -> Unavailable:
-    """A verdict that may pass, as the error that it is for `Tries`."""
+    """Returns the error for `Tries` that stands for a verdict with a transient error."""
     return Unavailable(f"a sample has no score yet ({verdict.reason})")
 
 

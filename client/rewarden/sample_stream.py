@@ -81,7 +81,7 @@ class SampleStream:
             self._closing = False
 
     async def _stream(self) -> None:
-        """One stream, from its first sample until nobody asks."""
+        """Runs one stream, from its first sample until no more are asked for."""
         pending: dict[int, _Waiting] = {}
         try:
             async with aclosing(self._client.stream(self._samples(pending), **self._envelope)) as items:
@@ -106,7 +106,7 @@ class SampleStream:
             yield sample
 
     async def _more(self, pending: dict[int, _Waiting]) -> bool:
-        """Wait for a sample; False when the stream may end. Takes none: whoever cancels this loses nothing."""
+        """Waits for a sample; returns False when the stream may end. Takes no sample, so that cancelling loses none."""
         while not self._waiting:
             if self._closing:
                 return False

@@ -30,7 +30,7 @@ def kind_of(engine: Engine, name: str) -> str:
 
 
 def describe_all(engine: Engine, kind: str) -> list[dict[str, Any]]:
-    """A short description of each. One that cannot be loaded is listed with its problem and what mends it."""
+    """Returns a short description of each. One that cannot be loaded is listed with its problem and the fix."""
     return [_short(engine, name, kind) for name in names(engine, kind)]
 
 

@@ -197,7 +197,7 @@ class Config:
     file: Path | None = None
 
     def source(self, key: str) -> str:
-        """Returns where the value of `section.key` comes from."""
+        """Returns the origin of the value of `section.key`."""
         return self.sources.get(key, "default")
 
 
@@ -252,8 +252,8 @@ _MOST: Mapping[str, int] = {
     "judges.named.concurrency": 1000,
     "models.named.concurrency": 100_000,
 }
-"""Depth ends below Python's recursion limit: what is decoded is walked by recursive code. A judge's client has so many
-connections."""
+"""The greatest values of settings. Depth stays below Python's recursion limit, since recursive code walks the decoded
+value. A judge's client has only so many connections."""
 
 
 _RENAMED: Mapping[str, str] = {
@@ -344,8 +344,8 @@ _KUBERNETES = re.compile(r"_SERVICE_(HOST|PORT)|_PORT_\d+_")
 
 
 _IN_FILE = "_FILE"
-"""Behind a setting's variable: its value stands in a file. A setting that is called so itself (`keys.file`) is
-itself."""
+"""The suffix of a variable that names a file with a setting's value. A setting whose own name ends in it (`keys.file`)
+is not meant."""
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
@@ -501,7 +501,8 @@ def _named_tables(section: str, value: Any, source: str, wrong: ConfigError) -> 
 
 
 def _rules(value: Any, source: str, wrong: ConfigError) -> Mapping[str, KeyRule]:
-    """Returns what keys may do, by name: tables `[keys.rules.NAME]`, or in the environment one JSON object."""
+    """Returns the rules of keys by the keys' names, from tables `[keys.rules.NAME]` or from one JSON object in the
+    environment."""
     hints = get_type_hints(KeyRule)
     made: dict[str, KeyRule] = {}
     for name, table in _named_tables("keys.rules", value, source, wrong).items():

@@ -12,9 +12,10 @@ from rewarden_server.service import Service
 
 
 async def info(service: Service) -> dict[str, Any]:
-    """JSON-ready. `limits` are what a client must keep to; `sandbox` says which of a program's are enforced; `lean`
-    which projects there are, and what is wrong with them; `judges` what each of them took, and what is left to it;
-    `models` how each is; `problems` what is missing of all that, with what mends it."""
+    """Returns information on the server, ready for JSON. `limits` are those that a client must keep to; `sandbox` says
+    which limits of programs are enforced; `lean` lists the projects and their problems; `judges` says what each judge
+    has spent and has left; `models` gives the state of each model; `problems` lists everything that is missing, with
+    the fix."""
     made = await _parts(service)
     return {**made, "problems": problems(made, service.config)}
 

@@ -12,8 +12,8 @@ import uvicorn
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn, without its own view of signals, and telling when it listens. handshake_s: seconds that one of TLS may
-    take. Attack: a minute for each, in which nobody has counted the connection yet."""
+    """uvicorn without its signal handling, which tells when it listens. handshake_s: seconds that a TLS handshake may
+    take. Attack: handshakes of a minute each, during which connections are not yet counted."""
 
     def __init__(self, config: uvicorn.Config, handshake_s: float | None = None) -> None:
         super().__init__(config)

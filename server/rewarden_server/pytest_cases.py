@@ -54,7 +54,7 @@ class CaseFile(pytest.File):
             yield CaseItem.from_parent(self, name=case.title, case=case)
 
     def differences(self, case: Case) -> tuple[str, ...]:
-        """Returns how a case's verdicts differ from what it expects."""
+        """Returns the differences between a case's verdicts and the expected ones."""
         if self._differences is None:
             results = asyncio.run(_judged(self.cases))
             self._differences = {result.case.title: result.differences for result in results}

@@ -1,4 +1,4 @@
-"""Whatever was raised, as a refusal of the whole request: shared by the surfaces, which give it a status."""
+"""Exceptions of any kind as refusals of the whole request, which the surfaces give a status."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rewarden.errors import InternalError, InvalidRequest, RequestError, SampleE
 
 
 def as_request_error(error: Exception) -> RequestError:
-    """The error under one of the names that have a status. What nobody expected keeps its text to itself."""
+    """The error under one of the names that have a status. The message of an unexpected error is not passed on."""
     if isinstance(error, RequestError):
         return error
     if isinstance(error, SampleError):

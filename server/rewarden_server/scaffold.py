@@ -41,7 +41,8 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
 
 
 def _placed(path: Path, name: str) -> Path:
-    """Returns where a template's file goes: its folder `package` and the files that are named after what they hold."""
+    """Returns the path for a template's file, with the new name in the place of `package` and in the names of cases and
+    recipe."""
     own = {"package": f"rewarden_{name}", "cases.jsonl": f"{name}.cases.jsonl", "recipe.yaml": f"{name}.yaml"}
     parts = path.with_suffix("").parts
     return Path(*(own.get(part, part) for part in parts))

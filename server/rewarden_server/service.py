@@ -94,7 +94,7 @@ class Service:
 
     @property
     def limits(self) -> LimitSettings:
-        """Returns what one request may weigh."""
+        """Returns the limits on one request."""
         return self.config.limits
 
     def take_header(self, header: Batch) -> Batch:
@@ -148,12 +148,13 @@ class Service:
         return result
 
     async def run(self, run: Run, surface: str) -> RunResult:
-        """Returns how a program ended; it counts as one sample against the caller's key. Raises RequestError."""
+        """Runs a program and returns its result. It counts as one sample against the caller's key. Raises
+        RequestError."""
         with charged(1):
             return await self.until_stopped(self.engine.run(run, source=surface))
 
     async def why_not_ready(self) -> str | None:
-        """Returns why no work should be sent here now, in words; None where it should."""
+        """Returns the reason why no work should be sent here now, or None where it may be."""
         if not self.engine.ready:
             return "the server starts or drains: send no more work here"
         if self.config.sandbox.required:
@@ -169,7 +170,7 @@ class Service:
 
     @staticmethod
     def stop_error() -> Unavailable:
-        """Returns what is raised for work that the server's end cuts off."""
+        """Returns the error for work that is cut off when the server stops."""
         return Unavailable("the server stopped before this ended; send again what has no verdict", retry_after_s=1.0)
 
     async def until_stopped(self, work: Awaitable[T]) -> T:

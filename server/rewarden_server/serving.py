@@ -53,7 +53,7 @@ class Serving:
         await self._rpc.start()
 
     async def drain(self, seconds: float) -> None:
-        """Admit no more, let what was admitted end for so many seconds, refuse the rest, and stop."""
+        """Admits no more work, gives admitted work so many seconds to end, refuses the rest, and stops."""
         # `close` stops admission at its first step: /readyz answers 503 from here on.
         closing = asyncio.ensure_future(self.service.engine.close(seconds))
         await self._rpc.refuse()

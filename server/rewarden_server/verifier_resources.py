@@ -21,8 +21,8 @@ _SCHEMES = {"postgres": ("postgresql", "postgres"), "mysql": ("mysql", "mariadb"
 
 
 def resources_of(config: Config) -> Mapping[str, Resources]:
-    """By verifier. The catalogue's files are read here, once; what Lean projects are is found when it is asked for.
-    Raises ConfigError naming the setting.
+    """The resources by verifier. The catalogue's files are read here, once; Lean projects are resolved when they are
+    asked for. Raises ConfigError naming the setting.
     """
     judges = _judges(config)
     _check_models(config)

@@ -32,7 +32,7 @@ from rewarden.errors import DeadlineExceeded
 from rewarden.types import Verdict
 
 WITHIN_S = 12.0
-"""For how long a blocking call lasts at most, in seconds; AReaL's wrapper waits 15 s by default."""
+"""The longest time of a blocking call, in seconds; AReaL's wrapper waits 15 s by default."""
 
 
 class Reward:
@@ -118,7 +118,7 @@ def reward_fn(
     completion_ids: Sequence[int] | None = None,
     **data: Any,
 ) -> float:
-    """As `reward()`, with settings from the environment: for configurations that name a function by its path,
+    """Like `reward()`, with settings from the environment: for configurations that name a function by its path,
     `rewarden.adapters.areal.reward_fn`.
     """
     return _from_environment()(prompt, completions, prompt_ids, completion_ids, **data)

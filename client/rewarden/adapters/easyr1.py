@@ -8,7 +8,7 @@ EasyR1 passes the response, its length and the column `answer_key` only. Where m
 by, a group), that column holds a JSON object with `reference` and any of `data_source`, `prompt`, `metadata`, `group`
 and `id`: `{"reference": "72", "data_source": "openai/gsm8k"}`.
 
-**No score**: every reward of EasyR1's is a number, so the call blocks while a failure may pass (`patience_s`) and then
+**No score**: every reward of EasyR1's is a number, so the call retries transient errors for `patience_s` and then
 raises `NoScore`, which stops training; `unscored=NUMBER` puts a number there. An excluded sample keeps its score.
 **Groups**: the samples of a batch whose `group` is equal are judged as one group.
 """

@@ -4,12 +4,11 @@
     python -m openrlhf.cli.train_ppo_ray … --data.label_key answer \\
         --reward.remote_url "$(python -m rewarden.adapters openrlhf)"
 
-**No score**: OpenRLHF has no way to say it. By default the call blocks while a failure may pass (`patience_s`), and
-then raises: OpenRLHF catches that, logs it as information, has no reward for that sample, and stops with another error
-when it makes the batch (`'NoneType' object has no attribute 'size'`, or `reward_model_group is required`). So the
-reason is logged as an error beforehand. `unscored=NUMBER` puts a number there. A recipe's `exclude` cannot be
-honoured: the sample keeps its score, and the log `rewarden_excluded` counts it. **Groups**: none; it asks for one
-sample at a time.
+**No score**: OpenRLHF has no way to say it. By default the call retries transient errors for `patience_s`, and then
+raises: OpenRLHF catches that, logs it as information, has no reward for that sample, and stops with another error when
+it makes the batch (`'NoneType' object has no attribute 'size'`, or `reward_model_group is required`). So the reason is
+logged as an error beforehand. `unscored=NUMBER` puts a number there. A recipe's `exclude` cannot be honoured: the
+sample keeps its score, and the log `rewarden_excluded` counts it. **Groups**: none; it asks for one sample at a time.
 
 Read in openrlhf 0.11.2 (openrlhf/utils/agent.py) and in releases since 0.8.5, which ask for micro-batches.
 """
@@ -146,11 +145,11 @@ _MOST_BEGINNINGS = 64
 
 
 def response_of(query: str, prompt: str) -> str:
-    """Returns what follows the prompt in a text that has it at its start.
+    """Returns the text behind the prompt, which the query begins with.
 
-    Prompts come back from a tokenizer a little changed, and these changes are seen through: padding before the prompt,
-    white space, image tokens in place of one, and a prompt whose beginning was cut off. Raises InvalidRequest for any
-    other: an answer must never be read out of a prompt, and where it ends is not guessed.
+    Tokenizers change prompts a little, and these changes are tolerated: padding before the prompt, white space, several
+    image tokens in place of one, and a prompt whose beginning was cut off. Raises InvalidRequest for any other change:
+    an answer must never be read out of a prompt, so the end of a prompt is not guessed.
     """
     if query.startswith(prompt):
         return query[len(prompt) :]
@@ -169,7 +168,7 @@ def response_of(query: str, prompt: str) -> str:
 
 
 def _end_apart_from_spaces(query: str, prompt: str) -> int | None:
-    """Returns where the prompt ends in the query, white space and repeated special tokens apart."""
+    """Returns the end of the prompt in the query, up to white space and repeated special tokens."""
     place = _PADDING.match(query).end() if _PADDING.match(prompt).end() == 0 else 0  # type: ignore[union-attr]
     last = len(prompt.rstrip())
     for piece in _PIECES.finditer(prompt):
@@ -186,7 +185,8 @@ def _end_apart_from_spaces(query: str, prompt: str) -> int | None:
 
 
 def _end_of_cut(query: str, prompt: str) -> int | None:
-    """Returns where the prompt ends in a query that begins within it: its longest end that the query begins with."""
+    """Returns the end of the prompt in a query that begins inside it: of the longest suffix of the prompt that is a
+    prefix of the query."""
     start = len(query) - len(query.lstrip("\N{REPLACEMENT CHARACTER}"))  # a character that was cut in two
     head = query[start : start + _LEAST_OVERLAP]
     if len(head) < _LEAST_OVERLAP:

@@ -4,8 +4,8 @@
     score = reward("math", target="http://127.0.0.1:8080")
     score(prompts, completions, answer=answers)         # [1.0, 0.0, …]
 
-**No score**: a list of numbers has no way to say it, so the call blocks while a failure may pass (`patience_s`) and
-then raises `NoScore`; `unscored=NUMBER` puts a number there. Who can skip a sample takes `reward.verdicts`, which
+**No score**: a list of numbers has no way to say it, so the call retries transient errors for `patience_s` and then
+raises `NoScore`; `unscored=NUMBER` puts a number there. A trainer that can skip a sample uses `reward.verdicts`, which
 raises only where the server is away, and reads `status` and `exclude`. **Groups**: with `group="column"`, the samples
 of a call that have the same value there are judged as one group.
 """
@@ -44,7 +44,7 @@ class Reward:
     async def averdicts(
         self, prompts: Sequence[Any] | None, completions: Sequence[Any], **columns: Any
     ) -> list[Verdict]:
-        """As `verdicts`, for callers in an event loop."""
+        """Like `verdicts`, for callers in an event loop."""
         return await self._scorer.verdicts(samples_of(prompts, completions, columns, self._scorer.settings))
 
 

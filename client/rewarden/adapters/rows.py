@@ -14,7 +14,8 @@ from rewarden.errors import InvalidRequest
 from rewarden.types import Progress, Sample
 
 _MOST_BITS = 14_000
-"""Of a whole number: Python writes none with more than 4,300 digits, and a request of many would fail for it."""
+"""The bits that a whole number may have: Python writes none with more than 4,300 digits, and one such number would fail
+the whole request."""
 
 
 def sample_of(
@@ -76,7 +77,8 @@ def texts(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def progress_of(trainer_state: Any) -> Progress | None:
-    """Returns how far training is, from the `TrainerState` of transformers' trainers; None where there is none."""
+    """Returns the progress of training from the `TrainerState` of transformers' trainers, or None where there is
+    none."""
     if trainer_state is None:
         return None
     total = trainer_state.max_steps

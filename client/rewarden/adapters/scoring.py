@@ -1,4 +1,5 @@
-"""Samples to verdicts for trainers: what may pass is waited out, and what stays unscored is never a number unasked."""
+"""Verdicts for trainers: transient errors are retried, and an unscored sample never becomes a number unless that was
+asked for."""
 
 from __future__ import annotations
 
@@ -69,7 +70,7 @@ class Scorer:
         self._open = weakref.WeakKeyDictionary()
 
     def score(self, samples: Sequence[Sample | BadSample], *, progress: Progress | None = None) -> list[Verdict]:
-        """As `verdicts`, for callers without a loop; also within a running one, which then waits."""
+        """Like `verdicts`, for callers without a loop. Also works within a running loop, which it blocks."""
         return self.run(self.verdicts(samples, progress=progress))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -83,8 +84,8 @@ class Scorer:
     ) -> list[Verdict]:
         """The verdicts of samples, in their order, in one request. `progress` is for scheduled parameters.
 
-        Failures that may pass are tried again for `patience_s`. Then a verdict stays as unscored as it is; a server
-        that cannot be reached at all raises its error, because that is no sample's own. Raises RequestError.
+        Transient errors are retried for `patience_s`. After that a verdict stays unscored; a server that cannot be
+        reached at all raises its error, because that is not the error of any one sample. Raises RequestError.
         """
         routed = [self._routed(sample) for sample in samples]
         found: list[Verdict | None] = [
@@ -125,7 +126,8 @@ class Scorer:
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        """Returns what is asked of a verdict: what adapters tell, and what a log counts. The rest costs its way."""
+        """Returns the fields to request of each verdict: those that adapters use, and those that a log counts. Others
+        would be sent in vain."""
         return FIELDS if self.settings.log is None else (*FIELDS, "cached", "queue_s", "run_s")
 
     async def verdict(self, sample: Sample) -> Verdict:

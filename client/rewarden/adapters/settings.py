@@ -29,18 +29,17 @@ class Settings:
     """The settings that every adapter accepts. Picklable.
 
     target: where the server is (`http://…`, `grpc://…`, or `local`). use: the verifier or recipe of all samples.
-    routing: who judges what, by data source. Without either the server's own routing decides. api_key: for the server;
+    routing: the use for each data source. Without either, the server's own routing decides. api_key: for the server;
     better left to the environment of the process that asks, which is read there, so that no pickle holds it. ca: a PEM
-    file of who signed the server's certificate, on the machine of the process that asks. unscored:
-    see `Unscored`. patience_s: for how many seconds a failure that may pass (a server that restarts, an overload, a
-    broken sandbox) is waited out and tried again, before it counts. timeout_s: the longest silence of the server's that
-    is borne (a lost machine is silent for ever; a large batch of programs may rightly take minutes). group_deadline_s:
-    for how long a group that arrives one by one is waited for, from its first member; then its members have no score
-    yet. reference: the column that holds the expected answer, or a mapping of the reference's parts to columns; by
-    default the first of the usual names. data_source, group, id: their columns. metadata: columns that the verifier
-    reads as `metadata`. expect: maps a verifier to the fingerprint or `NAME@VERSION` that it must have. log: where
-    figures of the verdicts go, such as `wandb` or `jsonl:rewards.jsonl` (see `rewarden.logging.read_log`), or a
-    `RewardLog`.
+    file with the issuer of the server's certificate, on the machine of the process that asks. unscored: see `Unscored`.
+    patience_s: the seconds for which transient errors (a server that restarts, an overload, a broken sandbox) are
+    retried before they count. timeout_s: the longest silence of the server that is tolerated (a lost machine is silent
+    for ever; a large batch of programs may well take minutes). group_deadline_s: the seconds that a group whose members
+    arrive one by one may take, from its first member; then its members have no score yet. reference: the column that
+    holds the expected answer, or a mapping of the reference's parts to columns; by default the first of the usual
+    names. data_source, group, id: their columns. metadata: columns that the verifier reads as `metadata`. expect: maps
+    a verifier to the fingerprint or `NAME@VERSION` that it must have. log: where figures of the verdicts go, such as
+    `wandb` or `jsonl:rewards.jsonl` (see `rewarden.logging.read_log`), or a `RewardLog`.
 
     In the environment: `REWARDEN_TARGET`, `REWARDEN_USE` (a name, JSON, or a recipe's file), `REWARDEN_ROUTING` (a
     file, or `starter`), `REWARDEN_API_KEY`, `REWARDEN_CA`, `REWARDEN_UNSCORED` (a number, `raise`, or `native`),

@@ -11,10 +11,10 @@ With more than one turn (`max_turns`), a response that did not pass is answered 
 the model tries again; the reward is that of the last turn, the turns before it have 0.0.
 
 **No score**: SkyRL has no way to say it: None ends the run, and NaN would go into the weights (skyrl 0.3.0,
-`skyrl_gym_generator.py`). So a step blocks while a failure may pass (`patience_s`) and then raises `NoScore`, which
-ends the run; `unscored=NUMBER` puts a number there. A recipe's wish to leave a sample out (`exclude`) cannot be
-honoured either; it is counted in the metrics (`rewarden_excluded`). **Groups**: an environment sees one rollout, so
-verifiers of groups cannot judge here.
+`skyrl_gym_generator.py`). So a step retries transient errors for `patience_s` and then raises `NoScore`, which ends the
+run; `unscored=NUMBER` puts a number there. A recipe's wish to leave a sample out (`exclude`) cannot be honoured either;
+it is counted in the metrics (`rewarden_excluded`). **Groups**: an environment sees one rollout, so verifiers of groups
+cannot judge here.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Episode:
         }
 
     def get_metrics(self) -> dict[str, Any]:
-        """Returns what SkyRL logs of an episode; numbers, averaged over episodes."""
+        """Returns the numbers that SkyRL logs for an episode; it averages them over episodes."""
         verdict = self._verdict
         if verdict is None:
             return {"rewarden_turns": self.turns}

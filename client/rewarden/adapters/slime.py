@@ -4,12 +4,12 @@
     python train.py … --custom-rm-path rewarden.adapters.slime.custom_rm \\
         --custom-reward-post-process-path rewarden.adapters.slime.post_process
 
-**No score**: such a sample is taken out of the loss (`Sample.remove_sample`), after a failure that may pass was waited
-out (`patience_s`). slime alone would still count its reward, which must be a number, in the mean and deviation of its
-group; `post_process` leaves it out of them too. So without it, where slime normalises rewards, and in evaluation, where
-nothing can be left out, `NoScore` is raised, which stops the rollout. `unscored=NUMBER` puts a number there; samples
-that a recipe excludes are taken out as well. **Groups**: with `--group-rm` a group is judged as a whole; without it
-each sample by itself, as soon as it ends, and none waits for another.
+**No score**: transient errors are retried for `patience_s`; then the sample is taken out of the loss
+(`Sample.remove_sample`). slime alone would still count its reward, which must be a number, in the mean and deviation of
+its group; `post_process` leaves it out of them too. So without it, where slime normalises rewards, and in evaluation,
+where nothing can be left out, `NoScore` is raised, which stops the rollout. `unscored=NUMBER` puts a number there;
+samples that a recipe excludes are taken out as well. **Groups**: with `--group-rm` a group is judged as a whole;
+without it each sample by itself, as soon as it ends, and none waits for another.
 
 Settings also as a mapping `rewarden:` in the file of `--custom-config-path`. What was said of each sample lies in its
 metadata, under `rewarden`. Read in slime at 624b824 (2026-08; slime/rollout, slime/ray/rollout.py).
@@ -106,7 +106,7 @@ def _sample(sample: Any, settings: Settings, **fields: Any) -> Sample:
 
 
 def _take(args: Any, sample: Any, verdict: Verdict, settings: Settings) -> Any:
-    """Returns what slime gets for a verdict; a sample without a score, or that is to be left out, is marked."""
+    """Returns the reward that slime gets for a verdict, and marks a sample that has no score or is to be left out."""
     trains = args.group_rm or sample.group_index is not None  # samples of an evaluation are in no group
     key = args.reward_key if trains else args.eval_reward_key or args.reward_key
     value = _value(verdict, key)

@@ -87,7 +87,7 @@ class _Function:
         return replace(sample, token_count=len(tokens) if own else None, finish_reason=finish)
 
     def _rewards(self, verdicts: Sequence[Verdict], columns: Collection[str]) -> list[float | None]:
-        """Returns what TRL is given. Raises NoScore."""
+        """Returns the rewards for TRL, None for samples that it leaves out. Raises NoScore."""
         settings = self._scorer.settings
         if not leaves_out():
             return [_number(verdict, settings) for verdict in verdicts]
@@ -145,7 +145,7 @@ class AsyncReward(_Function):
         log_metric: LogMetric | None = None,
         **columns: Any,
     ) -> list[float | None]:
-        """As `Reward`, without blocking the loop."""
+        """Like `Reward`, without blocking the loop."""
         samples = self._samples(prompts, completions, completion_ids, columns)
         verdicts = await self._scorer.verdicts(samples, progress=progress_of(trainer_state))
         report(verdicts, log_metric, log_extra, samples=samples, name=self.__name__)
@@ -178,7 +178,7 @@ def areward(
     eos_token_id: int | Collection[int] | None = None,
     **settings: Any,
 ) -> AsyncReward:
-    """As `reward`, as a coroutine function: TRL awaits all such functions of a trainer at the same time."""
+    """Like `reward`, but returns a coroutine function: TRL awaits all such functions of a trainer at the same time."""
     return AsyncReward(*_arguments(use, name, group_size, eos_token_id, settings))
 
 

@@ -149,7 +149,7 @@ def _rubric_class() -> type[Any]:
         """A rubric in whose groups what has no score weighs nothing."""
 
         async def score_group(self, states: list[dict[str, Any]], *args: Any, **kwargs: Any) -> None:
-            """As the base class does, whose mean would be NaN where one of the rewards is."""
+            """Scores a group as the base class does, whose mean would be NaN where one of the rewards is."""
             await super().score_group(states, *args, **kwargs)
             scored = [state["reward"] for state in states if not math.isnan(state["reward"])]
             if len(scored) == len(states):
@@ -177,7 +177,7 @@ def _trace_sample(task: Any, trace: Any, settings: Settings) -> Sample:
 
 
 def _sampled(trace: Any) -> Any:
-    """Returns what the model wrote: the last branch's messages from its first own one on."""
+    """Returns the text that the model wrote: the messages of the last branch, from the model's first on."""
     if getattr(trace, "root_reply", None) is not None:  # other agents' branches hang on the root's
         return trace.root_reply
     branches = trace.branches

@@ -7,7 +7,7 @@
 `acompute_score` is asynchronous and called for each sample, `compute_score` is its blocking twin, `compute_score_batch`
 serves the batch manager of older versions. `reward_kwargs` are the settings of `rewarden.adapters.Settings`.
 
-**No score**: a reward of verl's is a number, so the call blocks while a failure may pass (`patience_s`) and then raises
+**No score**: a reward of verl's is a number, so the call retries transient errors for `patience_s` and then raises
 `NoScore`. What verl makes of that depends on its trainer: the default one (`trainer.use_v1`) leaves the sample out, the
 old one stops; its managers `rate_limited` and `prime` make 0.0 of it, so use neither. `unscored=NUMBER` puts a number
 there. **Groups**: verl hands over one rollout at a time; only the reward manager can bring siblings together.
@@ -75,7 +75,7 @@ async def acompute_score(
     reward_model_tokenizer: Any = None,
     **settings: Any,
 ) -> Scores:
-    """As `compute_score`, for verl's event loop: concurrent calls share a stream, and none waits for another."""
+    """Like `compute_score`, for verl's event loop: concurrent calls share a stream, and none waits for another."""
     found = scorer(**settings)
     one = _alone(sample(data_source, solution_str, ground_truth, extra_info, found.settings))
     return scores_of(await found.verdict(one), found.settings)

@@ -89,7 +89,8 @@ class RewardManager(Base):
         return {"reward_score": scores["score"], "reward_extra_info": scores}
 
     def _finish_reason(self, ids: list[int]) -> FinishReason | None:
-        """None where it cannot be told from the tokens: models may end with others than their tokenizer's end."""
+        """Returns the reason, or None where the tokens do not show it: models may end with other tokens than their
+        tokenizer's end."""
         if ids and ids[-1] == self._tokenizer.eos_token_id:
             return "stop"
         return "length" if len(ids) >= self._longest else None

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _over_http(target: str, ca: str | None, timeout_s: float) -> str | None:
-    """Returns why not, in words; None: it is ready."""
+    """Returns the reason why a server is not ready, or None where it is."""
     path = authority(ca)
     context = ssl.create_default_context(cafile=str(path) if path is not None else None)
     # No proxy: a probe asks the server that it stands beside.

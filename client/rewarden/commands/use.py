@@ -1,4 +1,4 @@
-"""The verifier or recipe that judges, as it is typed on a command line: the same forms for every command."""
+"""The use as it is typed on a command line, in the same forms for every command."""
 
 from __future__ import annotations
 

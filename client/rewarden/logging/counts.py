@@ -109,8 +109,8 @@ class Counts:
         self.run.merge(other.run)
 
     def metrics(self, reasons: Iterable[str] = ()) -> Iterator[tuple[str, float]]:
-        """Names and values. What has nothing to divide by is left out; `reasons` are told of even where there are none
-        of them, so that their charts have no holes.
+        """Yields names and values. Figures with nothing to divide by are left out; `reasons` are reported even where
+        their count is zero, so that their charts have no holes.
         """
         yield "count", float(self.count)
         if self.scores.count:

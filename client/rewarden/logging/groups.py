@@ -56,7 +56,8 @@ class GroupCounts:
     pass_at: dict[int, tuple[float, int]] = field(default_factory=dict)
 
     def add(self, group: Siblings) -> None:
-        """Count a group. With an unscored member it is neither all passed nor all failed: nobody knows."""
+        """Counts a group. A group with an unscored member counts neither as all passed nor as all failed, since that is
+        not known."""
         self.count += 1
         scores = group.scores
         whole = scores.count == group.count
@@ -109,7 +110,7 @@ class Groups:
         self._counts: dict[str, GroupCounts] = {}
 
     def __len__(self) -> int:
-        """Returns how many wait to be whole."""
+        """Returns the number of groups that are not yet whole."""
         return len(self._open)
 
     def add(self, source: str, group: str, verdict: Verdict, size: int | None) -> None:

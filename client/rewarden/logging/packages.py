@@ -8,7 +8,7 @@ from rewarden.errors import InvalidRequest
 
 
 def need(package: str) -> None:
-    """Raises InvalidRequest with the command that mends it where a package is missing."""
+    """Raises InvalidRequest, with the command that installs it, where a package is missing."""
     if not there(package):
         raise InvalidRequest(f"logging to {package} needs its package: pip install {package}")
 

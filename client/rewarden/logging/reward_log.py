@@ -93,7 +93,7 @@ class RewardLog:
                 Finalize(self, _close_one, args=(weakref.ref(self),), exitpriority=10)
 
     def _start_in_child(self) -> None:
-        """After a fork: locks, threads, and what sinks had opened stayed with the parent."""
+        """Starts anew after a fork: locks, threads, and whatever sinks had opened stayed with the parent."""
         self._start()
         self.sinks = tuple(_anew(sink) for sink in self.sinks)
 

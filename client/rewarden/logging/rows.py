@@ -81,8 +81,8 @@ class Rows:
 
 
 def badness(verdict: Verdict, score: float) -> float:
-    """Returns how far a score lies below full marks, as a share of its range, so that ranges do not outweigh one
-    another.
+    """Returns the distance of a score from full marks as a share of its range, which makes different ranges
+    comparable.
     """
     low, high = verdict.range
     return (high - score) / (high - low) if high > low else 0.0
@@ -121,7 +121,7 @@ def _row(verdict: Verdict, sample: Sample | None) -> Row:
 
 
 def _said(response: Any) -> Any:
-    """Returns what the model said last."""
+    """Returns the last message of the model."""
     if not isinstance(response, (list, tuple)) or not response or not isinstance(response[-1], Mapping):
         return response
     content = response[-1].get("content")

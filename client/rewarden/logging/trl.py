@@ -35,8 +35,8 @@ _FIGURES = frozenset(
         "groups/no_signal",
     }
 )
-"""Those whose average over calls still means something. Shares of reasons are left out: TRL would average them over
-those calls alone in which the reason came up. So are counts and quantiles."""
+"""The figures whose average over calls still means something. Shares of reasons are left out: TRL would average them
+over those calls alone in which the reason came up. So are counts and quantiles."""
 
 _COLUMN_CHARS = 200
 

@@ -1,4 +1,4 @@
-"""The references as data sets write them, and as the verifiers read them: pure functions from one to the other.
+"""Conversions of references from the forms of data sets to those that verifiers read, as pure functions.
 
 Each takes the sample, because a reference may be spread over its metadata, and returns the reference of the verifier
 that the route names. Raises ValueError in words for what is not in that form. docs/routing.md shows each.
@@ -58,7 +58,7 @@ class _Recent:
         self._lock = threading.Lock()
 
     def get(self, key: tuple[Any, ...], read: Callable[[], Any]) -> Any:
-        """Returns what `read` returned or raised for this key."""
+        """Returns what `read` returned for this key, or raises what it raised, and remembers it."""
         with self._lock:
             found = self._found.get(key)
         if found is None:

@@ -57,7 +57,8 @@ def check_size(value: Any, max_bytes: int) -> None:
 
 
 def _unpacked(value: bytes | str) -> bytes | None:
-    """Returns what base64 of zlib holds; None where it is none. Raises ValueError for pickles and for too much."""
+    """Returns the bytes in base64 of zlib, or None where the value is something else. Raises ValueError for pickles,
+    and for too many bytes."""
     try:
         packed = base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):

@@ -14,7 +14,7 @@ _OUTPUTS = "floats"
 """Word by word, numbers within 1e-6: about what the data sets' own harnesses forgive."""
 
 MAX_TESTS = 10_000
-"""As many as the verifier takes; more are refused before anything is made of them."""
+"""The number of tests that the verifier takes; more are refused before anything is made of them."""
 
 _CALL = """\
 def _plain(value):

@@ -43,7 +43,7 @@ class Route:
         return all(_fits(_value(sample, path), patterns) for path, patterns in self.match.items())
 
     def describe(self) -> str:
-        """Returns what it matches and who judges, in a line."""
+        """Returns one line that says what the route matches and which use judges it."""
         match = "; ".join(
             ", ".join(patterns) if path == "data_source" else f"{path}: {', '.join(patterns)}"
             for path, patterns in self.match.items()
@@ -122,7 +122,7 @@ class Routing:
         return _judged(sample, route.use, reference)
 
     def identity(self) -> list[Any]:
-        """Returns what decides over verdicts, JSON-ready."""
+        """Returns the parts of the routing that determine verdicts, ready for JSON."""
         return [
             [{path: list(patterns) for path, patterns in route.match.items()}, use_to_json(route.use)]
             + ([] if route.reference_form is None else [route.reference_form])

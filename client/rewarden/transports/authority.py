@@ -35,10 +35,11 @@ def authority(given: PathLike | None) -> Path | None:
 
 
 def distrust(error: BaseException) -> str | None:
-    """Returns why there will never be a connection: who answers shows no certificate that is believed, or speaks no
-    TLS.
+    """Returns the reason why there will never be a connection: the server has no trusted certificate, or does not
+    speak TLS.
 
-    Looks at the error and at what caused it. None for all that may pass, such as a server that ends in a handshake.
+    Looks at the error and at its causes. Returns None for transient errors, such as a server that stops during the
+    handshake.
     """
     cause: BaseException | None = error
     while cause is not None:

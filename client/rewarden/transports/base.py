@@ -32,13 +32,14 @@ class Transport(Protocol):
         """
 
     async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
-        """Returns what can judge: the objects of `GET /v1/verifiers`; with a name, the one of `/v1/verifiers/{name}`.
+        """Returns the verifiers and recipes, as `GET /v1/verifiers` does; with a name, the one of
+        `/v1/verifiers/{name}`.
 
         Raises NotFound.
         """
 
     async def run(self, run: Run) -> RunResult:
-        """Returns how a program ended in the target's sandbox. Cancelling the call kills it."""
+        """Runs a program in the target's sandbox and returns its result. Cancelling the call kills the program."""
 
     async def info(self) -> dict[str, Any]:
         """The object of `GET /v1/info`."""

@@ -80,7 +80,7 @@ class Patience:
         self._duplex.abort()
 
     def error(self) -> DeadlineExceeded:
-        """Returns what the caller is told."""
+        """Returns the error for the caller."""
         return DeadlineExceeded(f"nothing came from the server for {self._timeout_s} s", timeout_s=self._timeout_s)
 
 

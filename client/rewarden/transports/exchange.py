@@ -106,7 +106,7 @@ class Exchange:
         return b"".join([block async for block in self.blocks()])
 
     def abort(self) -> None:
-        """Cut the connection; whoever reads or sends finds it broken."""
+        """Cuts the connection; pending reads and writes fail."""
         self._writer.transport.abort()
 
     async def close(self) -> None:

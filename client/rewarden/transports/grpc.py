@@ -73,8 +73,8 @@ _NEVER = {
 
 
 class GrpcTransport:
-    """A server at `grpc://host:port`, or `grpcs://…` with TLS. `timeout_s`: the longest silence that is borne. `ca`:
-    see `authority`."""
+    """A server at `grpc://host:port`, or `grpcs://…` with TLS. `timeout_s`: the longest silence that is tolerated.
+    `ca`: see `authority`."""
 
     def __init__(
         self,

@@ -37,8 +37,8 @@ class _Headers(Protocol):
 
 
 class HttpTransport:
-    """A server at `http://…` or `https://…`. `timeout_s`: the longest silence of the server's that is borne. `ca`: see
-    `authority`."""
+    """A server at `http://…` or `https://…`. `timeout_s`: the longest silence of the server that is tolerated. `ca`:
+    see `authority`."""
 
     def __init__(
         self,

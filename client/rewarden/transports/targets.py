@@ -25,7 +25,7 @@ def declares(scheme: str) -> bool:
 
 
 def open_target(target: str, **options: Any) -> Transport:
-    """The transport of a target. Raises InvalidRequest, saying how to mend it, for a target that nobody knows."""
+    """The transport of a target. Raises InvalidRequest, with the fix, for an unknown target."""
     scheme = target.split(":", 1)[0]
     if "://" in target and scheme in ("http", "https"):
         from rewarden.transports.http import HttpTransport

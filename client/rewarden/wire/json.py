@@ -187,7 +187,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]{0,63}\Z").match
 
 
 def _kind(value: Any) -> str:
-    """Returns what JSON calls a value, for messages; never the value, which may be a sample's text."""
+    """Returns JSON's name for the type of a value, for messages; never the value, which may be a sample's text."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -471,7 +471,7 @@ _SAMPLE: _Readers = {
 
 
 def sample_from_json(value: Any) -> Sample | BadSample:
-    """A row's sample, or a `BadSample` that says which field is wrong and how to mend it. Never raises."""
+    """Returns a row's sample, or a `BadSample` that says which field is wrong and how to fix it. Never raises."""
     try:
         found = _read(value, _SAMPLE, "a sample")
         if "response" not in found:
@@ -1112,7 +1112,7 @@ _RUN_RESULT: _Readers = {
 
 
 def run_result_from_json(value: Any) -> RunResult:
-    """Returns how a program ended, from its JSON form. Raises ValueError naming the field."""
+    """Returns the result of a program from its JSON form. Raises ValueError naming the field."""
     try:
         return _run_result(value)
     except _Fault as fault:

@@ -206,7 +206,7 @@ def run_from_message(message: pb.RunRequest) -> Run:
 
 
 def run_result_from_message(message: pb.RunReply) -> RunResult:
-    """Returns how a program ended. Raises ValueError naming the field."""
+    """Returns the result of a program from its message. Raises ValueError naming the field."""
     try:
         return plain.run_result_from_json(_run_result_value(message))
     except RecursionError:

@@ -26,7 +26,8 @@ _WAITING = 100_000
 """Lines that may wait for the disk; what comes then is lost, and said to be."""
 
 _ID_CHARS = 128
-"""Of a sample's id, which a caller chooses: a text in its place must not get in whole."""
+"""The characters kept of a sample's id. Callers choose ids, and a whole text in the place of one must not get into the
+log."""
 
 _REFUSED_BURST = 60
 _REFUSED_PER_S = 1.0

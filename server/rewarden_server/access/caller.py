@@ -34,14 +34,16 @@ class Caller:
 
 
 CURRENT: ContextVar[Caller | None] = ContextVar("rewarden_caller", default=None)
-"""Set by the surfaces; None within `local` and the commands, where nobody is to be told from anybody."""
+"""The caller of the current request, set by the surfaces. None within `local` and the commands, which have no callers
+to tell apart."""
 
 
 @contextmanager
 def charged(samples: int) -> Iterator[None]:
-    """Count a request's samples before any work, which is done within. Raises Overloaded, TooLarge.
+    """Counts a request's samples before its work, which is done in the block. Raises Overloaded, TooLarge.
 
-    Given back where the caller is told to come back: it would pay for every try of what was judged once, or never.
+    The samples are given back where the caller is told to come back: else it would pay for every try of work that was
+    done once, or never.
     """
     caller = CURRENT.get()
     if caller is None:

@@ -22,7 +22,7 @@ from rewarden_server.access.rules import EVERYONE, OF_A_KEY, SCOPES, KeyRule
 from rewarden_server.config import ConfigError, KeySettings
 
 ANONYMOUS = "anonymous"
-"""The name of whoever asks where no keys are configured."""
+"""The name of all callers where no keys are configured."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -114,22 +114,22 @@ class Keys:
         return found
 
     def caller(self, authorization: str | None) -> Caller:
-        """Returns who asks. Raises Unauthorized."""
+        """Returns the caller that an `Authorization` header identifies. Raises Unauthorized."""
         name = self.check(authorization)
         return Caller(name, self._scopes[name], self._meters[name])
 
     def spend(self, name: str, samples: int) -> None:
-        """Count samples that were judged for a key while it did not ask: a job's. An unknown key is nobody's matter."""
+        """Counts samples that were judged for a key outside its requests, by a job. An unknown key is ignored."""
         meter = self._meters.get(name)
         if meter is not None:
             meter.note(samples)
 
 
 def _key_in(authorization: str) -> str:
-    """The key that a header's value holds; empty where it holds none.
+    """Returns the key in a header's value, or an empty text where there is none.
 
     HTTP clients make `Basic` of an address like http://any:KEY@host, and other servers' clients take nothing but an
-    address. Of the user's name nothing is asked.
+    address. The user's name is ignored.
     """
     scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer":

@@ -15,7 +15,7 @@ from rewarden_server.access.rules import KeyRule
 _DAY_S = 86_400
 
 AGAIN_S = 1.0
-"""Seconds after which a caller with too much under way may ask again: nobody knows when its requests end."""
+"""Seconds after which a caller with too much in progress may ask again; when its requests end cannot be predicted."""
 
 
 class Bucket:
@@ -31,7 +31,7 @@ class Bucket:
         self._at = clock()
 
     def lacks_s(self, tokens: float) -> float:
-        """Seconds until so many tokens are there; 0.0: they are."""
+        """Returns the seconds until so many tokens are there, or 0.0 where they are."""
         now = self._clock()
         self._left = min(self.holds, self._left + (now - self._at) * self._rate)
         self._at = now
@@ -80,9 +80,9 @@ class Meter:
         self._under_way -= 1
 
     def spend(self, samples: int) -> None:
-        """Count a request's samples: all, or none of them.
+        """Counts a request's samples: all of them, or none.
 
-        Raises Overloaded, saying when to come back, and TooLarge for what would never fit: that no retry mends.
+        Raises Overloaded, which says when to come back, and TooLarge for a request that would never fit.
         """
         most = self._rule.samples_per_day
         if most is not None:

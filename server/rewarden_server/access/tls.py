@@ -33,7 +33,8 @@ class Certificate:
 
     @classmethod
     def of(cls, settings: ServerSettings) -> Certificate | None:
-        """As configured; None where the ports speak plainly. Raises ConfigError for files that do not do."""
+        """The configured certificate, or None where the ports are not encrypted. Raises ConfigError for unusable
+        files."""
         if settings.tls_cert is None and settings.tls_key is None:
             return None
         if settings.tls_cert is None or settings.tls_key is None:
@@ -77,8 +78,8 @@ class Certificate:
         self._stamp = ()
 
     def fresh(self) -> grpc.ServerCertificateConfiguration | None:
-        """Returns what gRPC is to use from here on; None: what it has. Never raises: a half-written file is waited
-        out.
+        """Returns the certificate that gRPC is to use from now on, or None to keep the current one. Never raises: a
+        half-written file is ignored until it is complete.
         """
         if not self.changed():
             return None

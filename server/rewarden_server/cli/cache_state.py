@@ -12,7 +12,8 @@ _MENDS = {
 
 
 async def cache_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
-    """In words, and what is missing with what mends it. Neither address nor password is repeated."""
+    """Returns a description of the cache, and what is missing, each with the fix. Neither address nor password is
+    repeated."""
     if not config.engine.cache or config.engine.cache_redis is None:
         return "not shared (no engine.cache_redis)", []
     cache = RedisCache.of(config.engine)

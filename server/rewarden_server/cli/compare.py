@@ -90,7 +90,7 @@ def _compared(args: argparse.Namespace, a: Path, b: Path) -> tuple[Comparison, l
 
 
 def _gap(pair: Pair) -> float:
-    """Returns how far apart the two are; farthest where only one of them knows."""
+    """Returns the distance between the two scores; infinite where only one of them is scored."""
     a, b = pair.left.score, pair.right.score
     if a is None or b is None:
         return float("inf") if (a is None) != (b is None) else 0.0

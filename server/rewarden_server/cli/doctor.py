@@ -1,4 +1,4 @@
-"""`rewarden doctor`: what is in force and where it was set, what is missing, and the command that mends it."""
+"""`rewarden doctor`: the settings in force and where they were set, what is missing, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def _shown(config: Config, key: str) -> str:
 
 
 def databases_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
-    """Returns which databases `sql` has, in words, after one of each engine was opened; and what is missing, with its
-    mend.
+    """Opens one database of each engine. Returns a description of the databases that `sql` has, and what is missing,
+    each with the fix.
 
     Raises ConfigError for a catalogue that cannot be read.
     """
@@ -152,7 +152,7 @@ def databases_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
 
 
 def verifier_problems(registry: Registry) -> list[tuple[str, str]]:
-    """Verifiers and recipes that cannot be loaded, each with what mends it."""
+    """Returns the verifiers and recipes that cannot be loaded, each with the fix."""
     found = []
     for name in registry:
         try:

@@ -25,8 +25,8 @@ _MENDS = {
 
 
 async def judge_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
-    """Returns which judges there are, in words, after each was called upon; and what is missing, with what mends it. At
-    most one token of each is spent.
+    """Calls each judge, for one token at most. Returns a description of the configured judges, and what is missing,
+    each with the fix.
     """
     named = config.judges.named
     if not named:
@@ -44,7 +44,7 @@ async def judge_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
 
 
 async def _probed(name: str, judge: JudgeEndpoint) -> tuple[str, tuple[str, str] | None]:
-    """Returns what there is to be said of a judge, and what is missing of it with its mend."""
+    """Returns a description of a judge, and what is missing with the fix, or None."""
     provider = provider_of(name, judge)
     started = time.monotonic()
     try:

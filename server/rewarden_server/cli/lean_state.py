@@ -18,8 +18,8 @@ _MODULES = 20
 
 
 async def lean_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
-    """Returns which Lean projects there are, in words, after a file that imports each was compiled in the sandbox; and
-    what is missing, with what mends it.
+    """Compiles a file that imports each Lean project, in the sandbox. Returns a description of the projects, and what
+    is missing, each with the fix.
     """
     projects = Projects(config.lean)
     if not projects.names():
@@ -47,7 +47,8 @@ async def lean_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
 
 
 async def _elaborated(config: Config, projects: Mapping[str, LeanProject]) -> dict[str, tuple[str, str]]:
-    """Of each project in which nothing was elaborated: why, and what mends it, empty where that is told elsewhere."""
+    """The projects in which elaboration failed, each with the reason and the fix, which is empty where it is reported
+    elsewhere."""
     if config.sandbox.address is None and config.sandbox.launcher == "none":
         return dict.fromkeys(projects, ("not tried: there is no sandbox", ""))
     found: dict[str, tuple[str, str]] = {}

@@ -28,8 +28,8 @@ Found = tuple[str, list[tuple[str, str]]]
 
 
 async def model_state(config: Config) -> Found:
-    """Returns which models there are, in words; and what is missing, with what mends it. Those with an address are
-    called upon; of those that the server would run itself, packages and files are looked for.
+    """Returns a description of the configured models, and what is missing, each with the fix. Models with an address
+    are called; for those that the server would run itself, packages and files are looked up.
     """
     settings = config.models
     if not settings.named:
@@ -65,7 +65,7 @@ async def _looked(name: str, settings: ModelSettings) -> Found:
 
 
 async def _process(name: str, model: ModelEndpoint) -> str:
-    """Returns what a model process of ours that runs already says of a model. Raises ModelError."""
+    """Asks a model process of ours that is already running. Returns its description of a model. Raises ModelError."""
     backend = backends_of(ModelSettings(named={name: model}, start_s=_PATIENCE_S))[name]
     try:
         about = await backend.about()
@@ -77,7 +77,8 @@ async def _process(name: str, model: ModelEndpoint) -> str:
 
 
 async def _engine(model: ModelEndpoint) -> str:
-    """Returns what another engine says: vLLM and SGLang both list what they serve as OpenAI does. Raises ModelError."""
+    """Returns the description that another engine gives: vLLM and SGLang both list their models as OpenAI does. Raises
+    ModelError."""
     assert model.address is not None
     headers = {"authorization": f"Bearer {model.key}"} if model.key else {}
     try:

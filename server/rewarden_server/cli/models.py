@@ -114,7 +114,7 @@ def chosen(named: Mapping[str, ModelEndpoint], device: str | None, listen: str |
 
 
 def _only_here(address: str) -> bool:
-    """Returns whether nobody but this machine reaches an address."""
+    """Returns whether an address can be reached from this machine alone."""
     bare = _bare(address)
     host = bare.rpartition(":")[0].strip("[]")
     with contextlib.suppress(ValueError):
@@ -163,7 +163,7 @@ def _reload(args: argparse.Namespace) -> int:
 
 
 def _ask(args: argparse.Namespace, method: str, path: str, body: Any, patience_s: float) -> dict[str, Any]:
-    """Returns what the server says. Raises RequestError."""
+    """Sends a request to the server and returns its answer. Raises RequestError."""
     key = args.api_key or os.environ.get("REWARDEN_API_KEY")
     headers = {"authorization": f"Bearer {key}"} if key else {}
     try:

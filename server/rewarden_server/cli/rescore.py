@@ -192,7 +192,7 @@ def _write_report(args: argparse.Namespace, scored: Sequence[Path]) -> int:
 
 
 def read_options(args: argparse.Namespace) -> RescoreOptions:
-    """Returns what the arguments ask for. Raises RescoreError, naming the flag."""
+    """Returns the options that the arguments give. Raises RescoreError, naming the flag."""
     if args.resume and args.force:
         raise RescoreError("--resume goes on and --force begins anew: give one of them")
     _check_engine(args)

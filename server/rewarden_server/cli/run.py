@@ -1,4 +1,4 @@
-"""`rewarden run`: a program in the sandbox; what it writes is printed as it is, and its exit code is ours."""
+"""`rewarden run`: runs a program in the sandbox, prints its output unchanged, and exits with its exit code."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ HELP = "run the sandbox host by itself, for servers that name it in sandbox.addr
 
 _CHECK_S = 5.0
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "*": "127.0.0.1", "": "127.0.0.1"}
-"""Addresses at which a host listens and nobody can ask, and at which it is asked from its own machine."""
+"""Addresses to listen at that are no addresses to connect to, and the local addresses that stand for them."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

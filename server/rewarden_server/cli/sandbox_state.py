@@ -17,8 +17,8 @@ _PROBE_S = 90.0
 
 
 async def sandbox_state(settings: SandboxSettings) -> tuple[str, list[tuple[str, str]]]:
-    """Returns how the sandbox is, in words, after a program was really run in each host; and what is missing, with what
-    mends it.
+    """Runs a program in each sandbox host. Returns a description of the sandbox, and what is missing, each with the
+    fix.
     """
     if settings.addresses:
         return await _remote_state(settings)
@@ -74,7 +74,7 @@ def _mend_of(address: str, error: HostError) -> str:
 
 
 def _sandbox_text(status: Mapping[str, Any]) -> str:
-    """Returns what the host says of itself, a line each."""
+    """Returns the host's status as text, one line per item."""
     probe = status.get("probe") or {}
     where = " ".join(filter(None, [status.get("launcher"), status.get("runtime")]))
     head = f"{where} runs programs" if probe.get("ok") else "nothing runs"

@@ -85,7 +85,7 @@ def _signals() -> asyncio.Event:
 
 
 def _write(path: Path, value: dict[str, object]) -> None:
-    """Whole or not at all: whoever waits for the file never reads half of it."""
+    """Writes the file atomically, so that a process that waits for it never reads half of it."""
     temporary = path.with_name(path.name + ".part")
     temporary.write_text(json.dumps(value), encoding="utf-8")
     temporary.replace(path)

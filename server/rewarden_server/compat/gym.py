@@ -63,7 +63,8 @@ another field."""
 COOKIE = "rewarden_session"
 
 HOLD_S = 25.0
-"""For so long an overload is waited out: Gym's clients ask once only, and the least patient of them waits 30 s."""
+"""Seconds for which requests are held during an overload: Gym's clients ask only once, and the least patient of them
+waits 30 s."""
 
 _OWN = ("responses_create_params", "response")
 _SOURCES = ("data_source", "dataset", "agent_ref.name")

@@ -56,7 +56,7 @@ def _order(index: Any) -> tuple[bool, float, str]:
 
 
 def _numbers(reply: Mapping[str, Any]) -> dict[str, float]:
-    """Returns what is counted of a reply."""
+    """Returns the numbers of a reply that are counted."""
     if reply.get("mask_sample"):
         return {"mask_sample": 1}
     return {name: value for name, value in _values(reply) if name not in _INDICES}

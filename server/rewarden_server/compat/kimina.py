@@ -223,9 +223,10 @@ def _wrong(message: str, *place: str | int) -> InvalidRequest:
 
 
 async def _all(service: Service, project: str, asked: _Asked) -> list[Reply]:
-    """Returns what became of each, side by side as far as there are processes.
+    """Checks all snippets, in parallel as far as there are processes, and returns their replies.
 
-    Raises InvalidRequest for what no project takes; Overloaded or Unavailable where no snippet has an answer.
+    Raises InvalidRequest for a snippet that no project accepts; Overloaded or Unavailable where no snippet has an
+    answer.
     """
     engine, most = service.engine, service.limits.max_sample_bytes
     end = asyncio.get_running_loop().time() + WAIT_S + 2 * asked.timeout_s  # to run and to idle
@@ -267,7 +268,7 @@ def _failed(error: RequestError) -> Reply:
 
 
 async def _checked(prover: Prover, snippet: Snippet, asked: _Asked) -> Reply | RequestError:
-    """Returns what became of a snippet, or why nobody can say."""
+    """Returns the reply to a snippet, or the error that prevented one."""
     tries = 0
     while True:
         try:

@@ -19,8 +19,8 @@ from typing import Any
 from rewarden_verifiers.provers import Checked, Goal, Message, Position
 
 _DEEPEST = 40
-"""Tactics within tactics of an infotree. What lies deeper is hung up there: JSON that nests for ever is read by nobody,
-and a snippet may nest as it likes."""
+"""The greatest depth of tactics within tactics in an infotree. Deeper tactics are attached at this depth: a snippet can
+nest them without limit, and parsers of JSON have limits."""
 
 _NO_ENV = 0
 """The REPL's number for the state after a snippet. It can be asked for nothing here: no state outlives its snippet."""
@@ -43,7 +43,7 @@ class Reply:
 
 
 def reply_of(checked: Checked, timeout_s: float, *, infotree: bool, debug: bool) -> Reply:
-    """Returns what became of a snippet that might take `timeout_s`."""
+    """Returns the reply to a snippet whose limit was `timeout_s`."""
     usage = _usage(checked) if debug else None
     if checked.status == "time_limit":
         # Their words, to the letter: clients look for "timed out".

@@ -137,7 +137,7 @@ async def _answer(request: Request, service: Service, reference_of: Callable[[An
 
 
 def patience_s(limit_s: float) -> float:
-    """Returns how long the client waits for its answer (`http_timeout`), less what the way back takes."""
+    """Returns the seconds that the client waits for its answer (`http_timeout`), less the time for sending it."""
     return max(30.0, min(300.0, limit_s * 10)) - _SPARE_S
 
 

@@ -2,9 +2,9 @@
 
 The answer always has `rewards`, `scores` and `extra_logs`, lists of the same length: releases before 0.9.1 need all
 three. OpenRLHF asks five times, a second apart, within 180 s each, and has no reward then, which stops it (0.11.2,
-openrlhf/utils/agent.py). Five seconds are less than a restart takes, so what may pass is waited out here. A sample that
-stays without a score fails its micro-batch with 503, or 422 where asking again would not help, unless the address puts
-a number in its place: the answer has no way to leave one out.
+openrlhf/utils/agent.py). Five seconds are less than a restart takes, so transient errors are retried here. A sample
+that stays without a score fails its micro-batch with 503, or 422 where asking again would not help, unless the address
+puts a number in its place: the answer has no way to leave one out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rewarden_server.service import Service, run_beside
 PEER = "openrlhf"
 
 HOLD_S = 150.0
-"""For how long a request is held while its failure may pass; OpenRLHF's client waits 180 s."""
+"""Seconds for which a request is held while its failure may be transient; OpenRLHF's client waits 180 s."""
 
 _FIRST_S, _MOST_S = 0.2, 5.0
 

@@ -76,7 +76,7 @@ def paths(peer: str, ending: str, answer: Answer, method: str = "POST", chosen: 
 
 
 def asked_of(request: Request, *own: str) -> Asked:
-    """Returns what the address says; `own` are the parameters that the route has beside ours.
+    """Returns the settings that the address carries. `own` are further parameters that the route takes.
 
     Raises InvalidRequest, naming the parameter: a misspelt one would silently change what is scored.
     """
@@ -118,10 +118,10 @@ async def pause(request: Request, service: Service, seconds: float) -> None:
 
 
 def sample_of(fields: Mapping[str, Any]) -> Sample | BadSample:
-    """The sample of what a peer's client sent; None is no field.
+    """Returns the sample from the fields that a peer's client sent; a field that is None is absent.
 
     Halves of surrogate pairs and numbers that are not finite are replaced, as the adapters replace them: the client is
-    not ours to mend, and one character must not cost a reward.
+    not ours to fix, and one character must not cost a reward.
     """
     told = {name: value for name, value in fields.items() if value is not None}
     sample = sample_from_json(told)
@@ -139,8 +139,8 @@ async def judge(
 ) -> Sequence[Verdict]:
     """The verdicts of what a peer's client sent, in order. `deadline_s` ends before that client gives up.
 
-    Raises RequestError; InvalidRequest for an address that names nobody who judges, which is no sample's fault and
-    which no number stands for.
+    Raises RequestError; InvalidRequest for an address that names no verifier, which is not a sample's fault and must
+    not become a number.
     """
     if asked.use is None and service.routing is None:
         raise InvalidRequest(
@@ -160,8 +160,8 @@ async def judge(
 def number_of(verdict: Verdict, asked: Asked) -> float:
     """The score, or the number that the address puts in its place.
 
-    Otherwise raises Unavailable (503) for what may pass, and Unscored (422) for what no second try can mend: peers that
-    know only numbers say then that something is wrong, which no number would.
+    Otherwise raises Unavailable (503) for transient errors, and Unscored (422) for permanent ones: peers that know only
+    numbers then report that something is wrong, which no number would.
     """
     if verdict.status == "scored" and verdict.score is not None:
         return verdict.score

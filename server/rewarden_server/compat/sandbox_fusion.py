@@ -79,7 +79,7 @@ class _Asked:
 
     @property
     def patience_s(self) -> float:
-        """Returns how long the client waits, less what the way back takes."""
+        """Returns the seconds that the client waits, less the time for sending the answer."""
         return self.compile_s + self.run_s + SPARE_S
 
 
@@ -156,7 +156,7 @@ def _seconds(body: Mapping[str, Any], name: str) -> float:
 
 
 def _memory(value: Any) -> int | None:
-    """MiB; None, the host's own default, for numbers that name no limit there."""
+    """Returns the limit in MiB, or None, which is the host's own default, for numbers that mean no limit there."""
     if type(value) is not int:
         raise InvalidRequest("must be a whole number", path="memory_limit_MB")
     return value if value > 0 else None
@@ -208,9 +208,11 @@ async def _in_time(service: Service, asked: _Asked, end: float) -> dict[str, Any
 
 
 async def _run(service: Service, asked: _Asked) -> dict[str, Any]:
-    """The reply's fields. Raises InvalidSample for what the host refuses; Unavailable, SandboxError.
+    """Returns the fields of the reply. Raises InvalidSample for a program that the host refuses; Unavailable,
+    SandboxError.
 
-    Waits for room: who is told to come back has three tries in three seconds, and counts a failed test then.
+    Waits for room: a client that is told to come back tries three times in three seconds, and then counts a failed
+    test.
     """
     engine, admission, program = service.engine, service.engine.admission, asked.job.program
     size = len(program.code) + len(asked.job.cases[0].stdin) + sum(map(len, program.files.values()))

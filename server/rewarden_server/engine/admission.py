@@ -17,7 +17,7 @@ class Stoppable(Protocol):
     """Work that a draining engine waits for, and stops when it has waited long enough."""
 
     def stop(self, error: RequestError) -> None:
-        """Ends the work; whoever waits for it is told the error."""
+        """Ends the work; those who wait for it get the error."""
 
 
 class Admission:
@@ -46,7 +46,7 @@ class Admission:
         self._started = True
 
     async def drain(self, seconds: float) -> None:
-        """Admits no more work and waits for what is under way, at most so many seconds; then stops it."""
+        """Admits no more work, and waits at most so many seconds for work in progress; then stops it."""
         self._draining = True
         if self._idle.is_set():
             return

@@ -114,10 +114,10 @@ class Cache:
 
 
 class _Disk:
-    """One SQLite file, written in transactions of many entries; a torn one loses entries, never mixes them up.
+    """One SQLite file, written in transactions of many entries; a torn one loses entries and never mixes them up.
 
-    It saves work and is never needed: what a full disk, a damaged file or another process that writes keeps from being
-    read or stored counts as not known, and is told to the observer.
+    The cache saves work and is never needed: an entry that cannot be read or stored, because of a full disk, a damaged
+    file or another writer, counts as unknown, and the observer is told.
     """
 
     _BATCH = 256
@@ -185,8 +185,8 @@ class _Disk:
 
 
 def _keep_to_us(path: Path) -> None:
-    """Have nobody else on the machine read the base: outcomes quote responses. SQLite gives its other files the same
-    mode. A group that somebody let in stays in."""
+    """Makes the database unreadable for other users: outcomes quote responses. SQLite gives its other files the same
+    mode. Access that was granted to a group is kept."""
     for file in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
         with contextlib.suppress(FileNotFoundError, PermissionError):  # another user's
             file.chmod(file.stat().st_mode & 0o770)

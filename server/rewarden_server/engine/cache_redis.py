@@ -27,7 +27,7 @@ _PLAIN, _SIGNED = b"rw1-", b"rw1+"
 
 _MAC_BYTES = 32
 _MOST_BYTES = 1024**2
-"""Of a value; a larger outcome is not shared."""
+"""The largest value that is stored; a larger outcome is not shared."""
 
 _LOOKUP_S = 0.05
 """A look-up that takes longer has failed: most work takes less."""
@@ -40,17 +40,17 @@ _STORES = 4
 
 _FAILURES = 3
 _REST_S = 5.0
-"""After so many failures in a row it is not asked for so long; then one look-up tries."""
+"""After `_FAILURES` failures in a row Redis is left alone for `_REST_S` seconds; then one look-up tries again."""
 
 Tell = Callable[["Outcome | None"], None]
 """Told what a look-up found."""
 
 
 class RedisCache:
-    """Used on one loop. url: `redis://`, `rediss://` or `unix://`. password: instead of the url's. secret: of the code
-    over values; None: none. ttl_s: seconds after which an outcome is forgotten.
+    """Used on one loop. url: `redis://`, `rediss://` or `unix://`. password: used instead of the url's. secret: the key
+    of the authentication code on values; None: they have none. ttl_s: seconds after which an outcome is forgotten.
 
-    Raises MissingDependency without the package. It is connected to with the first look-up.
+    Raises MissingDependency without the package. It connects at the first look-up.
     """
 
     def __init__(self, url: str, *, password: str | None, secret: bytes | None, ttl_s: int, observer: Observer) -> None:
@@ -102,7 +102,7 @@ class RedisCache:
         )
 
     async def probe(self) -> str | None:
-        """Returns what keeps it from answering, as the error's name; None where it answers."""
+        """Returns the name of the error that keeps Redis from answering, or None where it answers."""
         try:
             async with asyncio.timeout(_STORE_S):
                 await self._client.mget([_PREFIX])

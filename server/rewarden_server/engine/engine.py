@@ -94,7 +94,8 @@ class Engine:
         self.admission.start()
 
     async def close(self, drain_s: float = 30.0) -> None:
-        """Admit no more, let what runs end for so many seconds, then stop. Closing twice is closing once."""
+        """Admits no more work, gives work in progress `drain_s` seconds to end, then stops. Closing twice has no
+        effect."""
         if self._closed:
             return
         self._closed = True
@@ -116,7 +117,7 @@ class Engine:
         self.planner.provide({ModelResources: resources}, moved=moved)
 
     def info(self) -> dict[str, Any]:
-        """JSON-ready: versions, lanes, depths, limits."""
+        """Returns versions, lanes, depths and limits, ready for JSON."""
         settings = self.settings
         return {
             "version": version("rewarden-server"),
@@ -147,10 +148,10 @@ class Engine:
         return Stream(self._parts, self.admission, self.settings, header, source)
 
     async def run(self, run: Run, source: str = "local") -> RunResult:
-        """Returns how a program ended in the sandbox; nothing of it is kept, and equal programs run each. Cancelling
-        the call kills it.
+        """Runs a program in the sandbox and returns its result. Nothing is cached: equal programs each run. Cancelling
+        the call kills the program.
 
-        Raises InvalidRequest for what no sandbox would run, Overloaded, Unavailable, InternalError.
+        Raises InvalidRequest for a program that no sandbox would run, Overloaded, Unavailable, InternalError.
         """
         size = len(run.code) + len(run.stdin) + sum(map(len, run.files.values()))
         with self.admission.running(source, size):

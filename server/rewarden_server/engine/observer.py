@@ -1,4 +1,4 @@
-"""The engine's one hook for whoever watches: metrics, records, tests. The engine does not know Prometheus."""
+"""The engine's one hook for observers: metrics, records, tests. The engine does not know Prometheus."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The places of orchestrators that are under way at once, and how one that asks a judge leaves its own.
+"""The places of orchestrators that are in progress at once. An orchestrator that asks a judge leaves its place.
 
-So many orchestrators at once are there for what they compute and hold. One that waits for a judge does neither, for
+The number of places bounds the work and the memory of orchestrators. One that waits for a judge needs neither, for
 seconds or minutes; if it kept its place, a slow or dead judge would hold up every program and proof beside it.
 """
 
@@ -20,7 +20,7 @@ class OrchestratorSlot:
         self._held = True
 
     def leave(self) -> None:
-        """Give the place back, for good; leaving twice is leaving once."""
+        """Gives the place back for good. Leaving twice has no effect."""
         if self._held:
             self._held = False
             self._places.release()

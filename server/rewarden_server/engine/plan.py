@@ -27,7 +27,7 @@ SHARED = "$shared"
 """Marks a field of a reference whose value stands in `Batch.shared`."""
 
 AllResources = Mapping[Any, Resources]
-"""By name (of a verifier), or by what verifiers declare."""
+"""AllResources by a verifier's name, or by the `resources` that verifiers declare."""
 
 _BOUND = 4096
 _DEPTH = 16
@@ -148,7 +148,7 @@ class Planner:
         return replace(sample, prompt=prompt, reference=reference, prompt_key=None, reference_key=None)
 
     def plan(self, use: BoundUse, sample: Sample, progress: Progress | None) -> Plan:
-        """Returns what the verifier of `use` reads of a resolved sample. Raises SampleError."""
+        """Returns the call of the verifier of `use` on a resolved sample. Raises SampleError."""
         return self.collect(use, use.spec.reads, sample, progress)
 
     def collect(self, use: BoundUse, reads: tuple[str, ...], sample: Sample, progress: Progress | None) -> Plan:

@@ -223,4 +223,4 @@ class EngineSettings:
 
 
 _QUERY_ITEM_S = 1800.0
-"""Behind the limits that such a verifier sets itself, statement by statement."""
+"""The backstop behind the limits that such a verifier sets itself, statement by statement."""

@@ -53,7 +53,7 @@ class SharedProgress:
         return item, PHASES[phase] if phase < len(PHASES) else "none", cpu_s
 
     def until(self, row: int) -> tuple[float, float]:
-        """Returns what `limit` asked for last."""
+        """Returns the last arguments of `limit`."""
         cpu_s, monotonic_s = _UNTIL.unpack_from(self._map, row * _STRIDE + _UNTIL_AT)
         return cpu_s, monotonic_s
 

@@ -64,7 +64,7 @@ class Clock:
             raise Expired
 
     def run(self, limit_s: float, call: Callable[[], Any]) -> Any:
-        """Returns what `call` returns. Raises Expired when the time is up."""
+        """Returns the result of `call`. Raises Expired when the time is up."""
         try:
             self._armed = True
             # The interval strikes again if a bare `except:` swallowed the first strike.

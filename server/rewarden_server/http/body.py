@@ -32,7 +32,8 @@ ZSTD_WINDOW = 2**23
 """Bytes; RFC 9659 has no HTTP body ask for more. Attack: small requests, each with a window of gigabytes."""
 
 _MEMBERS, _MEMBER_BYTES = 1000, 1024
-"""Of gzip: so many members, and one more for each so many bytes that come out. Attack: millions of empty ones."""
+"""The members that a gzip body may have, and the output bytes that allow one more. Attack: millions of empty
+members."""
 
 
 def check_content_type(request: Request, *allowed: str) -> None:
@@ -94,8 +95,8 @@ async def read_body(request: Request, budget: Budget, most: int, limit: str) -> 
 
 
 async def pieces_of(receive: Receive, silence_s: float | None = None) -> AsyncIterator[bytes]:
-    """The pieces of a body as they come. Raises ClientGone when the client leaves in the middle, TooSlow after so many
-    seconds in which nothing came."""
+    """Yields the pieces of a body as they come. Raises ClientGone when the client leaves in the middle, and TooSlow
+    after `silence_s` seconds in which nothing came."""
     while True:
         try:
             async with asyncio.timeout(silence_s):
@@ -177,7 +178,7 @@ class Gunzip:
         """Whether what came ends with the end of a member."""
 
     def parts(self, piece: bytes | bytearray) -> Iterator[bytes]:
-        """Yields what comes out of a piece. Raises zlib.error, EOFError for what nobody packs like that."""
+        """Yields the decompressed bytes of a piece. Raises zlib.error or EOFError for malformed input."""
         for first in range(0, len(piece), self._SLICE):
             rest = bytes(piece[first : first + self._SLICE])
             while rest:

@@ -43,7 +43,7 @@ _HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"referrer-policy", b"no-referrer"),
 )
-"""Of every answer: what a page of another origin makes of it is nothing."""
+"""Headers of every answer, which keep pages of other origins from making anything of it."""
 
 UNTRACED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 """The paths that probes ask every few seconds."""
@@ -137,7 +137,7 @@ class Edge:
         return self._service.tracing.request("HTTP", parent, state)
 
     def _caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Caller | None:
-        """Returns who asks; None where nobody needs to say. Raises Unauthorized, Forbidden."""
+        """Returns the caller, or None on a route that needs no key. Raises Unauthorized, Forbidden."""
         if is_open(scope["path"]):
             return None
         self._origins.check(_text(headers.get(b"host")), _text(headers.get(b"origin")))

@@ -81,7 +81,7 @@ def _caller() -> Caller:
 
 
 def _may_see(job: Job) -> bool:
-    """Returns whether a job is the caller's: it holds texts of whoever uploaded it."""
+    """Returns whether a job is the caller's own: it holds the texts of its uploader."""
     caller = _caller()
     return job.key == caller.name or "admin" in caller.scopes
 

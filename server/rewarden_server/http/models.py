@@ -52,7 +52,7 @@ def routes(service: Service) -> list[Route]:
 
 
 def _asked(body: bytearray) -> dict[str, Any]:
-    """Returns what is to be loaded instead. Raises InvalidRequest."""
+    """Returns the fields of the body: the model or revision to load instead. Raises InvalidRequest."""
     value = loads(body) if body.strip() else {}
     if not isinstance(value, dict):
         raise InvalidRequest("the body must be an object, with 'model' and 'revision' or without", path="")

@@ -10,11 +10,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from rewarden_server.config import LimitSettings
 
 MAX_HEAD_BYTES = 64 * 1024
-"""Of a request's line and headers together; over it is 431, and the connection is closed."""
+"""The limit on request line and headers together. Above it the answer is 431, and the connection is closed."""
 
 MAX_UNREAD_BYTES = 64 * 1024**2
-"""Of a body that nobody reads, for its request was answered before it had come: so much is still taken, for
-`limits.header_timeout_s`, so that its sender comes to read the answer. Then the connection is closed."""
+"""The bytes that are still accepted of a body whose request was answered before it had arrived, for
+`limits.header_timeout_s`, so that the sender gets to read the answer. Then the connection is closed."""
 
 _REFUSAL = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\nconnection: close\r\n"

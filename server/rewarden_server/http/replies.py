@@ -42,7 +42,7 @@ class TooSlow(RequestError):
 
 
 class ClientGone(Exception):
-    """The client left before its answer; nobody reads what we would say."""
+    """The client left before its answer, which nobody would read."""
 
 
 def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

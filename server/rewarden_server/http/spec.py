@@ -130,7 +130,7 @@ def _paths() -> dict[str, Any]:
 
 
 def _pages() -> dict[str, Any]:
-    """For people: in HTML, where there is no such page too."""
+    """The responses of pages for people: in HTML, also for a page that does not exist."""
 
     def one(name: str, summary: str, *parameters: dict[str, Any]) -> Any:
         answer = _text(_HTML)

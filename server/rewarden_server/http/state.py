@@ -47,8 +47,8 @@ def routes(service: Service) -> list[Route]:
 
 
 def _may_read(service: Service, request: Request) -> bool:
-    """Returns whether a probe, which needs no key, has one that may read. Reasons name paths, hosts and models, which
-    are nobody's business who has none.
+    """Returns whether a probe, which needs no key, has one that may read. Reasons name paths, hosts and models, which a
+    caller without a key must not learn.
     """
     try:
         return "read" in service.keys.caller(request.headers.get("authorization")).scopes

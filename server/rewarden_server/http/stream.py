@@ -46,14 +46,14 @@ SURFACE = "http-stream"
 UNREAD = 64 * 1024**2
 
 _SWELL, _SWELL_BYTES = 500, 256 * 1024**2
-"""The most that may come out of a packed stream: so many times what came in, and so many bytes. gzip makes 1000 of one,
-zstd 30 000. Attack: a bomb as long as the caller likes, for a stream has no limit in all."""
+"""The most that a compressed stream may expand to: a multiple of its input, plus a number of bytes. gzip reaches 1,000
+bytes for one, zstd 30,000. Attack: a bomb of any length, since streams have no limit in total."""
 
 _YIELD = 256 * 1024
 
 _EMPTY, _TURN = 10_000, 1000
-"""Empty lines of a stream beyond the number of its others; lines after which the loop serves others. Attack: a million
-empty lines, which nobody is charged for, cut at one stretch."""
+"""The number by which the empty lines of a stream may exceed its other lines, and the number of lines after which the
+loop serves others. Attack: a million empty lines, which cost the caller nothing, split without a pause."""
 
 _log = get_logger("stream")
 
@@ -167,7 +167,7 @@ def read_row(line: bytes | None, limits: LimitSettings) -> Sample | BadSample:
 
 
 class Outbox:
-    """Lines on their way out. Whoever fills it waits while more than `UNREAD` bytes have not been taken."""
+    """Lines on their way out. The writer waits while more than `UNREAD` bytes have not been taken."""
 
     def __init__(self) -> None:
         self._lines: list[bytes] = []

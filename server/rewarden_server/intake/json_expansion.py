@@ -1,7 +1,7 @@
-"""The size of what a JSON text becomes, looked at before anything is made of it.
+"""The size that a JSON text expands to, estimated before it is parsed.
 
-Attack: `{},` again and again. 256 MiB of it, packed into 256 KiB, are 89 million objects: 8 GiB, made at one stretch in
-which nothing else of the process moves, and only then is it found that the request has too many samples.
+Attack: `{},` again and again. 256 MiB of it, packed into 256 KiB, are 89 million objects: 8 GiB, made without a pause
+in which anything else of the process could run, and only then does the number of samples turn out to be too large.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ texts for each of 4096 samples. Numbers are not weighed: tokens are many, and be
 most."""
 
 _REST = rb'(?:[^"\\]{1,4096}+|\\.){0,1024}(")?'
-"""Of a text: a piece, and its end if it comes. Attack: a text of 256 MiB, looked through at one stretch."""
+"""A piece of a string, and its end if it comes. Attack: a string of 256 MiB, scanned without a pause."""
 
 _WEIGHED = re.compile(rb'[\[{]|"' + _REST, re.DOTALL)
 _WITHIN = re.compile(_REST, re.DOTALL)
@@ -68,7 +68,7 @@ def _weigh(data: bytes | bytearray, most: int) -> None:
 
 
 def _end_of_text(data: bytes | bytearray, at: int) -> int | None:
-    """Returns where a long text ends, within which `at` lies; None where it does not: that is no JSON."""
+    """Returns the end of the long string that `at` lies in, or None where it does not end, which is not JSON."""
     while (found := _WITHIN.match(data, at)) is not None and found.end() > at:
         at = found.end()
         if found.lastindex is not None:

@@ -1,4 +1,4 @@
-"""The server's own routing: who judges samples that name nobody, in requests that name nobody either."""
+"""The server's own routing: the use for samples that name none, in requests that name none either."""
 
 from __future__ import annotations
 

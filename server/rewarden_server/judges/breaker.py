@@ -22,7 +22,7 @@ class Breaker:
 
     @property
     def state(self) -> State:
-        """`open` also where the wait is over and nobody has tried yet."""
+        """The state, which stays `open` after the wait until somebody tries."""
         if self._probing:
             return "probing"
         return "closed" if self._until is None else "open"

@@ -30,11 +30,11 @@ class Budget:
         self._settled = asyncio.Event()
 
     def left(self) -> dict[str, float]:
-        """Returns what is not spent, of each that is limited."""
+        """Returns the remainder of each limit."""
         return {name: max(0.0, limit - self._spent[name]) for name, limit in self._limits.items()}
 
     def whole(self) -> dict[str, float]:
-        """Returns what may be spent in all, of each that is limited."""
+        """Returns the limits."""
         return dict(self._limits)
 
     def check(self) -> None:
@@ -44,7 +44,7 @@ class Budget:
                 raise BudgetExhausted(f"judge {self._judge!r}: budget_{name} ({limit:g}) is spent", judge=self._judge)
 
     async def reserve(self, bound: Usage) -> None:
-        """Set a request's bound aside, when it fits. Raises BudgetExhausted."""
+        """Waits until a request's bound fits, and sets it aside. Raises BudgetExhausted."""
         wanted = _amounts(bound)
         while True:
             self.check()
@@ -58,7 +58,7 @@ class Budget:
             self._aside[name] += wanted[name]
 
     def settle(self, bound: Usage, used: Usage | None) -> None:
-        """A request that was set aside ended, and took so much; None: it was never sent."""
+        """Settles a request that was set aside, with the usage it had, or None where it was never sent."""
         self._out -= 1
         taken = _amounts(used) if used is not None else dict.fromkeys(_NAMES, 0.0)
         for name, amount in _amounts(bound).items():

@@ -29,7 +29,7 @@ from rewarden_verifiers.chat import Question, Reply, Usage
 
 _FIRST_PAUSE_S = 0.5
 _FORMS = 8
-"""So many refusals of a form, each of another field, are not counted as attempts: more than there are forms."""
+"""The number of refused forms, each for another field, that are not counted as attempts: more than there are forms."""
 
 
 class Endpoint:
@@ -87,7 +87,7 @@ class Endpoint:
             retries += 1
 
     def status(self) -> dict[str, Any]:
-        """JSON-ready: how it is, and what it took. Neither its address nor a key, nor what its server says."""
+        """Returns the state and the spending, ready for JSON, without address, key, or the server's own words."""
         settings = self.settings
         return {
             "model": settings.model,
@@ -211,5 +211,5 @@ class Endpoint:
 
 
 def provider_of(name: str, settings: JudgeEndpoint) -> Provider:
-    """Returns who speaks with the judge's server."""
+    """Returns the client of the judge's server."""
     return LiteLLMProvider(name, settings) if settings.provider == "litellm" else OpenAIProvider(name, settings)

@@ -1,4 +1,5 @@
-"""The line before a judge: so many are served at once, the others wait in the order in which they came."""
+"""The queue before a judge: a limited number of questions are served at once, and the others wait in the order of their
+arrival."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Callable
 
 
 class Line:
-    """Used on one loop only. `places`: how many are served at once."""
+    """Used on one loop only. `places`: the number served at once."""
 
     def __init__(self, places: int) -> None:
         self._free = places
@@ -18,7 +19,7 @@ class Line:
 
     @property
     def served(self) -> int:
-        """Returns how many are served now."""
+        """Returns the number of questions that are being served."""
         return self._places - self._free
 
     async def take(self, *, first: bool = False) -> None:

@@ -18,7 +18,7 @@ _BYTES = 4
 
 
 class Pace:
-    """Leaky buckets that hold a minute's worth: after a rest so much may go at once."""
+    """Leaky buckets that hold a minute's worth, which may all go at once after a rest."""
 
     def __init__(self, judge: str, settings: JudgeEndpoint) -> None:
         self._judge = judge

@@ -26,7 +26,8 @@ def cost(settings: JudgeEndpoint, prompt_tokens: int, completion_tokens: int) ->
 
 
 def bound(settings: JudgeEndpoint, question: Question) -> Usage:
-    """Returns what one attempt takes at most: a token has at least one byte, and a reply no more than it is allowed."""
+    """Returns the most that one attempt can use: a token has at least one byte, and a reply has no more tokens than
+    allowed."""
     prompt = prompt_bytes(question) + _A_CHAT + _A_MESSAGE * len(question.messages)
     completion = question.max_tokens or settings.max_tokens
     return Usage(

@@ -43,8 +43,7 @@ class Provider(Protocol):
         """The reply of one attempt, whose time the caller bounds. Raises Failure, MissingDependency."""
 
     async def probe(self) -> str:
-        """Returns what is there, in words, without having a model say more than one token. Raises Failure,
-        MissingDependency."""
+        """Returns a description of the judge, at the price of one token at most. Raises Failure, MissingDependency."""
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -128,8 +127,8 @@ class OpenAIProvider:
             raise malformed(type(error).__name__) from None
 
     def _lost(self, error: APIConnectionError) -> Failure:
-        """Returns why there is no whole reply, in the words of whoever knew first; they hold no more than host and
-        port.
+        """Returns the failure for a reply that never came or broke off, in the words of the first cause, which hold no
+        more than host and port.
         """
         first: BaseException = error
         names = []
@@ -167,7 +166,7 @@ class OpenAIProvider:
 
 
 def trace_headers() -> dict[str, str]:
-    """Returns what ties the judge's own trace of a request to ours, where anybody traces."""
+    """Returns the headers that tie the judge's own trace of a request to ours, if there is a trace."""
     traceparent = current().traceparent
     return {} if traceparent is None else {"traceparent": traceparent}
 
@@ -190,7 +189,8 @@ def probe_question() -> Question:
 
 
 def status_failure(error: APIStatusError, settings: JudgeEndpoint) -> Failure:
-    """Returns what a status means, in words without a key: some servers repeat the one that they do not accept."""
+    """Returns the failure that a status means, with keys removed from its message: some servers repeat the key that
+    they do not accept."""
     said = said_by(error.body)
     secrets = [settings.api_key, os.environ.get(settings.api_key_env or ""), *settings.headers.values()]
     for secret in filter(None, secrets):

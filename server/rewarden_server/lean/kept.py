@@ -28,9 +28,10 @@ class Kept:
         self._under_way: dict[bytes, _UnderWay] = {}
 
     async def get(self, key: bytes, make: Callable[[], Coroutine[Any, Any, Compiled]]) -> Compiled:
-        """Returns what is kept under the key, else what `make` gives. Only what came to its end is kept.
+        """Returns the compilation kept under the key, or else the result of `make`. Only finished compilations are
+        kept.
 
-        `make` runs on when one of its callers leaves, until the last has left. Raises what it raises.
+        `make` continues when one of its callers leaves, until the last has left. Raises what it raises.
         """
         kept = self._kept.get(key)
         if kept is not None:

@@ -1,8 +1,8 @@
-"""Lean processes, kept by what they have loaded: at most so many alive, whatever headers texts have.
+"""Lean processes, kept by the header that they have loaded; their number is bounded, whatever headers texts have.
 
-Whoever waits stands in one line. A process that becomes free goes to the first who can use it as it is; those who need
-other imports are passed over at most `PASSES` times, then it makes place for them. A place is taken from the idle
-process that was used longest ago. A place is free only when its process is really gone.
+All waiting texts are in one queue. A process that becomes free goes to the first text that can use it as it is; texts
+with other imports are passed over at most `PASSES` times, and then it is replaced for them. The least recently used
+idle process is replaced first. A place is free only when its process is really gone.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from rewarden.errors import SandboxError
 from rewarden_server.lean.process import Process
 
 PASSES = 16
-"""The number of times that others may go first because a process has their imports: loading is dear, but nobody waits
-for ever."""
+"""The number of times that others may go first because a process has their imports: loading is expensive, but nobody
+waits for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Key:
 
 @dataclass(eq=False, slots=True)
 class Held:
-    """A process of the pool. new: it was started for whoever holds it now. spent: nobody shall have it after."""
+    """A process of the pool. new: it was started for its current holder. spent: it must not be used again."""
 
     key: Key
     process: Process
@@ -70,7 +70,7 @@ class Pool:
 
     @property
     def waiting(self) -> int:
-        """Returns who stands in line."""
+        """Returns the number of those that wait."""
         return len(self._line)
 
     @property
@@ -80,7 +80,7 @@ class Pool:
 
     @property
     def idle(self) -> list[Key]:
-        """Returns what the processes have loaded that nobody uses, the one used longest ago first."""
+        """Returns the keys of the idle processes, the least recently used first."""
         return [held.key for held in self._idle]
 
     @asynccontextmanager

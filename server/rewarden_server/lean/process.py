@@ -1,11 +1,12 @@
-"""One `lean --worker`: a process that has loaded a header of imports, and elaborates one text after another under it.
+"""One `lean --worker`: a process that has loaded a header of imports and elaborates one text after another under it.
 
-The process is spoken to as an editor speaks to it: the document is opened with the header alone, then each text is one
-edit. An edit whose header is the same does not import again, and what an edit shares with the one before (the same
-first commands) is not elaborated again. Messages on a version come in pieces, all of them before the answer to
-`waitForDiagnostics`. An elaboration that hangs cannot be called off: only the process's end ends it.
+We talk to it as an editor does: the document is opened with the header alone, and each text is then one edit. An edit
+with the same header does not import again, and the commands that it begins with are not elaborated again where the text
+before began with the same ones. Messages on a version come in pieces, all of them before the answer to
+`waitForDiagnostics`. The next edit calls off most elaborations that hang, but gives back no memory; only the end of the
+process is certain to end them.
 
-It ran a model's text, so nothing that it says is taken on trust and every wait has a bound.
+The process has run a model's text, so nothing that it says is trusted and every wait has a bound.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from rewarden_server.lean.protocol import read as read_as
 from rewarden_verifiers.provers import CheckStatus
 
 URI = "untitled:Main"
-"""Of no file, so that no build tool is asked how to set it up."""
+"""A document that is no file, so that no build tool is asked how to set it up."""
 
 _MOST_HEARD = 128 * 1024**2
 """Bytes that a text may make its process say, most of which is not kept (progress, names)."""
@@ -51,7 +52,8 @@ _LAST_WORDS_S = 10.0
 
 _STARVED = 20.0
 _STARVED_S = 120.0
-"""A text that has neither ended nor used up its CPU or idle time after so many times both was never let run."""
+"""The multiple of both limits, and the seconds on top, after which a text that has neither ended nor reached a limit
+was starved of CPU time."""
 
 
 class Session(Protocol):
@@ -59,7 +61,7 @@ class Session(Protocol):
 
     @property
     def report(self) -> Report | None:
-        """Returns how it ended."""
+        """Returns the way it ended, or None while it runs."""
 
     @property
     def host_lost(self) -> bool:
@@ -72,7 +74,7 @@ class Session(Protocol):
         """Bytes of stdout; none when it has ended."""
 
     async def clock(self) -> Clock:
-        """Returns what it has used so far."""
+        """Returns the time and memory used so far."""
 
     async def close(self) -> None:
         """Kill all."""
@@ -114,7 +116,8 @@ Result = TypeVar("Result")
 
 
 class Process:
-    """A worker over a session. One text at a time; whoever gets `Ended` or leaves midway must close it."""
+    """A worker over a session. It takes one text at a time. A caller that gets `Ended` or leaves midway must close
+    it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -142,7 +145,7 @@ class Process:
         return self._session.host_lost
 
     async def open(self, header: str, bounds: Bounds) -> None:
-        """Load a header. After it `fatal` says that the header cannot be loaded, and `diagnostics` why.
+        """Loads a header. Afterwards `fatal` says whether it could not be loaded, and `diagnostics` why.
 
         Raises Ended, SandboxError.
         """
@@ -175,7 +178,7 @@ class Process:
         return await self._bounded(self._turn([edit], asks), bounds)
 
     async def close(self) -> None:
-        """Kill it. Closing twice is closing once."""
+        """Kills the process. Closing twice has no effect."""
         await self._session.close()
 
     # --- limits -------------------------------------------------------------------------------------------------
@@ -316,7 +319,7 @@ class Process:
             raise await self._death() from None
 
     async def _death(self) -> Ended | SandboxError:
-        """Returns how the session ended, of which something else than reading told first, or reading did."""
+        """Returns the error for the end of the session, however it was noticed."""
         if self._session.report is None:
             with contextlib.suppress(SandboxError, TimeoutError):
                 async with asyncio.timeout(_LAST_WORDS_S):
@@ -334,7 +337,7 @@ class Process:
 
 
 def _first(diagnostics: list[Diagnostic], size: int) -> list[Diagnostic]:
-    """As many as fit."""
+    """Returns as many diagnostics as fit into `size` bytes."""
     ends = accumulate(len(each.message) for each in diagnostics)
     return [each for each, end in zip(diagnostics, ends, strict=True) if end <= size]
 

@@ -22,10 +22,10 @@ _REMOTE = ("http://", "https://")
 
 
 class Projects(Mapping[str, Project]):
-    """Those that can be used, by name. Pickled as a dictionary.
+    """The usable projects by name. Pickled as a dictionary.
 
-    A project is resolved when it is first asked for and kept: one that was mended is found again, one that was rebuilt
-    is not seen before the next start, as the processes that loaded it.
+    A project is resolved when it is first asked for and kept: one that was repaired is found again; one that was
+    rebuilt is noticed only at the next start, since processes have loaded the old one.
     """
 
     def __init__(self, settings: LeanSettings) -> None:
@@ -50,8 +50,8 @@ class Projects(Mapping[str, Project]):
     def find(self, name: str | None) -> Project:
         """The project of that name; None: the default.
 
-        Raises InvalidSample where there is none of that name, and SandboxError for one that cannot be used, with what
-        mends it.
+        Raises InvalidSample where there is none of that name, and SandboxError for one that cannot be used, with the
+        fix.
         """
         wanted = self._known(name)
         place = self._places[wanted]
@@ -77,7 +77,8 @@ class Projects(Mapping[str, Project]):
         return self._found[name]
 
     def told(self) -> dict[str, dict[str, Any]]:
-        """All, by name, JSON-ready: for `/v1/info`. Of those that cannot be used the problem, with what mends it."""
+        """Returns all projects by name, ready for JSON, for `/v1/info`: unusable ones with their problem and the
+        fix."""
         rows: dict[str, dict[str, Any]] = {}
         for name in self._places:
             try:
@@ -128,7 +129,7 @@ def places_of(settings: LeanSettings) -> dict[str, str]:
 
 
 def local_places(settings: LeanSettings) -> dict[str, str]:
-    """The folders alone, the default project's first: what a sandbox host is told."""
+    """Returns the folders of the projects for a sandbox host, the default project's first."""
     places = {name: os.path.abspath(place) for name, place in places_of(settings).items() if not is_remote(place)}
     first = {settings.default: places[settings.default]} if settings.default in places else {}
     return first | places

@@ -56,7 +56,7 @@ class Diagnostic:
     severity: Literal[1, 2, 3, 4] = 3
 
     def placed(self, sheet: SourceMap) -> Message:
-        """As a message on the text that the sheet was made of."""
+        """Returns the message, placed on the text that the sheet was made of."""
         stretch = self.fullRange or self.range
         start = sheet.place(stretch.start.line, stretch.start.character)
         end = sheet.place(stretch.end.line, stretch.end.character)

@@ -34,7 +34,7 @@ AT_ONCE = 64
 """Snippets that one such server is asked about at once: more would only wait there, against its `MAX_WAIT`."""
 
 MOST_BYTES = 32 * 1024**2
-"""Of one answer. It is about one snippet, whose own doing it is to say more."""
+"""The bytes that one answer may have. It is about one snippet, which is to blame where there are more."""
 
 RETRY = Retry(attempts=5, first_s=0.5, most_s=8.0, patience_s=60.0)
 
@@ -80,9 +80,10 @@ class Kimina:
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def check(self, snippet: Snippet) -> Checked:
-        """Returns what that server says of a snippet, waiting out what may pass.
+        """Returns the server's result for a snippet, retrying transient errors.
 
-        Raises ProviderError where it cannot be reached, answers with an error of its own, or what cannot be read.
+        Raises ProviderError where it cannot be reached, or answers with an error of its own or with something
+        unreadable.
         """
         timeout_s = _timeout(snippet)
         async with self._room:
@@ -100,7 +101,7 @@ class Kimina:
         await self._client.aclose()
 
     async def _told(self, snippet: Snippet, timeout_s: int) -> Checked:
-        """As `check`, without end. Raises RequestError, ProviderError."""
+        """Like `check`, without a limit on the time. Raises RequestError, ProviderError."""
         failures = deaths = 0
         while True:
             try:
@@ -160,7 +161,7 @@ class _Died(Exception):
 
 
 def _timeout(snippet: Snippet) -> int:
-    """Whole seconds, as that server takes them; it knows one limit, in time that passes."""
+    """Returns the time limit in whole seconds, as that server takes it; it has one limit, on wall time."""
     limits = snippet.limits
     given = [each for each in (limits.cpu_s, limits.wall_s) if each is not None]
     return max(1, math.ceil(max(given, default=_DEFAULT_S)))

@@ -55,8 +55,8 @@ class SourceMap:
         return Position(line=line + 1, column=column)
 
     def known(self, words: str) -> tuple[tuple[int, int], str]:
-        """Returns what a trace says of a command, with the places that it names (⟨line, column⟩) in the text, and the
-        first of them. Raises ValueError for a command of ours.
+        """Returns the first place that a trace of a command names, and the trace with all its places (⟨line, column⟩)
+        translated to the text. Raises ValueError for a command of ours.
         """
         first = _PLACE.search(words)
         if first is None or int(first[1]) <= self._body_line:
@@ -73,7 +73,7 @@ class SourceMap:
 
 
 def _characters(line: str, units: int) -> int:
-    """Returns how many characters the first units of a line are; at most the line."""
+    """Returns the number of characters in the first UTF-16 units of a line, at most the length of the line."""
     if line.isascii():
         return min(units, len(line))
     count = 0

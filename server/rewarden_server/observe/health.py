@@ -1,7 +1,7 @@
-"""The problems of a running server, each with what mends it: for `/v1/info` and the page of it.
+"""The problems of a running server, each with the fix, for `/v1/info` and its page.
 
-`rewarden doctor` looks harder, since nobody waits for it: it runs a program, calls on judges, loads every verifier.
-Here nothing is begun: only what the parts know of themselves is read.
+`rewarden doctor` looks harder, since it may take its time: it runs a program, calls judges, loads every verifier. Here
+nothing is started: the parts only report what they know.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 from rewarden_server.config import Config
 
 Problem = tuple[str, str]
-"""A description of what is missing, and the command or change that mends it."""
+"""A description of what is missing, and the command or change that fixes it."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _COMMAND = re.compile(r"\b(?:apt-get|docker|pip|rewarden|sysctl|systemctl|usermod) [^;,()]+")
 
 
 def problems(info: Mapping[str, Any], config: Config) -> list[dict[str, str]]:
-    """Of what `/v1/info` says otherwise: `{"what", "mend"}` each, JSON-ready."""
+    """Returns the problems in the rest of `/v1/info`, each as `{"what", "mend"}`, ready for JSON."""
     found = [
         *_sandbox(info["sandbox"]),
         *_cache(info["engine"]),
@@ -37,7 +37,7 @@ def problems(info: Mapping[str, Any], config: Config) -> list[dict[str, str]]:
 
 
 def _sandbox(status: Mapping[str, Any]) -> list[Problem]:
-    """Of the lane and of each of its hosts. One that was not started yet is not missing."""
+    """The problems of the lane and of each of its hosts. A host that was not started yet is not a problem."""
     hosts = status.get("hosts") or ()
     away = [host for host in hosts if host.get("state") != "ready"]
     found = [(f"the sandbox host {host['address']}: {host['reason']}", mend_of(str(host["reason"]))) for host in away]
@@ -50,7 +50,7 @@ def _sandbox(status: Mapping[str, Any]) -> list[Problem]:
 
 
 def sandbox_problems(status: Mapping[str, Any]) -> list[Problem]:
-    """Of what one sandbox host says of itself. Its words hold the command that mends it."""
+    """The problems in the status of one sandbox host, whose messages contain the command that fixes them."""
     probe = status.get("probe") or {}
     reason = probe.get("reason") or status.get("problem")
     found = [] if reason is None else [(f"the sandbox: {reason}", mend_of(str(reason)))]

@@ -108,7 +108,8 @@ class VerdictLog:
 
 
 def log_defect(log: structlog.typing.FilteringBoundLogger, error: BaseException, **bound: Any) -> None:
-    """An exception that nobody expected: its type and where it was raised. Its message may quote a sample: debug."""
+    """Logs an unexpected exception: its type, and where it was raised. Its message may quote a sample, and is logged at
+    the debug level."""
     frames = "".join(traceback.format_tb(error.__traceback__))
     log.error("defect", error=type(error).__name__, traceback=frames, **bound)
     log.debug("defect's message", message=str(error))

@@ -88,7 +88,7 @@ class Histogram:
 
 
 def single(counts: Mapping[str, V]) -> Iterator[tuple[tuple[str], V]]:
-    """Returns what is counted by one label, in the form that families are made of."""
+    """Returns counts by one label, in the form that metric families take."""
     return (((label,), count) for label, count in counts.items())
 
 

@@ -56,7 +56,7 @@ def entry_body(item: Mapping[str, Any]) -> str:
 
 
 def facts(item: Mapping[str, Any]) -> list[str]:
-    """Returns what is to be known of one before it is used, in few words each."""
+    """Returns short facts on a verifier or recipe for people who are about to use it."""
     low, high = item["score_range"]
     return [
         f"{item['kind']} version {item['version']}",

@@ -87,8 +87,8 @@ def _target(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, An
 
 
 def _kind(part: Mapping[str, Any], root: Mapping[str, Any]) -> tuple[str, Sequence[Any]]:
-    """Returns how a field is read, and what there is to choose from: `choice`, `number`, `integer`, `string`, `json`,
-    or `either`: a text, or JSON of one of the types that follow.
+    """Returns the kind of a field and its options. Kinds are `choice`, `number`, `integer`, `string`, `json`, and
+    `either`: a text, or JSON of one of the types in the options.
     """
     branches = [_target(option, root) for word in ("anyOf", "oneOf") for option in part.get(word, ())] or [part]
     options: list[Any] = []

@@ -71,8 +71,8 @@ _IMPORTS: dict[str, Sequence[str]] = {
 
 
 def key_field() -> str:
-    """Returns where a caller's API key is typed: without a name, so that no form sends it; scripts keep it in memory
-    only.
+    """Returns the input field for a caller's API key. It has no name, so that no form sends it; scripts keep the key in
+    memory only.
     """
     return (
         '<label class="key"><span class="label">API key <span class="muted">kept in this page only, until it is left'

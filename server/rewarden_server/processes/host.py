@@ -79,7 +79,7 @@ def listening(settings: SandboxSettings) -> list[str]:
 
 
 def host_settings(settings: SandboxSettings, lean: LeanSettings) -> dict[str, Any]:
-    """Returns what the host is told, JSON-ready; what is not set is the host's to choose."""
+    """Returns the host's settings, ready for JSON. Those that are not set are left to the host."""
     told: dict[str, Any] = {}
     for field in fields(HostSettings):
         value = getattr(settings, field.name, None)

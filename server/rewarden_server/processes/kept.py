@@ -91,8 +91,8 @@ class KeptProcess(ABC, Generic[C]):
         return dict(os.environ)
 
     async def look(self, client: C) -> None:
-        """Return when the process has answered. Raises TimeoutError where it did not within `silent_s`. By default
-        nobody asks it."""
+        """Returns when the process has answered. Raises TimeoutError where it did not within `silent_s`. By default it
+        is not asked."""
         await asyncio.Event().wait()
 
     @property
@@ -122,12 +122,12 @@ class KeptProcess(ABC, Generic[C]):
 
     @property
     def problem(self) -> str | None:
-        """Returns why the last process could not start, in its own words; None where none failed."""
+        """Returns the reason why the last process could not start, in its own words, or None where it did."""
         return self._problem
 
     async def client(self, patience_s: float) -> C:
-        """A client of the process, when it answers. Raises `lost` when it does not within so many seconds, or at once
-        where it could not even start.
+        """Returns a client of the process once it answers. Raises `lost` when it does not within `patience_s` seconds,
+        or at once where it could not even start.
         """
         self.start()
         with contextlib.suppress(TimeoutError):
@@ -325,8 +325,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def clean() -> list[str]:
-    """Remove the folders of sockets that nobody serves: a server and its process that were both killed leave one. Says
-    what was removed.
+    """Removes the folders of abandoned sockets, which a server and its process leave when both are killed. Returns the
+    folders that were removed.
     """
     said = []
     place = Path(_short_folder() or tempfile.gettempdir())
@@ -352,5 +352,6 @@ def clean() -> list[str]:
 
 
 def _short_folder() -> str | None:
-    """Returns where temporary folders lie; /tmp where that path is too long for a socket in it."""
+    """Returns the parent for temporary folders: None for the default, or /tmp where the default is too long for a
+    socket in it."""
     return None if len(tempfile.gettempdir()) + 40 < _LONGEST_PATH else "/tmp"

@@ -40,8 +40,8 @@ def parsed(kind: type[M], data: bytes) -> M:
 
 
 def rows(data: bytes, most: int) -> int:
-    """Returns how many samples a `VerifyRequest` holds; the count ends one beyond `most`. Raises InvalidRequest for
-    bytes that cannot be walked over. Of what protobuf can parse it counts what protobuf would.
+    """Returns the number of samples in a `VerifyRequest`; counting stops one beyond `most`. Raises InvalidRequest for
+    bytes that are not a message. For every message that protobuf can parse, the count is that of protobuf.
     """
     at, found, others, end = 0, 0, 0, len(data)
     try:

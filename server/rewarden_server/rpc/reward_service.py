@@ -97,7 +97,7 @@ class RewardService:
     async def ListVerifiers(
         self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext
     ) -> pb.ListVerifiersReply:
-        """Returns what can judge: verifiers, then recipes; or the one that is named."""
+        """Returns all verifiers, then all recipes; or the one that is named."""
         async with call(self._service, context, "ListVerifiers"):
             request = parsed(pb.ListVerifiersRequest, await received(context))
             names = [request.name] if request.HasField("name") else list(self._service.engine.registry)
@@ -124,7 +124,7 @@ class RewardService:
         return reply
 
     async def _read(self, context: grpc.aio.ServicerContext, limit: str, most: int, read: Callable[[bytes], T]) -> T:
-        """Returns what a unary call's message says, once its bytes are few enough, and counted."""
+        """Reads a unary call's message, after checking its size and counting its bytes."""
         data = await received(context)
         size = len(data)
         _check_size(size, limit, most)

@@ -72,5 +72,5 @@ class RpcServer:
         await self._health.enter_graceful_shutdown()
 
     async def stop(self, grace_s: float) -> None:
-        """Let calls end for so many seconds, then end them."""
+        """Gives calls `grace_s` seconds to end, then ends them."""
         await self._server.stop(grace_s)

@@ -31,7 +31,7 @@ from rewarden_server.studies.rescore.run import published, rescore
 JobStatus = Literal["queued", "running", "finished", "failed"]
 
 _MODE = 0o700
-"""Of a job's folder, and so of all in it. Attack: whoever else is on the machine reads what was uploaded."""
+"""The mode of a job's folder, which protects everything in it. Attack: other users of the machine read the uploads."""
 
 _log = get_logger("jobs")
 
@@ -53,7 +53,7 @@ class Job:
     key: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what `GET /v1/jobs/{id}` answers."""
+        """Returns the body of the answer to `GET /v1/jobs/{id}`."""
         return {
             "id": self.id,
             "status": self.status,

@@ -6,11 +6,10 @@
 The reward is configured by the environment (`rewarden.adapters.Settings` lists the names). `async_rewarden` is the same
 as an `AsyncORM`, for several rewards at a time. From Python, where swift takes functions: `reward("math", target=…)`.
 
-**No score**: swift can be given None, but adds it up as 0 (4.6.0, `rl_core/advantage.py`), so the call blocks while a
-failure may pass (`patience_s`) and then raises `NoScore`, which ends the run; `unscored=NUMBER`, in the environment
+**No score**: swift can be given None, but adds it up as 0 (4.6.0, `rl_core/advantage.py`), so the call retries
+transient errors for `patience_s` and then raises `NoScore`, which ends the run; `unscored=NUMBER`, in the environment
 `REWARDEN_UNSCORED`, puts a number there. A recipe's wish to leave a sample out (`exclude`) cannot be honoured either:
-its score stays.
-**Groups**: `group="prompt_id"` judges the samples of a call with the same prompt as one group.
+its score stays. **Groups**: `group="prompt_id"` judges the samples of a call with the same prompt as one group.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ class Reward:
 
 
 class AsyncReward(Reward):
-    """As `Reward`, awaited."""
+    """Like `Reward`, but awaited."""
 
     async def __call__(  # type: ignore[override]
         self, completions: Sequence[str], trainer_state: Any = None, **columns: Any
     ) -> list[float]:
-        """As `Reward`, without blocking the loop."""
+        """Like `Reward`, without blocking the loop."""
         settings = self._scorer.settings
         samples = _samples(completions, columns, settings)
         try:

@@ -2,10 +2,10 @@
 
 Fast workers take small batches of items; each has its own queue, filled by the reference's hash so that a parsed
 reference is reused, and idle workers steal from the longest queue. An item that outlasts `slow_s` starts again on a
-slow, low-priority worker, which holds one item at a time: there it has its full limit, and harms nobody. Verifiers that
-wait for something outside (`waits`) have a lane of their own with more workers, and set their own limits. A worker that
-dies unexplained costs only the item it was at, which is tried again alone; what it had not begun goes back to
-the queues uncharged.
+slow, low-priority worker, which holds one item at a time: there it has its full limit, and holds up nothing else.
+Verifiers that wait for something outside (`waits`) have a lane of their own with more workers, and set their own
+limits. A worker that dies unexplained costs only the item it was at, which is tried again alone; what it had not begun
+goes back to the queues uncharged.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class CpuLane:
     # --- work in ------------------------------------------------------------------------------------------------
 
     def submit(self, work: Work) -> None:
-        """Queue a piece of work; starts the lane if nobody has."""
+        """Queues a piece of work, and starts the lane if necessary."""
         work.queued_at = time.monotonic()
         if work.slow:
             self._slow_queue.append(work)

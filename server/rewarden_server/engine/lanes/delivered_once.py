@@ -7,15 +7,15 @@ from rewarden_sandboxes.job import CaseResult, CompileResult, JobEvent
 
 
 class DeliveredOnce:
-    """Of one job. Each result is told once, in the order of the cases, whichever hosts it comes from."""
+    """The results of one job. Each is passed on once, in the order of the cases, whichever hosts it comes from."""
 
     def __init__(self) -> None:
         self._cases = 0
         self._compiled: dict[str, bool] = {}
 
     def is_new(self, event: JobEvent) -> bool:
-        """Returns whether the caller does not know it yet; it is told then. Raises HostError where what hosts say does
-        not fit together: a verdict that is made of it would be wrong.
+        """Returns whether a result is new to the caller, and counts it as passed on. Raises HostError where the results
+        of the hosts contradict each other: a verdict made from them would be wrong.
         """
         # Wrong verdicts: events were counted, and of two hosts one may compile what the other does not.
         if isinstance(event, CompileResult):

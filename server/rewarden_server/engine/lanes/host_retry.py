@@ -22,8 +22,8 @@ started again."""
 
 
 class HostRetry:
-    """Of one job or session. patient: wait as long as all hosts have too much to do (they may have other servers),
-    which is no failure: deadlines are their callers' to keep.
+    """The tries of one job or session. patient: wait as long as all hosts are overloaded (other servers may use them),
+    which is not a failure; the caller enforces the deadline.
     """
 
     def __init__(self, hosts: Hosts, wants: Wants, *, patient: bool) -> None:

@@ -1,4 +1,4 @@
-"""In what the hosts of one server differ: a verdict must not depend on which of them ran its program."""
+"""The differences between the hosts of one server: a verdict must not depend on which of them ran its program."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def host_skew(told: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _table(told: Mapping[str, Mapping[str, Any]], key: str) -> dict[str, dict[str, Any]]:
-    """Returns what stands in a table of the hosts, by its name, then by host."""
+    """Returns the entries of a table in the hosts' status, by entry and then by host."""
     found: dict[str, dict[str, Any]] = {}
     for name, host in told.items():
         for item, value in (host.get(key) or {}).items():

@@ -1,4 +1,4 @@
-"""The hosts to which programs go: what a lane asks of them, whoever's they are."""
+"""The hosts that run programs: the interface that a lane needs, whether the hosts are ours or others'."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Wants:
 
 
 class Lent(ABC):
-    """A host that somebody may send a job to. `name` is nobody else's."""
+    """A host that jobs can be sent to. Its `name` is unique."""
 
     name: str
     client: HostClient
@@ -57,8 +57,8 @@ class Hosts(ABC):
 
     @abstractmethod
     async def lend(self, wants: Wants, patience_s: float, *, avoid: Collection[str] = (), patient: bool = True) -> Lent:
-        """A host to send this to; not one of `avoid` where there is another. Waits for one for so many seconds, not
-        patient: only where one was there before. Raises HostLost, NoRoom.
+        """Returns a host for this job, one of `avoid` only where there is no other. Waits `patience_s` seconds for one;
+        if not patient, only where there was one before. Raises HostLost, NoRoom.
         """
 
     @abstractmethod
@@ -67,13 +67,13 @@ class Hosts(ABC):
 
     @abstractmethod
     async def until_back(self, lent: Lent) -> None:
-        """After one was lost: wait until it makes sense to ask for the next."""
+        """Waits, after a host was lost, until it makes sense to ask for the next."""
 
     @property
     @abstractmethod
     def slots(self) -> int | None:
-        """Of all hosts that are there; None where that is not known."""
+        """The slots of all hosts that are there together, or None where that is not known."""
 
     @abstractmethod
     async def status(self) -> dict[str, Any]:
-        """JSON-ready; see `SandboxLane.status`. Never raises."""
+        """Returns the state, ready for JSON; see `SandboxLane.status`. Never raises."""

@@ -1,7 +1,9 @@
-"""Equal work once: what is remembered is given again, what is under way is shared, and what nobody waits for ends.
+"""Equal work is done once: finished results are remembered, work in progress is shared, and work that nobody waits for
+is cancelled.
 
-A key holds all that made the result. What one caller began belongs to all who ask the same; it ends only when nobody
-waits any more. Failures are told to those who wait, and not remembered.
+A key holds everything that determines the result. Work that one caller began belongs to all callers with the same key,
+and is cancelled only when none of them waits any more. Failures are raised to the callers that wait, and are not
+remembered.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ class _Flight(Generic[R]):
 
 
 class InFlightCache(Generic[R]):
-    """Used on one loop. limit: bytes of results that are remembered, least recently used ones forgotten first; 0: none.
-    weight: about how many bytes a result takes."""
+    """Used on one loop. limit: bytes of results to remember, of which the least recently used are forgotten first; 0:
+    none. weight: the approximate bytes of a result."""
 
     def __init__(self, limit: int, weight: Callable[[R], int]) -> None:
         self._limit = limit
@@ -101,7 +103,7 @@ class InFlightCache(Generic[R]):
             self._size -= self._kept.pop(key)[1]
 
     async def close(self) -> None:
-        """Cancel what is under way; whoever waits is told."""
+        """Cancels work in progress; those who wait for it get an error."""
         self._closed = True
         tasks = [flight.task for flight in self._under_way.values()]
         for task in tasks:

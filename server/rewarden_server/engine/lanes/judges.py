@@ -35,7 +35,7 @@ class JudgeLane:
         self._flights: InFlightCache[Reply] = InFlightCache(settings.cache_mb * 1024**2, _weight)
 
     async def ask(self, question: Question, judge: str | None = None) -> Reply:
-        """See `Judge.ask`. The fallbacks are those of the judge that is named; theirs are not looked at, so that a
+        """See `Judge.ask`. Only the fallbacks of the named judge are used, and not those of its fallbacks, so that a
         chain is as long as it is written."""
         first = self._endpoint(judge)
         errors: list[SampleError] = []
@@ -51,7 +51,8 @@ class JudgeLane:
         raise _of_chain(errors)
 
     def status(self) -> dict[str, Any]:
-        """JSON-ready: by judge, whether it is asked, what it has taken, and what is left of its budget."""
+        """Returns for each judge whether it is being asked, what it has spent, and what is left of its budget; ready
+        for JSON."""
         return {name: endpoint.status() for name, endpoint in self._endpoints.items()}
 
     async def close(self) -> None:
@@ -84,7 +85,8 @@ class JudgeLane:
 
 
 def _of_chain(errors: list[SampleError]) -> SampleError:
-    """The error of a chain of which nobody answered: one that may pass where there is one, with what all said."""
+    """The error for a chain of judges none of which answered: a transient one if there is one, with the messages of
+    all."""
     chosen = next((error for error in errors if error.retryable), errors[-1])
     if len(errors) == 1:
         return chosen

@@ -40,7 +40,7 @@ from rewarden_verifiers.provers import Checked, CheckStatus, Compiled, Message, 
 _log = get_logger("lean")
 
 _OUTPUT_BYTES = 8 * 1024**2
-"""Of one text's messages, where the caller says nothing."""
+"""The default limit on the bytes of one text's messages."""
 
 _LOADING = Bounds(cpu_s=600.0, wall_s=300.0, output_bytes=_OUTPUT_BYTES)
 """The bounds of loading a header. It is no text's time, and a cold disk may be slow."""
@@ -124,7 +124,7 @@ class LeanLane:
             await remote.close()
 
     async def status(self) -> dict[str, Any]:
-        """JSON-ready: the projects, each with its problem where it has one, and the processes. Never raises."""
+        """Returns the projects, with their problems, and the processes; ready for JSON. Never raises."""
         headers = [{"project": key.project, "header": key.header} for key in self._pool.idle]
         return {
             "projects": await asyncio.to_thread(self.projects.told),
@@ -182,8 +182,8 @@ class LeanLane:
             return Checked(status="ok", messages=refusal.messages)
 
     async def _tried(self, key: Key, snippet: Snippet, words: _Words, *, last: bool) -> Checked | None:
-        """Returns what became of it in one process; None where it may have been the process's fault, unless it was the
-        last.
+        """Returns the result of one process; None where a failure may be the process's fault, unless this was the last
+        try.
         """
         sheet = words.places.sheet
         try:
@@ -332,7 +332,7 @@ class LeanLane:
         return {name: printed.axioms(by_line.get(line, "")) for line, name in enumerate(names)}
 
     async def _said_of(self, key: Key, sheet: SourceMap, *, last: bool) -> list[Message] | None:
-        """Returns what Lean says of a text of ours; None where its host may have been lost, unless it was the last
+        """Returns Lean's messages on a text of ours; None where its host may have been lost, unless this was the last
         try.
         """
         async with self._pool.process(key, alone=last) as held:
@@ -389,7 +389,7 @@ _MODULE = "Main.olean"
 
 
 def _checked(sheet: SourceMap, snippet: Snippet, held: Held, end: Ended | None) -> Checked:
-    """Returns what a process said of a text, and how it ended where it did."""
+    """Returns the messages of a process on a text, and the way it ended if it did."""
     said, known = _parted(sheet, held.process.diagnostics) if snippet.infotree else (held.process.diagnostics, None)
     spent, load = held.process.spent, held.process.loading
     return Checked(
@@ -405,7 +405,7 @@ def _checked(sheet: SourceMap, snippet: Snippet, held: Held, end: Ended | None) 
 
 
 def _sorted(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """In the text's order: Lean elaborates proofs side by side, and tells of each when it is done."""
+    """Returns messages in the text's order: Lean elaborates proofs in parallel, and reports on each when it is done."""
     return tuple(sorted(messages, key=lambda each: (each.start.line, each.start.column, each.severity, each.text)))
 
 
@@ -413,7 +413,7 @@ _TREE = "[Elab.info]"
 
 
 def _parted(sheet: SourceMap, diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], str]:
-    """Returns what is said for people, and what is known of each command, in the text's order."""
+    """Returns the messages for people, and the traces of the commands in the text's order."""
     said = [each for each in diagnostics if not each.message.startswith(_TREE)]
     known = []
     for each in diagnostics:

@@ -1,4 +1,4 @@
-"""One sandbox host that runs already: how it was when it was last looked at, and what we have there."""
+"""One sandbox host that is already running: its state at the last look, and our jobs there."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _log = get_logger("sandbox")
 
 
 class RemoteHost(Lent):
-    """A host that runs already, and how it was when it was last looked at.
+    """A host that is already running, and its state at the last look.
 
-    `unknown`: nobody has looked yet; `ready`; `limping`: it answers, and nothing can run there now; `leaving`: it is
+    `unknown`: there was no look yet; `ready`; `limping`: it answers, and nothing can run there now; `leaving`: it is
     about to end; `lost`: it does not answer.
     """
 
@@ -66,7 +66,7 @@ class RemoteHost(Lent):
 
     @property
     def client(self) -> HostClient:  # type: ignore[override]
-        """Of a host that answered."""
+        """The client of a host that has answered."""
         assert self._made is not None
         return self._made
 
@@ -141,8 +141,8 @@ class RemoteHost(Lent):
         return all(_row(rows, name.lower()) is not None for name in languages)
 
     def load_with(self, wants: Wants) -> tuple[float, int]:
-        """Returns how full it is with this one more, against others: what we sent and what it said of others', by its
-        slots.
+        """Returns the load of the host with this job, for comparison with other hosts: our jobs and those that it
+        reports of others, per slot.
         """
         if wants.session:
             return (self.sessions + self._other_sessions + 1) / self._most("sessions", 1), self.sessions
@@ -150,7 +150,7 @@ class RemoteHost(Lent):
 
     @property
     def slots(self) -> int:
-        """Of one image, at most."""
+        """The greatest number of slots of one image."""
         return self._most("slots", default_slots())
 
     def _most(self, what: str, otherwise: int) -> int:
@@ -225,7 +225,7 @@ class RemoteHost(Lent):
         self._changed(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready: how it is, what we have there, and what it says of itself."""
+        """Returns its state, our jobs there, and its own status; ready for JSON."""
         return {
             "address": self.name,
             "state": self.state,
@@ -243,7 +243,7 @@ def _row(rows: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
 
 
 def _occupied(told: Mapping[str, Any]) -> tuple[int, int]:
-    """Jobs that a host has, running or waiting, and sessions, whoever sent them."""
+    """The jobs of a host, running or waiting, and its sessions, from all servers."""
     sessions = int((told.get("sessions") or {}).get("open") or 0)
     busy = sum(pool["slots"] - pool["idle"] for pool in (told.get("slots") or {}).values())
     return max(0, busy - sessions) + int(told.get("waiting") or 0), sessions

@@ -18,7 +18,7 @@ _STATUS_PATIENCE_S = 2.0
 
 
 class RemoteHosts(Hosts):
-    """See the module. What a host has to do is measured by its slots."""
+    """See the module. The load of a host is measured per slot."""
 
     def __init__(self, settings: SandboxSettings) -> None:
         self.changed = lambda: None
@@ -40,7 +40,7 @@ class RemoteHosts(Hosts):
         await asyncio.gather(*(host.close() for host in self.hosts))
 
     def _note(self, host: RemoteHost) -> None:
-        """One of them was looked at."""
+        """Notes that the state of one of the hosts was looked at."""
         self._ever = self._ever or host.state == "ready"
         hangs = host.failures >= HUNG_LOOKS and (host.in_flight or host.sessions)
         if hangs and any(other.state == "ready" for other in self.hosts):

@@ -19,11 +19,11 @@ class ResizableSemaphore:
 
     @property
     def waiting(self) -> int:
-        """Returns how many wait."""
+        """Returns the number of those that wait."""
         return len(self._waiting)
 
     def allow(self, most: int) -> None:
-        """Let so many be under way from now on; those that are beyond it go on."""
+        """Allows so many at once from now on; those in progress beyond that continue."""
         self.most = most
         self._wake()
 

@@ -1,4 +1,5 @@
-"""The sandbox lane: programs to a host in another process, so many at a time, in the order in which they came."""
+"""The sandbox lane: sends programs to a host in another process, a limited number at a time, in the order of their
+arrival."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ class SandboxLane:
         self._hosts.start()
 
     async def close(self) -> None:
-        """End the host, if it is ours. What runs there is killed, and whoever waits for it gets SandboxError."""
+        """Ends the host, if it is ours. Programs that run there are killed, and callers that wait for them get
+        SandboxError."""
         self._closed = True
         await self._hosts.close()
 
@@ -82,8 +84,8 @@ class SandboxLane:
     # --- sessions -----------------------------------------------------------------------------------------------
 
     async def session(self, program: programs.Program) -> Session:
-        """Begin a program that is fed and read while it runs. Whoever has it closes it. It waits where the host's
-        sessions are all taken. Raises InvalidSample, SandboxError.
+        """Starts a program that is fed and read while it runs. The caller must close it. Waits while all of the host's
+        sessions are taken. Raises InvalidSample, SandboxError.
         """
         wants = Wants(languages=(program.language,), session=True)
         tries = HostRetry(self._hosts, wants, patient=True)
@@ -106,7 +108,7 @@ class SandboxLane:
     # --- single runs --------------------------------------------------------------------------------------------
 
     async def run_program(self, run: Run) -> RunResult:
-        """Returns how a program ended. Raises InvalidRequest, Overloaded, Unavailable, InternalError."""
+        """Runs a program and returns its result. Raises InvalidRequest, Overloaded, Unavailable, InternalError."""
         job = job_of_run(run)
         try:
             check_job(job)  # before it waits for anything
@@ -149,10 +151,10 @@ class SandboxLane:
     # --- the host -----------------------------------------------------------------------------------------------
 
     async def status(self) -> dict[str, Any]:
-        """JSON-ready: `state` (`off`, `idle`: not started, `starting`, `ready`, `missing`), `reason` in words where
-        nothing can run, what waits here, and what the host says of itself (`host`). Of several hosts one that is ready
-        is `host`, `hosts` has each, and `differences` says in what they differ. About a second old at most; never
-        raises.
+        """Returns the state of the lane, ready for JSON: `state` (`off`, `idle`: not started, `starting`, `ready`,
+        `missing`), `reason` where nothing can run, the number of waiting jobs, and the host's own status (`host`).
+        Where there are several hosts, `host` is one that is ready, `hosts` has all of them, and `differences` lists
+        their differences. At most about a second old. Never raises.
         """
         return {**await self._hosts.status(), "in_flight": self.under_way, "waiting_here": self.waiting}
 
@@ -200,8 +202,8 @@ class SandboxLane:
         return await tries.host(self.settings.start_s)
 
     async def _again(self, tries: HostRetry, failed: HostError) -> None:
-        """After a host failed: return when another, or the same, may be asked. Raises the failure where it is one for
-        good.
+        """Waits, after a host failed, until it or another host may be asked. Raises the failure where it is
+        permanent.
         """
         if self._closed:
             raise failed
@@ -214,9 +216,9 @@ class SandboxLane:
 
 
 class Session:
-    """A program in a locked room, fed and read while it runs: for as long as whoever has it wants, with the memory and
-    processes of its limits. It ends with the program, with `close`, and with this server. Each method may be awaited by
-    one task at a time.
+    """A program in a locked room, fed and read while it runs. It runs for as long as its holder wants, within its
+    limits on memory and processes, and ends with the program, with `close`, or with this server. Each method may be
+    awaited by one task at a time.
     """
 
     def __init__(self, session: hosts.Session, held: ExitStack) -> None:
@@ -225,7 +227,7 @@ class Session:
 
     @property
     def report(self) -> host.Report | None:
-        """Returns how the program ended, once `receive` has given nothing; of its stderr the tail."""
+        """Returns the program's end, with the tail of its stderr, once `receive` has returned nothing."""
         return self._session.report
 
     @property
@@ -241,14 +243,14 @@ class Session:
             await self._session.send(data)
 
     async def receive(self) -> bytes:
-        """Some bytes of its stdout as they come; none when it has ended. A program that writes more than 1 MiB that
-        nobody has received is held back. Raises SandboxError when the session was lost or closed.
+        """Returns bytes of its stdout as they come; none when it has ended. A program with more than 1 MiB of output
+        that was not received is held back. Raises SandboxError when the session was lost or closed.
         """
         with _said_as_ours():
             return await self._session.receive()
 
     async def clock(self) -> host.Clock:
-        """Returns what it has used so far. Raises SandboxError when the session was lost or closed."""
+        """Returns the time and memory used so far. Raises SandboxError when the session was lost or closed."""
         with _said_as_ours():
             return await self._session.clock()
 

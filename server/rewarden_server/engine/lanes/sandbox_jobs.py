@@ -17,7 +17,8 @@ from rewarden_verifiers import programs
 
 
 def job_of(job: programs.Job) -> host.Job:
-    """As the host is asked for it. It waits for a slot until its own deadline, which is kept here."""
+    """Returns a job in the form that the host takes. It waits for a slot until its own deadline, which is enforced
+    here."""
     return host.Job(
         program=program_of(job.program),
         cases=[_case(case) for case in job.cases],
@@ -65,7 +66,7 @@ def _limits(limits: Limits) -> host.Limits:
 
 
 def event_of(event: host.JobEvent) -> programs.CompileResult | programs.CaseResult:
-    """As a verifier reads it."""
+    """Returns the host's event in the form that verifiers read."""
     if isinstance(event, host.CompileResult):
         return programs.CompileResult(report=_report(event.report), who=event.who)
     return programs.CaseResult(

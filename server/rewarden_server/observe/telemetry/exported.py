@@ -113,7 +113,7 @@ class _Room:
 
 
 class Unsampled(Span):
-    """A request that is not recorded; whoever is asked on its behalf is told so."""
+    """A request that is not recorded, which services asked on its behalf are told."""
 
     __slots__ = ("_context",)
 

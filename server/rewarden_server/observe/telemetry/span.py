@@ -28,7 +28,7 @@ class Span:
 
     @property
     def traceparent(self) -> str | None:
-        """Its W3C header, for whoever is asked on its behalf; None where nobody traces."""
+        """The W3C header for requests made on its behalf, or None where there is no trace."""
         return None
 
     def child(self, name: str, *, kind: Kind = "internal", start_s: float | None = None, **said: Value) -> Span:

@@ -16,7 +16,7 @@ from rewarden_server.studies.comparison.agreement import ranks
 from rewarden_verifiers.group.statistics import mean, wilson
 
 BINS = 10
-"""Of the reliability diagram and the calibration error, equally wide."""
+"""The number of bins in the reliability diagram and the calibration error, all equally wide."""
 
 _DRAWS = 1000
 _WORK = 1_000_000
@@ -124,7 +124,7 @@ def kappa(rows: Sequence[Judged]) -> float | None:
 
 
 def auroc(rows: Sequence[Judged]) -> float | None:
-    """Returns how probable it is that a right response scores higher than a wrong one, ties counted half (Mann and
+    """Returns the probability that a right response scores higher than a wrong one, with ties counted half (Mann and
     Whitney).
     """
     right = sum(row.right for row in rows)
@@ -171,8 +171,8 @@ def bins(rows: Sequence[Judged]) -> list[Bin]:
 
 
 def calibration_error(rows: Sequence[Judged]) -> float | None:
-    """Returns how far mean score and share of right ones lie apart in the bins, weighted by their rows (Naeini et al.
-    2015).
+    """Returns the mean distance between mean score and share of right responses in the bins, weighted by their rows
+    (Naeini et al. 2015).
     """
     if not rows:
         return None

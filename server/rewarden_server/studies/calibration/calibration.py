@@ -209,7 +209,7 @@ def _figures(scored: Sequence[Judged], rows: int, graded: bool, seed: int) -> di
 
 
 async def _targets(asker: Asker, rows: Sequence[Labelled], verdicts: Sequence[Verdict], wanted: Wanted) -> list[Target]:
-    """Returns what is attacked: responses that ought to fail, and that a verdict was got of unattacked."""
+    """Returns the responses to attack: those that ought to fail, and whose verdict without an attack is known."""
     failing = [place for place, row in enumerate(rows) if row.failing is not None]
     if len(failing) > wanted.attacked:
         failing = sorted(random.Random(wanted.seed).sample(failing, wanted.attacked))

@@ -32,8 +32,8 @@ class Flips:
 
 
 def repeat_flips(opinions: Sequence[Sequence[bool]]) -> tuple[Figure | None, float | None, int]:
-    """Of the yes and no of k opinions on each response: the share that is not unanimous, how probable it is that two
-    opinions on a response differ, and k. Responses with a single opinion say nothing."""
+    """Returns, from k yes-or-no opinions on each response, the share of responses without unanimity, the probability
+    that two opinions on a response differ, and k. Responses with a single opinion are ignored."""
     several = [each for each in opinions if len(each) > 1]
     if not several:
         return None, None, 0
@@ -42,8 +42,9 @@ def repeat_flips(opinions: Sequence[Sequence[bool]]) -> tuple[Figure | None, flo
 
 
 def flips_of(verdicts: Sequence[Verdict], threshold: float | None = None) -> Flips:
-    """Returns what the evidence of scored verdicts says: `flip_rate` of verifiers that ask both orders of a pair,
-    `opinions` of those that ask several times. threshold: from which an opinion is a yes; None: above a half.
+    """Returns the flips in the evidence of scored verdicts: from `flip_rate`, of verifiers that ask both orders of a
+    pair, and from `opinions`, of those that ask several times. threshold: the least number that makes an opinion a yes;
+    None: anything above a half.
     """
     orders = [rate for verdict in verdicts if isinstance(rate := verdict.evidence.get("flip_rate"), (int, float))]
     repeats, disagreement, most = repeat_flips([_sides(verdict.evidence, threshold) for verdict in verdicts])

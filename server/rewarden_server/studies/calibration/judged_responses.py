@@ -39,8 +39,8 @@ class Asker:
 
     @cached_property
     def grouped(self) -> bool:
-        """Returns whether it judges the members of a group against each other; of what only a server knows nobody can
-        say.
+        """Returns whether it judges the members of a group against each other; False for verifiers that only a server
+        knows.
         """
         try:
             return self.use.name is not None and Registry().get(self.use.name).group

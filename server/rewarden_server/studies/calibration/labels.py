@@ -71,7 +71,7 @@ def read_label(value: Any, scale: Scale) -> Label:
 
 
 def read_preference(value: Any) -> Side:
-    """Returns which of the two is better: `response`, `rival` or `tie`, and the usual words for them. Raises
+    """Reads which of the two is better: `response`, `rival`, `tie`, or another usual word for one of these. Raises
     LabelError.
     """
     word = str(value).strip().casefold()

@@ -51,7 +51,7 @@ def signed_error(rows: Sequence[Judged]) -> float | None:
 
 
 def length_bias(rows: Sequence[Judged], seed: int = 0) -> LengthBias:
-    """Of scored responses."""
+    """Returns the length bias in scored responses."""
     wrong = sorted((row for row in rows if not row.right), key=lambda row: row.size)
     cuts = [len(wrong) * third // 3 for third in range(4)]
     thirds = [

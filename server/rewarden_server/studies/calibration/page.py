@@ -92,7 +92,7 @@ def _tile(name: str, figure: Figure) -> str:
 
 
 def _bare(figure: Figure) -> Figure:
-    """Without of what it is a share."""
+    """Returns the figure without its base."""
     return Figure(figure.value, figure.low, figure.high)
 
 

@@ -66,7 +66,8 @@ def _ruled(height: float, below: float, title: str) -> tuple[_Drawing, Callable[
 
 
 def attacks(found: Sequence[Assault]) -> str:
-    """For each attack how many wrong responses pass, with interval, and how many of the same do unattacked."""
+    """Returns a chart with the share of wrong responses that pass under each attack, with its interval, and the share
+    of the same responses that pass without it."""
     step = 19.0
     drawing, at = _ruled(step * len(found), 8, "Share of wrong responses that pass, by attack")
     for place, one in enumerate(found):
@@ -152,7 +153,7 @@ def _steps(plot: _Square, points: Sequence[Point], value: Callable[[Point], floa
 
 
 def scores(rows: Sequence[Judged]) -> str:
-    """Returns how many right responses (upwards) and wrong ones (downwards) have which score."""
+    """Returns a histogram of the scores of right responses (upwards) and of wrong ones (downwards)."""
     counts = [[0] * BINS, [0] * BINS]
     for row in rows:
         counts[row.right][min(BINS - 1, int(row.score * BINS))] += 1

@@ -25,11 +25,11 @@ NAMES = {
 """The figures in the order in which they are shown."""
 
 SHARES = frozenset({"scored", "accuracy", "balanced_accuracy", "precision", "recall", "false_positive_rate"})
-"""Those that are shown in percent."""
+"""The figures that are shown in percent."""
 
 
 def table(found: Calibration) -> str:
-    """The calibration as it is printed."""
+    """Returns the calibration as text for a terminal."""
     lines = [f"judge       {use_text(found)}", f"responses   {found.rows:,}; scored {found.scored:,}"]
     for (status, fault, reason), count in found.unscored.items():
         lines.append(f"            {unscored_text(status, fault, reason)}: {count:,}")
@@ -50,7 +50,7 @@ def table(found: Calibration) -> str:
 
 
 def use_text(found: Calibration) -> str:
-    """Returns what judges, as it can be typed."""
+    """Returns the use that was calibrated, in the form in which it is typed."""
     use = found.use
     if use.name is None:
         return "a recipe"
@@ -58,7 +58,7 @@ def use_text(found: Calibration) -> str:
 
 
 def unscored_text(status: str, fault: str, reason: str) -> str:
-    """Returns why something is unscored, in a few words."""
+    """Returns a short reason for an unscored verdict."""
     return f"{status}, fault {fault or 'unknown'}" + (f": {reason}" if reason else "")
 
 
@@ -81,7 +81,7 @@ def figure_line(name: str, figure: Figure, percent: bool) -> str:
 
 
 def consistency(found: Calibration) -> list[str]:
-    """Returns how often the judge contradicts itself."""
+    """Returns lines on how often the judge contradicts itself."""
     flips = found.flips
     lines: list[str] = []
     if flips.orders is not None:
@@ -145,7 +145,7 @@ def _attacks(attacks: Sequence[Assault], targets: int) -> list[str]:
 
 
 def spent_line(found: Calibration) -> str:
-    """Returns what it took."""
+    """Returns a line on the questions, tokens and money spent."""
     spent = found.spent
     tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens" + (" (at most)" if spent.estimated else "")
     cost = "" if spent.cost_usd is None else f", {spent.cost_usd:.4f} USD"

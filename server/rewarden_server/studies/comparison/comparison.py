@@ -40,7 +40,7 @@ class Table:
             self.neither += not b
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready, with the statistics that the table allows."""
+        """Returns the comparison, ready for JSON, with the statistics that the table allows."""
         agreed = self.both + self.neither
         found = kappa(self.both, self.a_only, self.b_only, self.neither)
         return {

@@ -11,7 +11,7 @@ _SHOWN = 60
 
 
 def table(found: Comparison, a: str, b: str) -> str:
-    """The comparison as it is printed. `a`, `b`: how the two are called."""
+    """Returns the comparison as text for a terminal. `a`, `b`: the names of the two."""
     said = found.to_json()
     whole = found.table
     lines = [f"A  {a}", f"B  {b}", ""]

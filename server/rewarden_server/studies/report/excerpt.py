@@ -59,10 +59,10 @@ def _content(message: Mapping[str, Any]) -> str:
 
 
 def find_answer(text: str, extracted: Any, rule: Any = None) -> list[tuple[int, int]]:
-    """Returns where in a response the judged answer stands; empty where it cannot be told.
+    """Returns the spans of the judged answer in a response; none where they are unknown.
 
-    The verdict's evidence names the `rule` that found it: the same rule finds it again. Otherwise the last place
-    of the extracted text counts.
+    The verdict's evidence names the `rule` that found the answer, and the same rule finds it again. Without one, the
+    last occurrence of the extracted text counts.
     """
     wanted = [str(item) for item in (extracted if isinstance(extracted, list) else [extracted]) if _is_plain(item)]
     wanted = [item for item in dict.fromkeys(wanted) if item.strip()]
@@ -117,7 +117,7 @@ def _joins(before: str, after: str) -> bool:
 
 
 def _apart(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """In order, without those that overlap an earlier one."""
+    """Returns the places in order, without those that overlap an earlier one."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(places):
         if not found or start >= found[-1][1]:
@@ -126,7 +126,8 @@ def _apart(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def excerpt(text: str, limit: int, marks: Sequence[tuple[int, int]] = ()) -> Excerpt:
-    """At most about `limit` characters: the beginning, the end (twice as much), and what is around the marks."""
+    """Returns about `limit` characters at most: the beginning, the end (twice as much), and the surroundings of the
+    marks."""
     keep = [(0, len(text))]
     if len(text) > limit:
         keep = [(0, limit // 3), (len(text) - (limit - limit // 3), len(text))]

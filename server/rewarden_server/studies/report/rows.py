@@ -22,7 +22,7 @@ from rewarden_server.studies.rescore.tally import Tally
 from rewarden_server.studies.rescore.units import parse
 
 _UNSCORED_SHARE = 0.1
-"""Of the responses shown: so many may be unscored ones that chance alone would have left out."""
+"""The share of the shown responses that may be unscored ones that were not drawn at random."""
 _SORT_MB = 32
 _MOST_DETAILS = 40
 _DETAIL_CHARS = 600

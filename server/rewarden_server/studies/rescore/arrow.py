@@ -16,7 +16,7 @@ from rewarden.wire.json import loads
 from rewarden_server.studies.rescore.options import RescoreError
 
 MARK = b"rewarden"
-"""In a field's metadata: what a text of ours holds. `json`: any JSON value."""
+"""The key in a field's metadata that says what a text of ours holds. `json`: any JSON value."""
 JSON_MARK: Mapping[bytes, bytes] = {MARK: b"json"}
 
 _SECOND: Mapping[str, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -106,7 +106,7 @@ def _extension(array: Any, kind: Any) -> list[Any]:
 
 
 def _texts(pa: Any, array: Any, kind: Any) -> list[Any] | None:
-    """Of texts and bytes; None for an array of something else."""
+    """Returns the values of an array of texts or bytes, or None for any other array."""
     types = pa.types
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         try:

@@ -108,7 +108,8 @@ class Columns:
         return parts[0] if len(parts) == 1 else json.dumps(parts, ensure_ascii=False)
 
     def map(self, row: Mapping[str, Any], file: str, line: int) -> Mapped:
-        """Returns what a row says, by this mapping. Never raises: what cannot be read is a `RowFault`."""
+        """Returns the samples of a row, by this mapping. Never raises: a row that cannot be read becomes a
+        `RowFault`."""
         group = self.group_of(row, file, line)
         source = _name(self._get(row, "data_source", file, line))
         common = self._common(row, file, line)
@@ -290,7 +291,7 @@ def check_given(given: Mapping[str, str]) -> None:
 
 
 NONE = "-"
-"""As a column: the field is not to be read, and not to be guessed."""
+"""The name that stands for no column: the field is neither read nor guessed."""
 
 
 def choose(given: Mapping[str, str], rows: Sequence[Mapping[str, Any]], metadata: Sequence[str] = ()) -> Columns:

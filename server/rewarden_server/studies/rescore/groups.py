@@ -35,7 +35,7 @@ class Order(Protocol):
         """The lines after a cookie (None: all), each with the cookie after it."""
 
     def share(self, cookie: Cookie) -> float:
-        """Returns how much of the input lies before the cookie, from 0 to 1."""
+        """Returns the share of the input that lies before the cookie, from 0 to 1."""
 
 
 class AsItStands:

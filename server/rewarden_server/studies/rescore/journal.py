@@ -29,7 +29,7 @@ from rewarden_server.studies.rescore.options import RescoreError
 COMPACT_BYTES = 32 * 1024**2
 
 Verdicts = dict[int, dict[str, Any]]
-"""Of one unit, by the sample's place in it."""
+"""The verdicts of one unit, by the samples' places in it."""
 
 _Known = Mapping[int, bytes]
 

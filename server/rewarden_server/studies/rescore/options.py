@@ -78,11 +78,11 @@ class RescoreOptions:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Returns what was given as input."""
+        """Returns the paths that were given as input."""
         return (self.input,) if isinstance(self.input, Path) else tuple(self.input)
 
     def identity(self) -> dict[str, Any]:
-        """Returns what decides over the output's bytes, JSON-ready: a resumed run must agree with it."""
+        """Returns the options that determine the output's bytes, ready for JSON. A resumed run must have the same."""
         return {
             self.routing.flag or "--routing": self.routing.identity(),
             "--sort": self.sort,

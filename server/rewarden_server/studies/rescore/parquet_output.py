@@ -21,7 +21,7 @@ from rewarden_server.studies.rescore.parquet import SUFFIXES, open_parquet, part
 from rewarden_server.studies.rescore.read import Inputs, is_parquet
 
 PLACE = "@"
-"""In a staged row: [file of the input, row of the file from 0]."""
+"""The key in a staged row of [file of the input, row of the file from 0]."""
 
 _GROUP_ROWS = 65_536
 _GROUP_BYTES = 64 * 1024**2
@@ -38,7 +38,7 @@ def is_parquet_target(target: Path) -> bool:
 
 
 def place_of(file: int, row: int) -> bytes:
-    """Returns what a staged row has in the place of the input's own columns."""
+    """Returns the bytes that stand for the input's own columns in a staged row."""
     return dumps({PLACE: [file, row]})
 
 

@@ -35,7 +35,8 @@ class _Block:
 
 
 class Pieces:
-    """One task puts, many take; nothing is cut before somebody asks, so that whoever asks first is served at once."""
+    """One task puts samples in, many take pieces; nothing is cut before a piece is asked for, so that the first to ask
+    is served at once."""
 
     def __init__(self) -> None:
         self._blocks: deque[_Block] = deque()
@@ -76,12 +77,12 @@ class Pieces:
             self._close()
 
     def give_back(self, piece: Piece) -> None:
-        """A piece that nobody judged: it is the next to be taken."""
+        """Takes back a piece that was not judged; it is the next to be taken."""
         self._again.append(piece)
         self._work.set()
 
     async def take(self, size: int) -> Piece:
-        """About so many samples, or what lies ready; waits for the first."""
+        """Returns about `size` samples, or as many as are ready; waits for the first."""
         while not self._again and not self._blocks:
             self._work.clear()
             await self._work.wait()

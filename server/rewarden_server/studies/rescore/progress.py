@@ -21,7 +21,7 @@ class Watcher:
         """Something that a person should know."""
 
     def advance(self, rows: int, share: float) -> None:
-        """So many rows were written in this sitting; `share` of the input, from 0 to 1, is done."""
+        """Notes the number of rows written in this sitting, and the share of the input, from 0 to 1, that is done."""
 
     def end(self) -> None:
         """No more progress comes."""

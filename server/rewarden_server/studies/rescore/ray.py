@@ -46,7 +46,7 @@ _LOOK_S, _SILENT_S = 30.0, 120.0
 killed."""
 
 _STORE_BYTES = 256 * 1024**2
-"""Of a cluster that we start: pieces are small, and Ray's own default takes a third of the memory."""
+"""The object store of a cluster that we start: pieces are small, and Ray's own default takes a third of the memory."""
 
 
 class RayEngines:
@@ -140,7 +140,7 @@ class RayEngines:
     async def stream(
         self, samples: AsyncIterator[Sample], use: Use | None = None, *, expect: Mapping[str, str] | None = None
     ) -> AsyncGenerator[Verdict | Group, None]:
-        """As `AsyncClient.stream`, without groups' statistics. Raises Unavailable when the engines are lost."""
+        """Like `AsyncClient.stream`, without groups' statistics. Raises Unavailable when the engines are lost."""
         header = dumps(header_to_json(Batch(samples=(), use=use, expect=dict(expect or {}))))
         pieces = Pieces()
         out: asyncio.Queue[list[Verdict] | BaseException | None] = asyncio.Queue()
@@ -167,7 +167,7 @@ class RayEngines:
             await asyncio.gather(feeder, ends, *lanes, return_exceptions=True)
 
     async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
-        """As `AsyncClient.verifiers`: of the first engine."""
+        """Like `AsyncClient.verifiers`, for the first engine."""
         engine = await self._places[0].engine()
         found = loads(await _told(engine.verifiers.remote(name)))
         if isinstance(found, dict):
@@ -277,7 +277,7 @@ class _Place:
                 self._ray.kill(actor)
 
     async def _watch(self, actor: Any) -> None:
-        """Kill an engine that answers nothing any more: whoever waits for it is then told that it is lost."""
+        """Kills an engine that has stopped answering, so that those who wait for it learn that it is lost."""
         while True:
             await asyncio.sleep(_LOOK_S)
             try:
@@ -318,8 +318,8 @@ class _Place:
 
 
 def _told(answer: Any) -> asyncio.Future[Any]:
-    """Returns what an engine answers. Whoever stops waiting does not cancel it: Ray's client would print a traceback
-    for each answer that comes after that.
+    """Returns an engine's answer. It is shielded from cancellation: Ray's client would print a traceback for each
+    answer that came after that.
     """
     waiting = asyncio.ensure_future(answer)
     waiting.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be left to hear of it
@@ -349,7 +349,8 @@ async def _feed(
 async def _outlive(
     lanes: Sequence[asyncio.Task[None]], out: asyncio.Queue[list[Verdict] | BaseException | None]
 ) -> None:
-    """Tell when lanes end: at once for what nobody else could do better, otherwise with the last."""
+    """Reports the end of lanes: at once for a failure that no other lane could avoid, otherwise when the last has
+    ended."""
     left = set(lanes)
     while left:
         done, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
@@ -371,7 +372,7 @@ def _unjudged(piece: Piece) -> list[Verdict]:
 
 
 def _lost(ray: Any) -> tuple[type[Exception], ...]:
-    """Returns what says that an actor is no more, or out of reach."""
+    """Returns the exceptions that mean that an actor is dead or out of reach."""
     found = ray.exceptions
     return (found.RayActorError, found.OutOfMemoryError, found.WorkerCrashedError, found.NodeDiedError)
 
@@ -411,8 +412,8 @@ def _first_line(error: BaseException) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """Returns what happened on the node: the first line of the error, and the last of its traceback there, if there is
-    one.
+    """Returns the cause of a failure on a node: the first line of the error, and the last line of its traceback there,
+    if there is one.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     first = _first_line(error)

@@ -1,4 +1,4 @@
-"""One engine on a Ray cluster: what runs there, and what it is told at its start.
+"""One engine on a Ray cluster: the code that runs there, and the settings that it is started with.
 
 Everything travels as JSON, so that nodes of another version refuse what they cannot read instead of misreading it.
 """
@@ -39,10 +39,11 @@ _DEFAULT_KEY = "OPENAI_API_KEY"
 
 
 def pack(config: Config, environ: Mapping[str, str], uses: Sequence[Use], *, cores: int, engines: int) -> bytes:
-    """Returns what every engine is told: the configuration as this process read it (the file's text, our variables),
-    the variables that hold judges' keys, how many cores it has, and among how many engines judges' limits are shared.
+    """Returns the settings of every engine: the configuration as this process read it (the file's text, our variables),
+    the variables that hold judges' keys, its number of cores, and the number of engines that share the judges' limits.
 
-    It holds secrets: it goes to the engines alone, as an argument, never into a runtime environment, which Ray shows.
+    They hold secrets, and so are passed to the engines alone, as an argument, and never in a runtime environment, which
+    Ray shows.
     """
     keys = {_DEFAULT_KEY}
     keys.update(judge.api_key_env for judge in config.judges.named.values() if judge.api_key_env)
@@ -65,8 +66,8 @@ def pack(config: Config, environ: Mapping[str, str], uses: Sequence[Use], *, cor
 
 
 def unpack(told: Mapping[str, Any]) -> Config:
-    """The configuration of one engine. What nobody set is sized by its cores, not by the machine's, which it shares;
-    what judges may take is this engine's part. Raises ConfigError."""
+    """The configuration of one engine. Settings without a value are sized by its cores, not by those of the machine,
+    which it shares; limits on judges are this engine's part of them. Raises ConfigError."""
     cores = told["cores"]
     flags = {"engine.workers": ("flag --shard-cores", cores)}
     with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
@@ -91,7 +92,7 @@ def unpack(told: Mapping[str, Any]) -> Config:
 
 
 def has_budgets(config: Config) -> bool:
-    """Returns whether any judge may take only so much: then an engine's part ends with it."""
+    """Returns whether any judge has a budget, of which each engine has a part that ends with it."""
     return any(
         limit is not None
         for judge in config.judges.named.values()
@@ -115,7 +116,8 @@ def _part(judge: JudgeEndpoint, engines: int) -> JudgeEndpoint:
 
 
 def fingerprints(uses: Sequence[Use]) -> list[str | None]:
-    """Returns what the packages that are installed here make of uses; None for what cannot be used."""
+    """Returns the fingerprints of uses with the packages that are installed here; None for a use that cannot be
+    resolved."""
     planner = Planner(Registry())
     found: list[str | None] = []
     for use in uses:
@@ -179,7 +181,7 @@ class RayEngine:
         return [verdicts[index] for index in range(len(batch.samples))]
 
     async def verifiers(self, name: str | None) -> bytes:
-        """Returns what can judge here, as JSON."""
+        """Returns the verifiers and recipes of this engine, as JSON."""
         try:
             return dumps(await self._target.verifiers(name))
         except RequestError as error:

@@ -85,7 +85,7 @@ class Inputs:
         return [path.stat().st_size for path in self.files]
 
     def identity(self) -> list[dict[str, Any]]:
-        """For each file what tells it from another: name, size, time of change, hash of its head."""
+        """Returns the identity of each file: name, size, time of change, hash of its head."""
         found = []
         for name, path in zip(self.names, self.files, strict=True):
             with path.open("rb") as file:

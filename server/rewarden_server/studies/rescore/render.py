@@ -31,7 +31,7 @@ class Judged:
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Judged:
-        """With its text."""
+        """Returns a value together with its text."""
         return cls(value, dumps(value))
 
 

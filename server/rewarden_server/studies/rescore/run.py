@@ -32,7 +32,7 @@ from rewarden_server.studies.rescore.threads import in_thread
 from rewarden_server.studies.rescore.units import UnitMaker, parse, sample_of
 
 FORMAT = 1
-"""Of the journal: a later one may not be able to go on with it."""
+"""The version of the journal, which other versions may not be able to resume."""
 
 _PEEK_ROWS = 200
 _PEEK_LINES = 10_000
@@ -351,7 +351,7 @@ def _refuse_differences(old: Mapping[str, Any], new: Mapping[str, Any], what: st
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Returns what two headers of runs differ in, for people."""
+    """Returns the differences between the headers of two runs, for people."""
     found = []
     if old.get("format") != new.get("format"):
         found.append(f"journal format {old.get('format')}, now {new.get('format')}")
@@ -386,7 +386,7 @@ def _plan(
     unmatched: set[str | None],
     whole: bool,
 ) -> list[str]:
-    """Returns what will be done, to be read before it is done."""
+    """Returns the plan of a run, to be shown before it begins."""
     count = len(inputs.files)
     size = sum(inputs.sizes())
     named = ", ".join(map(str, options.paths[:3])) + (", …" if len(options.paths) > 3 else "")

@@ -87,7 +87,7 @@ class Scoring:
 
     @property
     def seconds(self) -> float:
-        """Of all sittings so far."""
+        """The seconds of all sittings so far."""
         return self._seconds + time.monotonic() - self._begun
 
     async def run(self) -> None:

@@ -85,7 +85,7 @@ class Outputs:
         self.targets = targets
 
     def target_of(self, file: int) -> int:
-        """Returns which output the rows of an input file go to."""
+        """Returns the index of the output for the rows of an input file."""
         return 0 if len(self.targets) == 1 else file
 
     def by_place(self, file: int) -> bool:
@@ -93,7 +93,7 @@ class Outputs:
         return is_parquet_target(self.targets[self.target_of(file)])
 
     def staged(self, target: int) -> Path:
-        """Returns where an output waits."""
+        """Returns the file in which the rows of an output wait."""
         return self._folder / f"rows-{target:06d}"
 
     def publish(self) -> None:

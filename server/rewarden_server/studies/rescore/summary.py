@@ -37,7 +37,7 @@ class Summary:
         return total.scored == 0 and (total.responses > 0 or self.tally.rejected > 0)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready. Shares and means are null where there is nothing to divide by."""
+        """Returns the summary, ready for JSON. Shares and means are null where there is nothing to divide by."""
         total = self.total
         return {
             **_counts(total, self.pass_at_all),

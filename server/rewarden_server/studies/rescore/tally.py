@@ -19,7 +19,8 @@ def _counter() -> Counter[str]:
 
 @dataclass(slots=True)
 class Counts:
-    """Of one data source. `judged`: scored, by a verifier that knows of passing. `score_sum` is over the scored."""
+    """The counts of one data source. `judged`: scored by a verifier that has a notion of passing. `score_sum` is over
+    the scored."""
 
     rows: int = 0
     copied: int = 0
@@ -110,7 +111,7 @@ class Tally:
         return total
 
     def state(self) -> dict[str, Any]:
-        """JSON-ready, to be given to `Tally` again."""
+        """Returns the state, ready for JSON, from which `Tally` can be restored."""
         return {
             "rejected": self.rejected,
             "sources": [

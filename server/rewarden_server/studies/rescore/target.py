@@ -1,4 +1,4 @@
-"""The interface that a rescore needs of whoever judges for it."""
+"""The interface that a rescore needs of its target."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ T = TypeVar("T")
 
 
 async def in_thread(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-    """Returns what `work` returns. A caller that is cancelled meanwhile goes on only once the work has ended: a thread
-    cannot be cancelled, and its files would be closed or removed under it.
+    """Runs `work` in a thread and returns its result. A caller that is cancelled meanwhile continues only once the work
+    has ended: a thread cannot be cancelled, and its files would be closed or removed while it uses them.
     """
     running = asyncio.ensure_future(asyncio.to_thread(work, *given, **named))
     try:

@@ -54,7 +54,7 @@ class Counts:
 
     @property
     def right(self) -> int:
-        """Returns what was judged as labelled."""
+        """Returns the number of rows that were judged as labelled."""
         return self.true_positive + self.true_negative + self.score_right
 
     def count(self, label: bool | float, verdict: Verdict) -> bool:

@@ -31,7 +31,7 @@ class Change:
 
     @property
     def versions(self) -> tuple[str, str]:
-        """The verifier's version before and now; `-` where nobody judged."""
+        """The verifier's version before and now; `-` where none judged."""
         old, new = (str((verdict.get("verifier") or {}).get("version", "-")) for verdict in (self.old, self.new))
         return old, new
 
