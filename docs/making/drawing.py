@@ -165,9 +165,12 @@ def _curve(points: list[tuple[float, float]]) -> str:
 
 
 def _between(start: Frame, end: Frame) -> str:
-    """The arrow from one package to another: downwards in a column, else across."""
+    """The arrow from one package to another: downwards in a column, else across; through the gap between columns where
+    they do not stand side by side."""
     if start.column == end.column:
         x, y, line = start.left + start.width / 2, start.top + start.height, f"V{end.top:.0f}"
     else:
         x, y, line = start.left + start.width, max(start.top, end.top) + 30, f"H{end.left:.0f}"
+        if y > end.top + end.height:
+            line = f"H{(x + end.left) / 2:.0f}V{end.top + end.height - 30:.0f}{line}"
     return f'  <path class="line wide" d="M{x:.0f} {y:.0f}{line}" marker-end="url(#wide)"/>'

@@ -21,6 +21,7 @@ from rewarden_server.config import ConfigError, load_config
 from rewarden_server.engine import cache_redis
 from rewarden_server.engine.engine import Engine
 from tests.engine.conftest import Make, Recorder, verdicts_of
+from tests.stopped import stop
 
 redis = pytest.importorskip("redis", reason="the package redis is not installed")
 
@@ -148,7 +149,7 @@ def _dies(server: Server) -> None:
 
 
 def _hangs(server: Server) -> None:
-    server.process.send_signal(signal.SIGSTOP)
+    stop(server.process.pid)
 
 
 @pytest.mark.parametrize("fails", [_dies, _hangs])

@@ -33,6 +33,7 @@ from rewarden_server.models.process import ModelProcess, processes_of
 from rewarden_server.models.process_backend import ProcessBackend
 from rewarden_verifiers.inference import Classify, Input, Logits, Write
 from tests.models import fake_process
+from tests.stopped import stop
 
 pytestmark = pytest.mark.needs_server
 
@@ -327,7 +328,7 @@ async def test_a_process_that_hangs_is_killed_and_its_work_done_by_the_next(
     await backend.about()
     pid = process_of(backend).pid
     assert pid is not None
-    os.kill(pid, signal.SIGSTOP)
+    await asyncio.to_thread(stop, pid)
     monkeypatch.setattr(FakeProcess, "silent_s", 0.5)
     asked = [asyncio.create_task(score(backend, f"text {number}")) for number in range(50)]
     await until_started(backend, 2, monkeypatch)
@@ -356,7 +357,7 @@ async def test_one_that_hangs_right_after_it_has_loaded_is_noticed(
     pid = (await backend.about()) and process_of(backend).pid
     assert looks, "nobody has looked yet"
     assert pid is not None
-    os.kill(pid, signal.SIGSTOP)
+    await asyncio.to_thread(stop, pid)
     asked = asyncio.create_task(score(backend, "text"))
     await until_started(backend, 2, monkeypatch)
     assert (await asked).values == [4.0]
@@ -527,7 +528,7 @@ async def test_when_the_server_is_killed_it_ends_and_leaves_nothing(
         pid = int(await asyncio.to_thread(server.stdout.readline))
         assert _runs(pid)
         if stopped:  # it cannot look for itself; what it is sent, it has when it goes on
-            os.kill(pid, signal.SIGSTOP)
+            await asyncio.to_thread(stop, pid)
         server.kill()
         if stopped:
             server.wait()

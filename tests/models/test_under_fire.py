@@ -6,9 +6,7 @@ The models are small and random, all else is real: each verdict is the right one
 from __future__ import annotations
 
 import asyncio
-import os
 import resource
-import signal
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -28,6 +26,7 @@ from rewarden_server.models.process import ModelProcess
 from rewarden_server.models.process_backend import ProcessBackend
 from rewarden_verifiers.inference import Choose, Classify, Input, Rate, Write
 from tests.models import real, tiny
+from tests.stopped import stop
 
 pytestmark = [
     pytest.mark.needs_server,
@@ -150,7 +149,7 @@ async def test_a_process_that_hangs_and_is_killed_costs_no_verdict_and_disturbs_
     monkeypatch.setattr(ModelProcess, "look_s", 0.1)
     await numbers(fire, ["warm up"])
     starts = fire.process.starts
-    os.kill(fire.pid, signal.SIGSTOP)  # before it is asked, or it may have answered all
+    await asyncio.to_thread(stop, fire.pid)  # before it is asked, or it may have answered all
     asked = asyncio.create_task(fire.verdicts(texts("hung")))
     while not fire.backend.status()["in_flight"]:
         await asyncio.sleep(0.001)

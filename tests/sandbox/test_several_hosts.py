@@ -18,6 +18,7 @@ from rewarden_server.engine.observer import Observer
 from rewarden_verifiers.programs import Case, CaseResult, Job, Program
 from tests.programs import LAUNCHERS, problem_of
 from tests.sandbox.host_processes import HostServer, host_servers
+from tests.stopped import stop
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.alone]
 
@@ -122,7 +123,7 @@ async def test_a_host_that_is_killed_hangs_or_leaves_costs_no_verdict(
 
     tasks = load(lane)
     await under_way(lane, 8)
-    one.send(signal.SIGSTOP)
+    await asyncio.to_thread(stop, one.pid)
     monkeypatch.setattr(remote_host, "LOOK_PATIENCE_S", 1.0)  # not before: a healthy one may be as slow beside others
     await right(lane, tasks)
     assert await asyncio.to_thread(one.check) == 1

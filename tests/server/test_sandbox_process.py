@@ -27,6 +27,7 @@ from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import LeanSettings, SandboxSettings
 from rewarden_server.processes.host import HostProcess, host_settings
 from rewarden_verifiers.programs import Case, Job, Program
+from tests.stopped import stop
 
 pytestmark = pytest.mark.needs_server
 
@@ -111,7 +112,7 @@ async def test_one_that_hangs_is_killed_and_another_comes(host: HostProcess, mon
     first = await host.client(30)
     pid = host.pid
     assert pid is not None
-    os.kill(pid, signal.SIGSTOP)
+    await asyncio.to_thread(stop, pid)
     monkeypatch.setattr(HostProcess, "silent_s", 0.5)  # not before: a healthy one may be as silent on a busy machine
     async with asyncio.timeout(60):
         while host.current is first:

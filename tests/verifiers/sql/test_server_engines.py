@@ -28,6 +28,7 @@ from rewarden_verifiers.sql.databases import Database, EngineName, Table
 from rewarden_verifiers.sql.engines import scratch
 from rewarden_verifiers.sql.engines.engine import Caps, DatabaseFailed, QueryFailed, Session
 from rewarden_verifiers.sql.engines.mysql_wire import connect_arguments
+from tests.stopped import stop
 from tests.verifiers.sql.servers import Server
 from tests.verifiers.sql.world import SCRIPT, World
 
@@ -271,7 +272,7 @@ def test_a_runaway_is_gone_from_the_server_when_its_limit_is_told(hosted: Hosted
 def test_a_backend_that_does_not_react_is_given_up_and_ended(postgres: Hosted) -> None:
     session = postgres.session()
     (backend,) = ask(session, "SELECT pg_backend_pid()")[0]
-    os.kill(backend, signal.SIGSTOP)
+    stop(backend)
     try:
         with pytest.raises((QueryFailed, DatabaseFailed)):
             session.query(endless(POSTGRES, "stopped"), Caps(time_s=0.2), Unwatched())
@@ -755,7 +756,7 @@ def frozen(server: Server) -> Iterator[None]:
     processes = [first, *map(int, children)]
     try:
         for process in processes:
-            os.kill(process, signal.SIGSTOP)
+            stop(process)
         yield
     finally:
         for process in processes:
