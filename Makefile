@@ -17,6 +17,7 @@
 #   make bench   ratios against named baselines        make soak   long and rough
 #   make protos  stubs from protos/                    make docs   the pages that are generated
 #   make lock    what is installed, resolved into locks/; UPGRADE=1: with newer versions
+#   make changelog-draft  the next section of CHANGELOG.md, printed; make changelog VERSION=X.Y.Z writes it
 #   make site    the documents as a site, in site/; whole and offline
 
 VENV := .venv
@@ -36,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Trainers' own packages, and models, weigh gigabytes: only where they are asked for.
 HEAVY := $(if $(filter 1,$(MODELS)),judge-model test-models) $(if $(filter 1,$(TRAINERS)),trainers)
 
-.PHONY: demo check test test-all test-changed test-for stress images soak bench lint lock protos docs site setup system lean trainers judge-model test-models clean
+.PHONY: demo check test test-all test-changed test-for stress images soak bench lint lock protos docs changelog changelog-draft site setup system lean trainers judge-model test-models clean
 
 setup: $(STAMP)
 
@@ -114,6 +115,13 @@ protos: setup
 
 docs: setup
 	$(PYTHON) docs/generate.py
+
+changelog-draft: setup
+	@$(PYTHON) -m towncrier build --draft --version next
+
+changelog: setup
+	@test -n "$(VERSION)" || { echo "which version? make changelog VERSION=X.Y.Z" >&2; exit 1; }
+	$(PYTHON) -m towncrier build --yes --version $(VERSION)
 
 site: setup
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --clean
