@@ -16,7 +16,9 @@
 #   make lint    ruff and mypy --strict
 #   make bench   ratios against named baselines        make soak   long and rough
 #   make protos  stubs from protos/                    make docs   the pages that are generated
+#   make golden  the golden bytes of the wires, after a change that CONTRIBUTING.md allows
 #   make lock    what is installed, resolved into locks/; UPGRADE=1: with newer versions
+#   make changelog-draft  the next section of CHANGELOG.md, printed; make changelog VERSION=X.Y.Z writes it
 #   make site    the documents as a site, in site/; whole and offline
 
 VENV := .venv
@@ -36,7 +38,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Trainers' own packages, and models, weigh gigabytes: only where they are asked for.
 HEAVY := $(if $(filter 1,$(MODELS)),judge-model test-models) $(if $(filter 1,$(TRAINERS)),trainers)
 
-.PHONY: demo check test test-all test-changed test-for stress images soak bench lint lock protos docs site setup system lean trainers judge-model test-models clean
+.PHONY: demo check test test-all test-changed test-for stress images soak bench lint lock protos golden docs changelog changelog-draft site setup system lean trainers judge-model test-models clean
 
 setup: $(STAMP)
 
@@ -112,8 +114,18 @@ lock: setup
 protos: setup
 	@bash protos/generate.sh
 
+golden: setup
+	@$(PYTHON) -m tests.wire.golden
+
 docs: setup
 	$(PYTHON) docs/generate.py
+
+changelog-draft: setup
+	@$(PYTHON) -m towncrier build --draft --version next
+
+changelog: setup
+	@test -n "$(VERSION)" || { echo "which version? make changelog VERSION=X.Y.Z" >&2; exit 1; }
+	$(PYTHON) -m towncrier build --yes --version $(VERSION)
 
 site: setup
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --clean

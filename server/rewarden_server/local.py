@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,8 +25,9 @@ class LocalTransport:
 
     config: the configuration, whose engine, sandbox, routing, databases and Lean projects hold; without one, that of
     the environment, but for the engine's settings. settings, registry, sandbox: the engine's, instead of the
-    configuration's. engine: one that runs already, whose callers say who judges; it is left running. `api_key` and
-    `timeout_s` have no meaning here: nobody else can call, and whoever waits can cancel.
+    configuration's. functions: functions in files that uses may name, `FILE.py:FUNCTION`, where no registry is given.
+    engine: one that runs already, whose callers say who judges; it is left running. `api_key` and `timeout_s` have no
+    meaning here: nobody else can call, and whoever waits can cancel.
     """
 
     def __init__(
@@ -37,12 +38,14 @@ class LocalTransport:
         timeout_s: float | None = None,
         settings: EngineSettings | None = None,
         registry: Registry | None = None,
+        functions: Sequence[str] = (),
         sandbox: SandboxSettings | None = None,
         config: Config | None = None,
         engine: Engine | None = None,
     ) -> None:
         self._settings = settings
         self._registry = registry
+        self._functions = functions
         self._sandbox = sandbox
         self._config = config
         self._engine = engine
@@ -123,7 +126,7 @@ class LocalTransport:
                 settings = self._settings or (self._config.engine if self._config is not None else None)
                 sandbox = self._sandbox or config.sandbox
                 engine = Engine(
-                    self._registry,
+                    self._registry or Registry(self._functions),
                     settings,
                     sandbox=sandbox,
                     lean=config.lean,

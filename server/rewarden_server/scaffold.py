@@ -1,7 +1,8 @@
-"""A package of one's own to begin with: a verifier or a recipe with cases that pass, written by `rewarden new`."""
+"""A package of one's own to begin with: a verifier, a recipe or an adapter with cases that pass; `rewarden new`."""
 
 from __future__ import annotations
 
+import importlib.util
 import keyword
 import re
 from pathlib import Path
@@ -10,7 +11,7 @@ from string import Template
 from rewarden.errors import InvalidRequest
 from rewarden_verifiers.registry import Registry
 
-KINDS = ("verifier", "recipe")
+KINDS = ("verifier", "recipe", "adapter")
 
 _TEMPLATES = Path(__file__).parent / "scaffolds"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
@@ -23,8 +24,7 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise InvalidRequest(f"{name!r} is no name: use small letters, digits and _, with a letter first")
-    if name in Registry():
-        raise InvalidRequest(f"the name {name!r} is taken: `rewarden verifiers {name}` describes it")
+    _check_free(kind, name)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidRequest(f"{folder} is there already, and not empty: name another folder with --folder")
     found = []
@@ -40,9 +40,23 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
     return found
 
 
+def _check_free(kind: str, name: str) -> None:
+    if kind != "adapter" and name in Registry():
+        raise InvalidRequest(f"the name {name!r} is taken: `rewarden verifiers {name}` describes it")
+    if kind == "adapter" and importlib.util.find_spec(f"rewarden.adapters.{name}") is not None:
+        raise InvalidRequest(f"the name {name!r} is taken: `python -m rewarden.adapters {name}` says where it is")
+    if importlib.util.find_spec(f"rewarden_{name}") is not None:  # ours among them, such as rewarden_server
+        raise InvalidRequest(f"the name {name!r} is taken: a package rewarden_{name} is installed")
+
+
 def _placed(path: Path, name: str) -> Path:
-    """Returns the path for a template's file, with the new name in the place of `package` and in the names of cases and
-    recipe."""
-    own = {"package": f"rewarden_{name}", "cases.jsonl": f"{name}.cases.jsonl", "recipe.yaml": f"{name}.yaml"}
+    """Returns the path for a template's file, with the new name in the place of `package` and in the names of cases,
+    recipe and tests."""
+    own = {
+        "package": f"rewarden_{name}",
+        "cases.jsonl": f"{name}.cases.jsonl",
+        "recipe.yaml": f"{name}.yaml",
+        "test_package.py": f"test_{name}.py",
+    }
     parts = path.with_suffix("").parts
     return Path(*(own.get(part, part) for part in parts))

@@ -10,15 +10,23 @@ from rewarden.__main__ import main
 from rewarden.errors import InvalidRequest
 from rewarden_server.scaffold import KINDS, write
 
+CASES = {
+    "verifier": "two_words.cases.jsonl",
+    "recipe": "two_words.cases.jsonl",
+    "adapter": "test_two_words.py",
+}
+"""The file of each kind's cases."""
+
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_package_is_written_under_its_name(kind: str, tmp_path: Path) -> None:
     written = write(kind, "two_words", tmp_path / "new")
     assert sorted(path for path in (tmp_path / "new").rglob("*") if path.is_file()) == sorted(written)
-    assert {path.name for path in written} >= {"pyproject.toml", "README.md", "two_words.cases.jsonl"}
+    assert {path.name for path in written} >= {"pyproject.toml", "README.md", "__init__.py", CASES[kind]}
     texts = {path.name: path.read_text() for path in written}
     assert 'name = "rewarden-two-words"' in texts["pyproject.toml"]
     assert "two_words" in texts["README.md"]
+    assert (tmp_path / "new/rewarden_two_words/__init__.py").is_file()
     assert not [name for name, text in texts.items() if "$name" in text or "$dashed" in text]
 
 
@@ -29,10 +37,24 @@ def test_what_is_no_name_is_refused(name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["math", "logic_rl"])
-def test_a_name_that_is_taken_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="is taken"):
-        write("recipe", name, tmp_path / "new")
+@pytest.mark.parametrize(
+    ("kind", "name", "by"),
+    [
+        ("recipe", "math", "`rewarden verifiers math`"),
+        ("verifier", "logic_rl", "`rewarden verifiers logic_rl`"),
+        ("adapter", "verl", "`python -m rewarden.adapters verl`"),
+        ("adapter", "swift", "`python -m rewarden.adapters swift`"),
+        *((kind, "server", "a package rewarden_server is installed") for kind in KINDS),
+    ],
+)
+def test_a_name_that_is_taken_is_refused(kind: str, name: str, by: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match=f"is taken: {by}"):
+        write(kind, name, tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_adapter_may_have_the_name_of_a_verifier(tmp_path: Path) -> None:
+    assert write("adapter", "math", tmp_path / "new")
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/writing-a-verifier.md"
-NEW = ("verifier", "recipe")
+NEW = ("verifier", "recipe", "adapter")
 GROUP = [Sample(response=text, reference=5, group="g") for text in ("it is 5", "5", "so 5 atoms", "6", "none")]
 
 
@@ -123,6 +123,13 @@ def test_every_case_is_a_test(bin_folder: Path, package: str, tests: int) -> Non
     assert done.returncode == 0, done.stdout
     assert f"{tests} passed" in done.stdout
     assert "cases of every kind PASSED" in done.stdout
+
+
+def test_an_adapter_passes_its_tests(bin_folder: Path) -> None:
+    done = _pytest(bin_folder, bin_folder.parent.parent / "adapter")
+    assert done.returncode == 0, done.stdout
+    assert "test_my_adapter.py::test_a_row_has_its_score[right] PASSED" in done.stdout
+    assert "11 passed" in done.stdout
 
 
 def test_a_case_that_fails_says_how(bin_folder: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 from rewarden.errors import MissingDependency, PluginError, UnknownVerifier
 from rewarden.types import Use
 from rewarden_verifiers.contract import VerifierSpec, spec_of
+from rewarden_verifiers.function_file import load as load_function
 
 BUILT_IN: Mapping[str, str] = {
     "answer": "rewarden_verifiers.answer.answer:answer",
@@ -78,9 +79,12 @@ GALLERY = Path(__file__).parent / "recipes" / "gallery"
 
 
 class Registry:
-    """Verifiers and recipes that can judge. Thread-safe; cheap to make; modules are imported on first use of a name."""
+    """Verifiers and recipes that can judge. Thread-safe; cheap to make; modules are imported on first use of a name.
 
-    def __init__(self) -> None:
+    functions: functions in files, `FILE.py:FUNCTION`, known by these texts and loaded at once. Raises InvalidRequest.
+    """
+
+    def __init__(self, functions: Iterable[str] = ()) -> None:
         self._lock = threading.RLock()
         self._specs: dict[str, VerifierSpec] = {}
         self._modules: dict[str, str] = dict(BUILT_IN)
@@ -103,14 +107,20 @@ class Registry:
                     if origin is None or origin.origin is None:
                         raise PluginError(f"package {distribution!r}: recipe {point.name!r} names no module {module!r}")
                     self._recipes[point.name] = Path(origin.origin).parent / file
+        for text in functions:
+            self.add(load_function(text), text)
 
-    def add(self, spec: VerifierSpec) -> None:
-        """Make a verifier known that is declared in this process: notebooks, tests. Raises PluginError if taken."""
+    def add(self, spec: VerifierSpec, name: str | None = None) -> None:
+        """Make a verifier known that is declared in this process: notebooks, tests. Raises PluginError if taken.
+
+        name: what uses call it, if not by its own name.
+        """
+        name = spec.name if name is None else name
         with self._lock:
-            if spec.name in self:
-                raise PluginError(f"the name {spec.name!r} is already taken")
-            self._modules[spec.name] = f"{spec.module}:{spec.function.__name__}"
-            self._specs[spec.name] = spec
+            if name in self:
+                raise PluginError(f"the name {name!r} is already taken")
+            self._modules[name] = f"{spec.module}:{spec.function.__name__}"
+            self._specs[name] = spec
 
     def names(self) -> list[str]:
         """Every verifier's name, built-in ones first."""

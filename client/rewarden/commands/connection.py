@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable
+from typing import Any
 
 from rewarden.client import DEFAULT_TARGET, Client
+from rewarden.commands.use import functions_of
 from rewarden.errors import InvalidRequest
 from rewarden.retry import Retry
 from rewarden.transports.targets import declares
+from rewarden.types import Use
+
+ONLY_HERE = "a function in a file is judged by an engine in this process alone; for a server, put it into a package"
 
 _PATIENCE = Retry(patience_s=5.0)
 """Somebody looks at the screen, and may have mistyped the address."""
@@ -32,11 +38,15 @@ def add_connection_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--timeout", type=float, metavar="S", help="longest silence of the server's, in seconds")
 
 
-def open_client(args: argparse.Namespace) -> Client:
-    """The client that the arguments speak of."""
+def open_client(args: argparse.Namespace, uses: Iterable[Use] = ()) -> Client:
+    """The client that the arguments speak of, for these uses. Raises InvalidRequest for what its target cannot do."""
     target = args.target or default_target()
-    options = {} if args.ca is None else {"ca": args.ca}
-    if options and not target.startswith(("https://", "grpcs://")):  # others know of no authority
+    options: dict[str, Any] = {} if args.ca is None else {"ca": args.ca}
+    if functions := functions_of(uses):
+        if target != "local":  # a server runs no code that a request brings
+            raise InvalidRequest(f"--use {functions[0]}: {ONLY_HERE}")
+        options["functions"] = functions
+    if args.ca is not None and not target.startswith(("https://", "grpcs://")):  # others know of no authority
         raise InvalidRequest(f"--ca: target {target!r} shows no certificate; https://… and grpcs://… do")
     return Client(
         target,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from rewarden.errors import InvalidRequest, RewardenError
@@ -11,6 +13,8 @@ from rewarden.wire.json import loads, use_from_json
 HELP = 'a name, JSON such as \'{"name": …, "params": {…}}\', or a recipe\'s .yaml or .json file'
 
 RECIPE_SUFFIXES = (".yaml", ".yml", ".json")
+
+_FUNCTION = re.compile(r".+\.py:[^\W\d]\w*")
 
 
 def read_use(text: str, params: str | None = None) -> Use:
@@ -28,6 +32,11 @@ def read_use(text: str, params: str | None = None) -> Use:
         if params is not None:
             value["params"] = read_json("--params", params)
     return use_from_json(value)
+
+
+def functions_of(uses: Iterable[Use]) -> list[str]:
+    """Returns the functions in files, `FILE.py:FUNCTION`, that uses name. Only an engine in this process loads them."""
+    return list(dict.fromkeys(use.name for use in uses if use.name is not None and _FUNCTION.fullmatch(use.name)))
 
 
 def read_json(option: str, text: str) -> Any:

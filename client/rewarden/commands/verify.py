@@ -20,7 +20,7 @@ HELP = "verdicts of one response, or of a JSON-lines file of samples"
 def configure(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("file", nargs="?", help="JSON lines, one sample each; - is standard input")
-    parser.add_argument("--use", help=f"what judges: {USE_HELP}")
+    parser.add_argument("--use", help=f"what judges: {USE_HELP}, or FILE.py:FUNCTION")
     parser.add_argument("--params", metavar="JSON", help="parameters of --use, an object")
     parser.add_argument("--response", metavar="TEXT", help="the response to judge, instead of a file; - reads it")
     parser.add_argument("--reference", metavar="TEXT", help="the expected answer that goes with --response")
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     samples, faults = _samples(args)
     for fault in faults:
         print(f"rewarden: {fault}", file=sys.stderr)
-    with open_client(args) as client:
+    with open_client(args, [] if use is None else [use]) as client:
         result = client.verify(Batch(samples=samples), use)
     if (args.format or ("json" if args.response is None else "text")) == "json":
         _print_json(result)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from rewarden.client import AsyncClient
+from rewarden.commands.use import functions_of
 from rewarden.errors import RewardenError
 from rewarden_server.cli.rescore import read_uses
 from rewarden_server.studies.comparison.comparison import Comparison
@@ -40,7 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     add = parser.add_argument
-    add("a", metavar="A", help="a scored file or directory; with --on a verifier, a recipe's .yaml, or JSON")
+    add(
+        "a",
+        metavar="A",
+        help="a scored file or directory; with --on a verifier, a recipe's .yaml, JSON, or FILE.py:FUNCTION",
+    )
     add("b", metavar="B", help="the other one")
     add("--on", type=Path, metavar="ROLLOUTS", help="judge these rollouts by the verifiers A and B, then compare")
     add("--columns", type=Path, metavar="FILE", help="with --on: columns, as for rescore")
@@ -120,5 +125,6 @@ def _files(args: argparse.Namespace) -> Iterator[tuple[Path, Path]]:
 
 
 async def _judge(options: RescoreOptions) -> None:
-    async with AsyncClient("local") as client:
+    functions = functions_of(route.use for route in options.routing.routes)
+    async with AsyncClient("local", functions=functions) as client:
         await rescore(options, client)

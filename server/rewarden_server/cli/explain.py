@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rewarden.commands.use import HELP as USE_HELP
-from rewarden.commands.use import read_use
+from rewarden.commands.use import functions_of, read_use
 from rewarden.errors import InvalidRequest
 from rewarden.types import Use
 from rewarden.wire.json import verdict_to_json
@@ -21,6 +21,7 @@ from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.observe.record import Record, read_records
 from rewarden_server.verifier_resources import resources_of
+from rewarden_verifiers.registry import Registry
 
 HELP = "judge recorded samples again, and say what differs"
 
@@ -31,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("record", type=Path, help="a file of records, written by `rewarden serve --record DIR`")
     parser.add_argument("--line", type=int, metavar="N", help="only the record in line N (from 1)")
-    parser.add_argument("--use", metavar="USE", help=f"another verifier or recipe: {USE_HELP}")
+    parser.add_argument("--use", metavar="USE", help=f"another verifier or recipe: {USE_HELP}, or FILE.py:FUNCTION")
     parser.add_argument("--all", action="store_true", help="print also what is judged as it was")
 
 
@@ -58,7 +59,13 @@ def run(args: argparse.Namespace) -> int:
     except ConfigError as error:
         print(f"rewarden explain: {error.message}", file=sys.stderr)
         return 2
+    try:
+        registry = Registry(functions_of([] if use is None else [use]))
+    except InvalidRequest as error:
+        print(f"rewarden explain: {error}", file=sys.stderr)
+        return 2
     engine = Engine(
+        registry,
         settings=EngineSettings(),
         sandbox=config.sandbox,
         lean=config.lean,

@@ -1,4 +1,4 @@
-"""`rewarden new`: a package with a verifier or a recipe that works, to be changed."""
+"""`rewarden new`: a package with a verifier, a recipe or an adapter that works, to be changed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 from rewarden_server.scaffold import KINDS, write
 
-HELP = "begin a verifier or a recipe of your own: a package with cases that pass"
+HELP = "begin a verifier, a recipe or an adapter of your own: a package with cases that pass"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("kind", choices=KINDS, help="what to begin")
-    parser.add_argument("name", help="its name, as in a use: small letters, digits and _")
+    parser.add_argument("name", help="its name, as in a use, or the trainer's: small letters, digits and _")
     parser.add_argument("--folder", type=Path, help="where to write it (default: the name, in this folder)")
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rewarden.client import AsyncClient
-from rewarden.commands.use import RECIPE_SUFFIXES, read_use
+from rewarden.commands.connection import ONLY_HERE
+from rewarden.commands.use import RECIPE_SUFFIXES, functions_of, read_use
 from rewarden.errors import RequestError, SampleError
 from rewarden.retry import Retry
 from rewarden.routing import Routing, read_routing
@@ -82,7 +83,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[PATTERN=]USE",
-        help="what judges: a name, a recipe's .yaml, or JSON; with PATTERN= for such data sources (repeatable)",
+        help="what judges: a name, a recipe's .yaml, JSON, or FILE.py:FUNCTION; with PATTERN= for such data sources "
+        "(repeatable)",
     )
     add("--params", metavar="JSON", help="parameters of the one --use")
     add("--routing", metavar="FILE", help="who judges what, from a file (docs/routing.md) or `starter`; without --use")
@@ -201,6 +203,10 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
     columns = _read_columns(args)
     if not args.use and args.routing is None and "use" not in columns:
         raise RescoreError("say what judges: --use NAME, --use recipe.yaml, --routing FILE, or --column use=COLUMN")
+    routing = _read_routing(args)
+    functions = functions_of(route.use for route in routing.routes)
+    if functions and (args.target != LOCAL or args.engine == "ray"):
+        raise RescoreError(f"--use {functions[0]}: {ONLY_HERE}")
     limits = {
         "checkpoint_s": args.checkpoint_s,
         "sort_mb": args.sort_mb,
@@ -210,7 +216,7 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
     return RescoreOptions(
         input=args.input[0] if len(args.input) == 1 else args.input,
         output=args.output,
-        routing=_read_routing(args),
+        routing=routing,
         columns=columns,
         sort=args.sort,
         only=frozenset(_names("--only", args.only, (*STATUSES, "missing"))),
@@ -310,6 +316,7 @@ async def _run(args: argparse.Namespace, options: RescoreOptions, watcher: Watch
     if args.target == LOCAL:
         flags = {"engine.workers": ("flag --workers", args.workers)} if args.workers is not None else {}
         settings["config"] = load_config(args.config, environ=os.environ, flags=flags)
+        settings["functions"] = functions_of(route.use for route in options.routing.routes)
     key = args.api_key or os.environ.get("REWARDEN_API_KEY") or None
     if args.target != LOCAL:
         # A mistyped address is told at once; a server that goes away in the middle of a night's work is waited for.

@@ -29,6 +29,7 @@ from rewarden.wire.json import dumps, outcome_to_json
 from rewarden_server.engine.frames import FrameReader, pack
 from rewarden_server.engine.shared_progress import SharedProgress
 from rewarden_verifiers.contract import Expired, VerifierSpec, call_prepare, call_pure, spec_of
+from rewarden_verifiers.function_file import declared
 
 PREPARED = 4096
 """Parsed references that a worker keeps."""
@@ -170,8 +171,8 @@ class Worker:
         soft, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
         known = len(sys.modules)
-        spec = spec_of(getattr(importlib.import_module(module), attribute))
-        assert spec is not None
+        function = getattr(importlib.import_module(module), attribute)
+        spec = spec_of(function) or declared(function)
         if spec.warm is not None and spec.name not in self._warm:
             spec.warm()
             self._warm.add(spec.name)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rewarden.commands.use import functions_of
 from rewarden.errors import NotFound, SampleError
 from rewarden.routing import Route, Routing
 from rewarden_server.engine.plan import Planner
@@ -36,7 +37,7 @@ async def find_judges(routing: Routing, client: Target, needed: Collection[int] 
     `needed`: places of the routes that must be there; of the others, what is not there is left out (a file of routes
     for many data sets may name verifiers whose packages nobody here installed). None: all. Raises RescoreError.
     """
-    finder = _Finder(client)
+    finder = _Finder(client, functions_of(route.use for route in routing.routes))
     found = []
     for place, route in enumerate(routing.routes):
         try:
@@ -48,9 +49,9 @@ async def find_judges(routing: Routing, client: Target, needed: Collection[int] 
 
 
 class _Finder:
-    def __init__(self, client: Target) -> None:
+    def __init__(self, client: Target, functions: Sequence[str]) -> None:
         self._client = client
-        self._planner = Planner(Registry())
+        self._planner = Planner(Registry(functions if client.target in OURS else ()))
         self._entries: dict[str, dict[str, Any]] = {}
 
     async def judge(self, route: Route) -> Judge:
