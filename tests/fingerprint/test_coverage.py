@@ -41,6 +41,7 @@ APART = {
     "rewarden_verifiers.canonical": "writes parameters as text, for fingerprints and keys",
     "rewarden_verifiers.cases": "reads the cases",
     "rewarden_verifiers.fingerprint": "makes fingerprints",
+    "rewarden_verifiers.function_file": "finds a function that a command names",
     "rewarden_verifiers.registry": "finds a verifier by its name",
     "rewarden_verifiers.group.statistics": "describes groups, beside their verdicts",
     "rewarden_verifiers.judges.resources": "holds what is configured, which has a fingerprint of its own",

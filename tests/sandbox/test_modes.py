@@ -988,4 +988,4 @@ def test_what_shared_mode_stops_and_what_it_cannot(title: str) -> None:
     assert shared("def look(n): return ['one', 'two'][n - 1]", CHECK, entry_point="look")
     assert shared(hack, CHECK, entry_point="look") is passes
     row = f"| {title} | {'**passes**' if passes else 'stopped'} |"
-    assert row in Path(__file__, "../../../docs/tagged_codec.md").resolve().read_text(encoding="utf-8")
+    assert row in Path(__file__, "../../../docs/tagged-codec.md").resolve().read_text(encoding="utf-8")

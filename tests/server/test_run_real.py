@@ -109,7 +109,7 @@ async def test_more_than_the_host_gives_and_unknown_languages_are_refused_by_fie
     with pytest.raises(InvalidRequest, match="did you mean python") as raised:
         await client.run("", "pyhton")
     assert raised.value.details["path"] == "language"
-    with pytest.raises(InvalidRequest, match=r"sandbox\.most") as raised:
+    with pytest.raises(InvalidRequest, match=r"sandbox\.max_limits") as raised:
         await client.run("", limits={"cpu_s": 5000})
     assert raised.value.details["path"] == "limits.cpu_s"
 

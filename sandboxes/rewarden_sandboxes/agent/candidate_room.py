@@ -82,7 +82,7 @@ def message_of(fault: BaseException) -> str:
 
 
 class Server:
-    """Answers the questions of the tests' room, one at a time, in the order of `docs/tagged_codec.md`."""
+    """Answers the questions of the tests' room, one at a time, in the order of `docs/tagged-codec.md`."""
 
     def __init__(self, module: types.ModuleType, channel: tagged_codec.Channel) -> None:
         self.channel = channel

@@ -86,16 +86,16 @@ class Proxy:
 def make_proxy(link: Asking, number: int, lineage: list[int]) -> Proxy:
     thing = Proxy()
     for name, value in (("link", link), ("number", number), ("lineage", lineage)):
-        object.__setattr__(thing, "_Thing__" + name, value)
+        object.__setattr__(thing, "_Proxy__" + name, value)
     return thing
 
 
 def number_of(thing: Proxy) -> int:
-    return object.__getattribute__(thing, "_Thing__number")  # type: ignore[no-any-return]
+    return object.__getattribute__(thing, "_Proxy__number")  # type: ignore[no-any-return]
 
 
 def _refuse(thing: Proxy, *others: Any) -> NoReturn:
-    link: Asking = object.__getattribute__(thing, "_Thing__link")
+    link: Asking = object.__getattribute__(thing, "_Proxy__link")
     link.fail("uncrossable_value", "the candidate returned an object where a plain value was expected")
 
 
@@ -135,4 +135,4 @@ class ProxyType(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         if type(instance) is not Proxy:
             return False
-        return cls._rewarden_number in object.__getattribute__(instance, "_Thing__lineage")
+        return cls._rewarden_number in object.__getattribute__(instance, "_Proxy__lineage")

@@ -2,7 +2,7 @@
 
 For classes under test, patched clocks, shared files. Here a candidate can reach what judges it. The guards stop what
 leaves, prints, skips or rewrites; they cannot stop an object that is equal to everything, or code that reads the
-caller. `docs/tagged_codec.md` lists which is which, and a test measures each row.
+caller. `docs/tagged-codec.md` lists which is which, and a test measures each row.
 """
 
 from __future__ import annotations

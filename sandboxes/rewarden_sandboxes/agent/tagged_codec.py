@@ -1,4 +1,4 @@
-"""The border: tagged JSON, and the frames that carry it. `docs/tagged_codec.md` is the format.
+"""The tagged codec: JSON with tags, and the frames that carry it. `docs/tagged-codec.md` is the format.
 
 Whatever arrives may have been written by a candidate. The reader checks every tag and shape, bounds depth, size and
 digits, and builds plain values only: no class of the sender's, no method of the sender's, ever comes across.

@@ -106,7 +106,7 @@ def _right(name: str, dataset: Any, made: Mapping[str, Any]) -> str | None:
     if name == "boxnet":
         return _lifted(metadata["initial_state"])
     if name == "rush_hour":
-        return _unblocked(library.module(name).SharedProgress(metadata["board_config"]))
+        return _unblocked(library.module(name).Board(metadata["board_config"]))
     assert name == "propositional_logic", name
     return _concluded(dataset, made)
 
