@@ -77,8 +77,12 @@ class ScriptedJudge:
         self.headers.clear()
 
     def settings(self, **more: Any) -> dict[str, Any]:
-        """Returns what `[judges.named.NAME]` has to say for this server."""
-        return {"base_url": self.url, "model": "scripted", **more}
+        """The fields of `[judges.named.NAME]` for this server.
+
+        Flake: replies are given in the order in which requests arrive, and requests on several connections overtake
+        each other. One at a time keeps the order in which they were made.
+        """
+        return {"base_url": self.url, "model": "scripted", "concurrency": 1, **more}
 
     async def _complete(self, request: Request) -> Response:
         body = await request.json()
