@@ -1,4 +1,4 @@
-"""Processes that stand still."""
+"""The states of processes, and how to have one stand still."""
 
 from __future__ import annotations
 
@@ -23,11 +23,17 @@ def stop(pid: int) -> None:
         time.sleep(0.001)
 
 
+def state_of(folder: Path) -> str:
+    """The state of the process or thread with that folder in /proc, as in proc(5); `X` where it is gone."""
+    with suppress(OSError):
+        return (folder / "stat").read_text(errors="replace").rpartition(") ")[2][:1]
+    return "X"
+
+
 def _states(pid: int) -> set[str]:
     """The states of its threads, as in proc(5); none of a process that is gone."""
     states: set[str] = set()
     with suppress(FileNotFoundError):
         for thread in list(Path(f"/proc/{pid}/task").iterdir()):
-            with suppress(OSError):  # that one has just ended
-                states.add((thread / "stat").read_text(errors="replace").rpartition(") ")[2][:1])
+            states.add(state_of(thread))
     return states

@@ -33,7 +33,7 @@ from rewarden_server.models.process import ModelProcess, processes_of
 from rewarden_server.models.process_backend import ProcessBackend
 from rewarden_verifiers.inference import Classify, Input, Logits, Write
 from tests.models import fake_process
-from tests.stopped import stop
+from tests.stopped import state_of, stop
 
 pytestmark = pytest.mark.needs_server
 
@@ -112,11 +112,7 @@ async def gone(*pids: int | None) -> None:
 
 
 def _runs(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
+    return state_of(Path(f"/proc/{pid}")) not in ("Z", "X")
 
 
 async def test_it_starts_when_it_is_needed_and_says_how_it_is(backend: ProcessBackend) -> None:

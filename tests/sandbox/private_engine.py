@@ -17,6 +17,8 @@ import docker.errors
 import pytest
 import requests.exceptions
 
+from tests.stopped import state_of
+
 IMAGE = "rewarden-sandbox-python:latest"
 
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -74,7 +76,7 @@ class PrivateEngine:
             self.leave()
         while pids := [pid for pid in self._processes() if _kill(pid)]:
             for pid in pids:
-                while Path(f"/proc/{pid}").exists() and _state(pid) not in ("Z", ""):
+                while state_of(Path(f"/proc/{pid}")) not in ("Z", "X"):
                     time.sleep(0.01)
         (self.folder / "docker.sock").unlink(missing_ok=True)
         # The dead containerd may not be buried yet, and the next engine would wait 15 s for it to answer.
@@ -90,7 +92,7 @@ class PrivateEngine:
                 command = (path / "cmdline").read_bytes()
                 ours = command.split(b"\0")[0].rpartition(b"/")[2].startswith((b"containerd", b"dockerd"))
                 inside = f"/{self.parent}/" in (path / "cgroup").read_text()
-                if (inside or (ours and str(self.folder).encode() in command)) and _state(int(path.name)) != "Z":
+                if (inside or (ours and str(self.folder).encode() in command)) and state_of(path) not in ("Z", "X"):
                     found.append(int(path.name))
         return found
 
@@ -116,12 +118,6 @@ def _kill(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-def _state(pid: int) -> str:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2][:1]
-    return ""
 
 
 @contextlib.contextmanager
