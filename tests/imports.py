@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -16,12 +17,13 @@ FOLDERS = {
 """The folder of each package of ours."""
 
 
-def graph() -> dict[str, set[str]]:
+@cache
+def graph() -> dict[str, frozenset[str]]:
     """The modules of ours that each module imports: at its top, within functions, or for its types only."""
     files = {name: path for package in FOLDERS for name, path in modules(package).items()}
-    found: dict[str, set[str]] = {}
+    found: dict[str, frozenset[str]] = {}
     for module, path in files.items():
-        wanted = found[module] = set()
+        wanted: set[str] = set()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 wanted |= {alias.name for alias in node.names} & files.keys()
@@ -29,7 +31,7 @@ def graph() -> dict[str, set[str]]:
                 # A module imported from its package is that module; the package is only the way to it.
                 named = {f"{node.module}.{alias.name}" for alias in node.names}
                 wanted |= named if named <= files.keys() else {node.module, *(named & files.keys())}
-        wanted.discard(module)
+        found[module] = frozenset(wanted - {module})
     return found
 
 

@@ -16,7 +16,11 @@ QUESTION = re.compile(r"(What|Whether|How|Which|Who|Whose|Where|Why|When)\b")
 
 def docstrings(source: str) -> Iterator[tuple[int, str]]:
     """Yields line and text of each docstring: of modules, classes and functions, and behind assignments."""
-    for node in ast.walk(ast.parse(source)):
+    pending: list[ast.AST] = [ast.parse(source)]
+    while pending:
+        node = pending.pop()
+        # Docstrings are statements: most of a tree, its expressions, need not be walked.
+        pending += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
         body: list[ast.stmt] = []
         if isinstance(node, ast.Module | ast.ClassDef):
             named = (ast.Assign, ast.AnnAssign)
