@@ -25,7 +25,8 @@ from typing import Any, Literal
 from benchmarks.lean_load import HEADER, computed, proof, searched, small, statement, stepped
 from benchmarks.report import Report
 from benchmarks.sandbox_cost import descendants
-from rewarden.types import Batch, Limits, Sample, Use, Verdict
+from rewarden.types import Batch, Sample, Use, Verdict
+from rewarden_sandboxes.job import Limits
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings, LeanSettings, SandboxSettings
 from rewarden_verifiers.lean.inspecting import inspect

@@ -48,7 +48,7 @@ def foreign(package: str, allowed: tuple[str, ...]) -> list[str]:
     [
         ("rewarden", ()),
         ("rewarden_sandboxes", ()),
-        ("rewarden_verifiers", ("rewarden.types", "rewarden.errors")),
+        ("rewarden_verifiers", ("rewarden.types", "rewarden.errors", "rewarden_sandboxes.job")),
         ("rewarden_models", ("rewarden.errors", "rewarden_sandboxes.stale", *TASKS)),
         ("rewarden_server", ("rewarden", "rewarden_verifiers", "rewarden_sandboxes", *MODEL_WIRE)),
     ],

@@ -55,6 +55,12 @@ class Program:
     limits: Limits = Limits()
 
 
+def source(text: str) -> bytes:
+    """A program's text as its file holds it. Half of a surrogate pair stays: to refuse it is the compiler's business,
+    since the model wrote it."""
+    return text.encode("utf-8", "surrogatepass")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One run of the program. `request` is what its mode reads; files are added to the program's own."""

@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 import tomllib
 
 from rewarden.errors import RewardenError
-from rewarden.types import Limits
 from rewarden_models.endpoint import ModelEndpoint
+from rewarden_sandboxes.job import Limits
 from rewarden_server.access.rules import SCOPES, KeyRule
 from rewarden_server.engine.settings import (
     EngineSettings,

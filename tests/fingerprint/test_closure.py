@@ -65,7 +65,7 @@ def own(found: Closure) -> set[str]:
         ("label", {"answer.label.verifier", "answer.text.size", "answer.text.folding"}),  # another verifier's modules
         ("tool_calls", {"tools.tool_calls.matching", "structure.json.strict"}),
         ("language", {"structure.languages", "words"}),
-        ("code", {"execution.plan", "programs"}),
+        ("code", {"execution.plan", "rewarden_sandboxes.job"}),
         ("lean", {"lean.inspection.main", "lean.inspection.kernel", "lean.inspection.selftest"}),  # runs in a room
         ("judge", {"judges.fencing", "judges/prompts/judge.reference.j2", "models/prompts/rm_process.steps.j2"}),
         ("asearcher", {"recipes.load", "recipes.reader", "recipes.judge", "recipes.shaping"}),

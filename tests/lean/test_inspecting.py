@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rewarden.errors import SandboxError
+from rewarden_sandboxes.job import CaseResult, Job, Report
 from rewarden_verifiers.lean.inspecting import Findings, inspect
 from rewarden_verifiers.lean.inspection.main import LOADED, LOADING
-from rewarden_verifiers.programs import CaseResult, Job, Report
 
 LOADS, LOADS_AND_GOES_ON = f"{LOADING}\n".encode(), f"{LOADING}\nand a word of Lean's\n{LOADED}\n".encode()
 

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 
 from rewarden.errors import InvalidSample
-from rewarden.types import Limits
 from rewarden_sandboxes.host import Host
+from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.service import make_server
 from rewarden_sandboxes.settings import HostSettings
 from rewarden_server.engine.lanes.lean import LeanLane

@@ -12,8 +12,8 @@ import pytest_asyncio
 
 from rewarden.errors import InvalidSample, ProviderError, SandboxError
 from rewarden.retry import Retry
-from rewarden.types import Limits
 from rewarden_sandboxes import lean as projects
+from rewarden_sandboxes.job import Limits
 from rewarden_server.engine.lanes.lean import LeanLane
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer

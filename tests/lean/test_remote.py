@@ -12,7 +12,7 @@ import pytest
 
 from rewarden.errors import ProviderError
 from rewarden.retry import Retry
-from rewarden.types import Limits
+from rewarden_sandboxes.job import Limits
 from rewarden_server.lean import remote
 from rewarden_server.lean.remote import Kimina
 from rewarden_verifiers.provers import Checked, Goal, Message, Position, Snippet

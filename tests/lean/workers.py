@@ -7,9 +7,8 @@ import json
 from typing import Any
 
 from rewarden.errors import SandboxError
-from rewarden_sandboxes.job import Clock, Report
+from rewarden_sandboxes.job import Clock, Program, Report
 from rewarden_server.lean.framing import FrameReader, frame
-from rewarden_verifiers.programs import Program
 
 DEATHS = {
     "DIE": Report(status="runtime_error", exit_code=None, signal=11),

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from rewarden.errors import Unavailable
-from rewarden.types import Limits, Run
+from rewarden.types import Run
 from rewarden_sandboxes import pool as pools
 from rewarden_sandboxes.errors import NoRoom
+from rewarden_sandboxes.job import Case, CaseResult, Job, Limits, Program
 from rewarden_sandboxes.launchers.launcher import Lease, Place
 from rewarden_sandboxes.pool import Pool
 from rewarden_sandboxes.service import make_server
@@ -19,17 +20,16 @@ from rewarden_sandboxes.settings import HostSettings
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import SandboxSettings
-from rewarden_verifiers.programs import Case, CaseResult, Job, Program
 from tests.programs import LAUNCHERS
 from tests.sandbox.conftest import started
 
 PATIENCE_S = 0.05
 LONG = Limits(wall_s=300.0)
-SLEEPER = Job(program=Program(language="python", code="import time; time.sleep(300)", limits=LONG), cases=[Case()])
+SLEEPER = Job(program=Program(language="python", code=b"import time; time.sleep(300)", limits=LONG), cases=[Case()])
 
 
 def job(number: int) -> Job:
-    return Job(program=Program(language="python", code=f"print({number})"), cases=[Case()])
+    return Job(program=Program(language="python", code=b"print(%d)" % number), cases=[Case()])
 
 
 async def told(lane: SandboxLane, asked: Job) -> list[bytes]:

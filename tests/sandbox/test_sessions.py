@@ -24,7 +24,6 @@ from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import SandboxSettings
-from rewarden_verifiers import programs
 from tests.programs import LAUNCHERS
 from tests.sandbox.conftest import run, started
 
@@ -249,7 +248,7 @@ async def test_a_session_knows_that_its_host_was_lost(served: Served, way: str, 
     server = make_server(served.host, f"unix:{tmp_path}/socket", drain=drain)
     await server.start()
     lane = SandboxLane(SandboxSettings(address=f"unix:{tmp_path}/socket"), Observer())
-    session = await lane.session(programs.Program(language="python", code=SLEEP))
+    session = await lane.session(Program(language="python", code=SLEEP.encode()))
     assert not session.host_lost
     if way == "it ends":
         await drain.cut(30)
@@ -388,19 +387,19 @@ async def test_where_no_rooms_can_be_had_there_are_no_sessions(name: str, tmp_pa
 async def test_the_lane_gives_sessions_in_the_verifiers_types(served: Served) -> None:
     lane = SandboxLane(SandboxSettings(address=served.address), Observer())
     try:
-        session = await lane.session(programs.Program(language="python", code=ECHO + "\nraise SystemExit(4)"))
+        session = await lane.session(Program(language="python", code=ECHO.encode() + b"\nraise SystemExit(4)"))
         await session.send(b"x\n")
         assert await session.receive() == b"x\n"
         assert (await session.clock()).cpu_s >= 0
         await session.close()
         with pytest.raises(SandboxError, match="closed"):
             await session.send(b"x")
-        ended = await lane.session(programs.Program(language="python", code="raise SystemExit(4)"))
+        ended = await lane.session(Program(language="python", code=b"raise SystemExit(4)"))
         assert await ended.receive() == b""
         assert ended.report is not None
         assert ended.report.exit_code == 4
         with pytest.raises(InvalidSample, match="klingon"):
-            await lane.session(programs.Program(language="klingon", code=""))
+            await lane.session(Program(language="klingon", code=b""))
     finally:
         await lane.close()
 
@@ -408,4 +407,4 @@ async def test_the_lane_gives_sessions_in_the_verifiers_types(served: Served) ->
 async def test_without_a_sandbox_the_lane_says_so() -> None:
     lane = SandboxLane(SandboxSettings(launcher="none"), Observer())
     with pytest.raises(SandboxError, match="launcher is none"):
-        await lane.session(programs.Program(language="python", code=""))
+        await lane.session(Program(language="python", code=b""))

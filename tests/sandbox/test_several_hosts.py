@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from rewarden.types import Limits
+from rewarden_sandboxes.job import Case, CaseResult, Job, Limits, Program
 from rewarden_sandboxes.probing import clean
 from rewarden_server.engine.lanes import remote_host
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
-from rewarden_verifiers.programs import Case, CaseResult, Job, Program
 from tests.programs import LAUNCHERS, problem_of
 from tests.sandbox.host_processes import HostServer, host_servers
 from tests.stopped import stop
@@ -59,7 +58,7 @@ async def score(lane: SandboxLane, number: int) -> list[tuple[int, str, bytes]]:
     """Returns what a job's cases told. The program squares its input, the last one's waits, so that jobs are under
     way.
     """
-    code = "import time\nn = int(input())\nprint(n * n)\ntime.sleep(0.1)\n"
+    code = b"import time\nn = int(input())\nprint(n * n)\ntime.sleep(0.1)\n"
     program = Program(language="python", code=code, limits=Limits(wall_s=20.0, cpu_s=20.0))
     job = Job(program=program, cases=[Case(stdin=b"%d\n" % (number + case)) for case in range(CASES)])
     return [
@@ -98,7 +97,7 @@ async def test_a_host_that_is_killed_hangs_or_leaves_costs_no_verdict(
     assert (await lane.status())["differences"] == []
 
     # Each host has two sessions, so the four are on both.
-    sessions = [await lane.session(Program(language="python", code="print(input())")) for _ in range(4)]
+    sessions = [await lane.session(Program(language="python", code=b"print(input())")) for _ in range(4)]
     for number, session in enumerate(sessions):
         await session.send(b"%d\n" % number)
         assert await session.receive() == b"%d\n" % number

@@ -15,9 +15,9 @@ import pytest_asyncio
 
 from rewarden.errors import InvalidSample, SandboxError, Unavailable
 from rewarden.types import Run
-from rewarden_sandboxes import job as host
 from rewarden_sandboxes.cpu_permits import CpuPermits
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, Leaving, NoRoom
+from rewarden_sandboxes.job import Case, CaseResult, CompileResult, Job, JobEvent, Program, Report
 from rewarden_server.cli.sandbox_state import sandbox_state
 from rewarden_server.engine.lanes import remote_host, remote_hosts
 from rewarden_server.engine.lanes.host_skew import host_skew
@@ -27,10 +27,9 @@ from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.observe.metrics import Metrics
-from rewarden_verifiers.programs import Case, CaseResult, CompileResult, Job, Program
 from tests.server.hosts import Answer, ScriptedHost, serving
 
-JOB = Job(program=Program(language="python", code=""), cases=[Case(stdin=b"a"), Case(stdin=b"b")])
+JOB = Job(program=Program(language="python", code=b""), cases=[Case(stdin=b"a"), Case(stdin=b"b")])
 
 Open = Callable[..., Any]
 
@@ -93,14 +92,14 @@ def with_slots(slots: int, answer: Answer | None = None) -> ScriptedHost:
 def raising(error: HostError) -> Answer:
     """Every job ends so."""
 
-    async def answer(job: host.Job) -> AsyncGenerator[host.JobEvent, None]:
+    async def answer(job: Job) -> AsyncGenerator[JobEvent, None]:
         raise error
         yield
 
     return answer
 
 
-async def forever(job: host.Job) -> AsyncGenerator[host.JobEvent, None]:
+async def forever(job: Job) -> AsyncGenerator[JobEvent, None]:
     await asyncio.Event().wait()
     yield
 
@@ -143,13 +142,13 @@ async def test_a_job_goes_to_a_host_that_has_its_language_and_image(open_lane: O
     no_image.told |= {"languages": rows, "images": {"base": "1", "toolchains": ""}}
     whole.told |= {"languages": rows, "images": {"base": "1", "toolchains": "2"}}
     lane = await open_lane(no_row, no_image, whole)
-    await told(lane, Job(program=Program(language="C", code=""), cases=[Case()]))
-    await told(lane, Job(program=Program(language="py", code=""), cases=[Case()]))
+    await told(lane, Job(program=Program(language="C", code=b""), cases=[Case()]))
+    await told(lane, Job(program=Program(language="py", code=b""), cases=[Case()]))
     assert [len(script.jobs) for script in (no_row, no_image, whole)] == [1, 0, 1]
     # Of what nobody has, whoever is asked says so.
     no_row.answer = no_image.answer = whole.answer = raising(NoRoom("no such language"))
     with pytest.raises(SandboxError, match="no such language"):
-        await told(lane, Job(program=Program(language="zig", code=""), cases=[Case()]))
+        await told(lane, Job(program=Program(language="zig", code=b""), cases=[Case()]))
 
 
 async def test_what_no_host_has_is_said_at_once_and_a_missing_image_is_no_fault_of_the_program(
@@ -162,14 +161,14 @@ async def test_what_no_host_has_is_said_at_once_and_a_missing_image_is_no_fault_
     other.told |= {"languages": {}, "images": {}}
     lane = await open_lane(knowing, other, start_s=1000.0)
     with pytest.raises(SandboxError, match="its image is missing"):
-        await told(lane, Job(program=Program(language="c", code=""), cases=[Case()]))
+        await told(lane, Job(program=Program(language="c", code=b""), cases=[Case()]))
     # A host that is away for a while must not have everybody wait behind those who mistype a language.
     for each in remote(lane).hosts[:1]:
         each.lost()
         assert each.state == "lost"
         each._rest_until = float("inf")
     with pytest.raises(InvalidSample, match="unknown language"):
-        await asyncio.wait_for(told(lane, Job(program=Program(language="zig", code=""), cases=[Case()])), 30)
+        await asyncio.wait_for(told(lane, Job(program=Program(language="zig", code=b""), cases=[Case()])), 30)
 
 
 async def test_a_host_that_is_not_ready_gets_nothing_while_another_is(open_lane: Open) -> None:
@@ -207,8 +206,8 @@ async def test_so_many_are_under_way_as_the_hosts_that_are_ready_have_slots_for(
 async def test_a_host_that_is_lost_in_the_middle_is_replaced_and_no_result_comes_twice(
     tmp_path: Path, open_lane: Open
 ) -> None:
-    async def half(job: host.Job) -> AsyncGenerator[host.JobEvent, None]:
-        yield host.CaseResult(index=0, program=host.Report(status="ok", stdout=b"from the first"))
+    async def half(job: Job) -> AsyncGenerator[JobEvent, None]:
+        yield CaseResult(index=0, program=Report(status="ok", stdout=b"from the first"))
         await asyncio.Event().wait()
 
     dying, well = with_slots(900, half), with_slots(1)
@@ -227,32 +226,32 @@ async def test_a_host_that_is_lost_in_the_middle_is_replaced_and_no_result_comes
         await lane.close()
 
 
-GOOD, BAD = host.Report(status="ok"), host.Report(status="compile_error")
+GOOD, BAD = Report(status="ok"), Report(status="compile_error")
 
 
 @pytest.mark.parametrize(
     ("first", "then", "cases", "fault"),
     [
         # One host compiles what the other interprets: each case is told once, and is its own.
-        ([host.CompileResult(report=GOOD)], [], "ab", None),
-        ([], [host.CompileResult(report=GOOD)], "ab", None),
-        ([host.CompileResult(report=GOOD)], [host.CompileResult(report=BAD)], "a", "was not even compiled"),
+        ([CompileResult(report=GOOD)], [], "ab", None),
+        ([], [CompileResult(report=GOOD)], "ab", None),
+        ([CompileResult(report=GOOD)], [CompileResult(report=BAD)], "a", "was not even compiled"),
     ],
 )
 async def test_what_hosts_say_otherwise_makes_no_wrong_result(
-    open_lane: Open, first: list[host.JobEvent], then: list[host.JobEvent], cases: str, fault: str | None
+    open_lane: Open, first: list[JobEvent], then: list[JobEvent], cases: str, fault: str | None
 ) -> None:
     lane: SandboxLane
 
-    def case(index: int, text: bytes) -> host.CaseResult:
-        return host.CaseResult(index=index, program=host.Report(status="ok", stdout=text))
+    def case(index: int, text: bytes) -> CaseResult:
+        return CaseResult(index=index, program=Report(status="ok", stdout=text))
 
-    async def half(job: host.Job) -> AsyncGenerator[host.JobEvent, None]:
+    async def half(job: Job) -> AsyncGenerator[JobEvent, None]:
         for event in [*first, case(0, b"a")]:
             yield event
         raise Leaving("about to end")
 
-    async def whole(job: host.Job) -> AsyncGenerator[host.JobEvent, None]:
+    async def whole(job: Job) -> AsyncGenerator[JobEvent, None]:
         for event in [*then, case(0, b"again"), case(1, b"b")]:
             yield event
 
@@ -270,7 +269,7 @@ async def test_what_hosts_say_otherwise_makes_no_wrong_result(
 async def test_a_job_that_loses_two_hosts_is_not_tried_on_a_third(open_lane: Open) -> None:
     lane: SandboxLane
 
-    async def cut(job: host.Job) -> AsyncGenerator[host.JobEvent, None]:
+    async def cut(job: Job) -> AsyncGenerator[JobEvent, None]:
         for each in remote(lane).hosts:
             if each.in_flight:
                 each.client.hang_up("it brought its host down")

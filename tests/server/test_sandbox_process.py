@@ -22,17 +22,17 @@ from rewarden.errors import SandboxError
 from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.command import settings_of
 from rewarden_sandboxes.errors import HostLost
+from rewarden_sandboxes.job import Case, Job, Program
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import LeanSettings, SandboxSettings
 from rewarden_server.processes.host import HostProcess, host_settings
-from rewarden_verifiers.programs import Case, Job, Program
 from tests.stopped import stop
 
 pytestmark = pytest.mark.needs_server
 
 OFF = SandboxSettings(launcher="none")
-JOB = Job(program=Program(language="python", code=""), cases=[Case()])
+JOB = Job(program=Program(language="python", code=b""), cases=[Case()])
 
 
 @pytest.fixture(autouse=True)

@@ -19,8 +19,8 @@ from rewarden_server.engine.settings import JudgeSettings, ModelSettings
 from rewarden_server.engine.work import BoundUse
 from rewarden_verifiers import chat, inference
 from rewarden_verifiers.contract import AsyncEquivalence, Member, call_orchestrator
-from rewarden_verifiers.programs import Sandbox
 from rewarden_verifiers.registry import Registry
+from rewarden_verifiers.sandbox import Sandbox
 from rewarden_verifiers.view import apply_view
 
 Judge = Callable[[Use, Sequence[Sample | BadSample]], Awaitable[Sequence[dict[str, Any]]]]

@@ -14,10 +14,10 @@ import pytest
 
 from rewarden.errors import InvalidSample, SandboxError
 from rewarden.types import Batch, Outcome, Sample, Use, Verdict
+from rewarden_sandboxes.job import CaseResult, CompileResult, Job, Report
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.plan import Planner
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_verifiers.programs import CaseResult, CompileResult, Job, Report
 from rewarden_verifiers.registry import Registry
 from tests.verifiers.direct import DirectContext, outcome_of
 
@@ -82,7 +82,7 @@ async def test_tests_on_stdin_are_cases_of_one_job() -> None:
     outcome, sandbox = await judged(stdio(3), [case(place, OK) for place in range(3)])
     assert outcome.score == 1.0
     (job,) = sandbox.jobs
-    assert (job.program.code, job.program.mode, len(job.cases), job.partner) == ("print(1)\n", "script", 3, None)
+    assert (job.program.code, job.program.mode, len(job.cases), job.partner) == (b"print(1)\n", "script", 3, None)
 
 
 async def test_expected_values_stay_out_of_the_candidates_room() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from rewarden.errors import InvalidReference, SandboxError
+from rewarden_sandboxes.job import Report
 from rewarden_verifiers.execution import calls, judges, modes
 from rewarden_verifiers.execution.feedback import MAX_LISTED, evidence, excerpt, feedback
 from rewarden_verifiers.execution.reference import CodeReference, JudgeProgram, Suite, Test, Trial, read_reference
 from rewarden_verifiers.execution.results import Result
 from rewarden_verifiers.execution.scoring import overall, score_of, undecided_by
 from rewarden_verifiers.execution.values import ValueChecker
-from rewarden_verifiers.programs import Report
 
 OK = Report(status="ok", exit_code=0)
 LOST = SandboxError("the host is gone")
@@ -151,7 +151,7 @@ def test_an_excerpt_is_short_and_says_so() -> None:
 
 
 def judge(protocol: Any = "testlib", *, interactive: bool = False, language: str = "cpp") -> JudgeProgram:
-    from rewarden.types import Limits
+    from rewarden_sandboxes.job import Limits
 
     return JudgeProgram(
         interactive=interactive,

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from rewarden.types import Outcome, Sample, Use
 from rewarden.wire.json import sample_from_json
+from rewarden_sandboxes.job import CaseResult, Job, Report
 from rewarden_server.engine.plan import Planner
 from rewarden_verifiers.cases import Case, load_cases, mismatches
-from rewarden_verifiers.programs import CaseResult, Job, Report
 from rewarden_verifiers.puzzles import arithmetic, integrals
 from rewarden_verifiers.puzzles.countdown import Countdown
 from rewarden_verifiers.puzzles.findings import Checker

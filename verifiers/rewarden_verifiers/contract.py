@@ -38,8 +38,8 @@ from rewarden.errors import PluginError, SampleError
 from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.chat import Judge
 from rewarden_verifiers.inference import Model
-from rewarden_verifiers.programs import Sandbox
 from rewarden_verifiers.provers import Prover
+from rewarden_verifiers.sandbox import Sandbox
 from rewarden_verifiers.view import DEFAULT_VIEW, Part, View
 
 Determinism = Literal["exact", "tolerance", "sampled", "stateful"]
@@ -154,7 +154,7 @@ class Context(Protocol):
     @property
     def sandbox(self) -> Sandbox:
         """Returns where programs run: in locked rooms, by a host in another process. See
-        `rewarden_verifiers.programs`.
+        `rewarden_verifiers.sandbox`.
         """
 
     @property

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from rewarden.types import Limits
+from rewarden_sandboxes.job import Limits
 
 Severity = Literal["error", "warning", "info", "trace"]
 

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any, get_args
 
 from rewarden.errors import RewardenError, SampleError
-from rewarden.types import Limits
+from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.probing import clean as clean_sandboxes
 from rewarden_server.access.keys import Keys, check_name, new_key
 from rewarden_server.access.tls import Certificate

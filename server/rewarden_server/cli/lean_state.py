@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rewarden.errors import SampleError, SandboxError
+from rewarden_sandboxes.job import Case, CaseResult, Job, Program, source
 from rewarden_sandboxes.lake import INSTALL, LeanError, elan_home
 from rewarden_sandboxes.lean import LeanProject, compile_language
 from rewarden_server.config import Config
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.lean.projects import Projects, shown_place
-from rewarden_verifiers.programs import Case, CaseResult, Job, Program
 
 _MODULES = 20
 
@@ -72,7 +72,7 @@ async def _compile(lane: SandboxLane, project: LeanProject) -> str | None:
     own = Path(project.mounts[project.path[0]]) if project.path else None
     modules = sorted(file.stem for file in own.glob("*.olean"))[:_MODULES] if own is not None else []
     text = "\n".join(["prelude", *(f"import {module}" for module in modules), "#check Prop", ""])
-    program = Program(language=compile_language(project.name), code=text)
+    program = Program(language=compile_language(project.name), code=source(text))
     job = Job(program=program, cases=[Case()], collect=("Main.olean",))
     async for event in lane.run(job):
         if isinstance(event, CaseResult):

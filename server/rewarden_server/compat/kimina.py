@@ -37,7 +37,7 @@ from rewarden.errors import (
     SandboxError,
     Unavailable,
 )
-from rewarden.types import Limits
+from rewarden_sandboxes.job import Limits
 from rewarden_server.access.caller import charged
 from rewarden_server.compat.kimina_replies import Reply, reply_of
 from rewarden_server.compat.peer_requests import REQUIRED, Answer, body_of, paths, unprocessable

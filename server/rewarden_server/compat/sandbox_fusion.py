@@ -27,7 +27,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rewarden.errors import DeadlineExceeded, InvalidRequest, InvalidSample, Overloaded, SandboxError, Unavailable
-from rewarden.types import Limits
+from rewarden_sandboxes.job import Case, CompileResult, Job, Limits, Program, Report, source
 from rewarden_server.access.caller import charged
 from rewarden_server.compat.peer_requests import REQUIRED, unprocessable
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
@@ -35,7 +35,6 @@ from rewarden_server.http.replies import JSON, json_reply
 from rewarden_server.intake.json_expansion import read_json
 from rewarden_server.observe.logs import get_logger
 from rewarden_server.service import Service, run_beside
-from rewarden_verifiers.programs import Case, CompileResult, Job, Program, Report
 
 PEER = "sandbox_fusion"
 
@@ -135,7 +134,7 @@ def _asked(body: Any) -> _Asked:
         job=Job(
             program=Program(
                 language=LANGUAGES.get(language, language),
-                code=body["code"],
+                code=source(body["code"]),
                 files=_files(body.get("files", {})),
                 limits=Limits(cpu_s=run_s, wall_s=run_s, memory_mb=_memory(body.get("memory_limit_MB", -1))),
             ),

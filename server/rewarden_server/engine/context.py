@@ -20,8 +20,8 @@ from rewarden_verifiers.contract import AsyncEquivalence, Member
 if TYPE_CHECKING:
     from rewarden_verifiers.chat import Judge
     from rewarden_verifiers.inference import Model
-    from rewarden_verifiers.programs import Sandbox
     from rewarden_verifiers.provers import Prover
+    from rewarden_verifiers.sandbox import Sandbox
 
 _DEPTH = 16
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from rewarden.types import Limits
 from rewarden_models.endpoint import ModelEndpoint
+from rewarden_sandboxes.job import Limits
 
 
 def default_workers() -> int:

@@ -9,9 +9,9 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rewarden.types import Limits
 from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostLost
+from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.secret import read_tokens
 from rewarden_sandboxes.settings import HostSettings
 from rewarden_sandboxes.tls import Tls

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from rewarden_sandboxes.job import Report
 from rewarden_verifiers.execution.results import REASONS, Result
 from rewarden_verifiers.execution.scoring import groups_passed
-from rewarden_verifiers.programs import Report
 
 Reveal = Literal["none", "verdicts", "diffs"]
 

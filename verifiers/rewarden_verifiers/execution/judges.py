@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rewarden.errors import InvalidReference, SampleError, SandboxError
+from rewarden_sandboxes.job import Report
 from rewarden_verifiers.execution.reference import PYTHON, JudgeProgram, Trial
 from rewarden_verifiers.execution.results import LIMITS, Result, Word, ended, flags_of
-from rewarden_verifiers.programs import Report
 
 JudgeVerdict = Literal["AC", "WA", "PE"]
 

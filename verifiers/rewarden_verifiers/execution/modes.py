@@ -9,15 +9,14 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from rewarden.errors import InvalidReference, SampleError, SandboxError
+from rewarden_sandboxes.job import Case, Mode, Program, Report, source
 from rewarden_verifiers.execution import calls
 from rewarden_verifiers.execution.reference import Suite, Trial
 from rewarden_verifiers.execution.results import LIMITS, Result, Word, ended, flags_of
 from rewarden_verifiers.execution.tagged import Untagged, loads
 from rewarden_verifiers.extraction import encodable
-from rewarden_verifiers.programs import Case, Program, Report
 
 Way = Literal["stdio", "interactive", "call", "tests", "shared"]
-Mode = Literal["script", "serve", "tests", "call", "shared"]
 
 MODE_OF: Mapping[Way, Mode] = {
     "stdio": "script",
@@ -77,7 +76,7 @@ def test_code(trial: Trial) -> str:
 
 def tests_program(suite: Suite, trial: Trial) -> Program:
     """Test code as the partner of a candidate that serves it. Its limits are the host's: it is not on trial."""
-    return Program(language="python", code=test_code(trial), mode="tests", files={**suite.files, **trial.files})
+    return Program(language="python", code=source(test_code(trial)), mode="tests", files={**suite.files, **trial.files})
 
 
 # --- what came of it ---------------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rewarden_sandboxes.job import Case, Job, Program, source
 from rewarden_verifiers.execution import judges, modes
 from rewarden_verifiers.execution.modes import Way
 from rewarden_verifiers.execution.reference import JudgeProgram, Suite, Trial
-from rewarden_verifiers.programs import Case, Job, Program
 
 MAX_BYTES = 64 * 1024 * 1024
 """Of inputs in one job; more are spread over several. A job travels in one message."""
@@ -70,7 +70,7 @@ def _job(way: Way, suite: Suite, trials: Sequence[Trial], code: str, nonce: str)
     reference = suite.reference
     program = Program(
         language=reference.language,
-        code=code,
+        code=source(code),
         files=suite.files,
         mode=modes.MODE_OF[way],
         limits=reference.limits,
@@ -119,7 +119,7 @@ def _job(way: Way, suite: Suite, trials: Sequence[Trial], code: str, nonce: str)
 
 def judge_program(judge: JudgeProgram) -> Program:
     """A judge as a program."""
-    return Program(language=judge.language, code=judge.code, files=judge.files, limits=judge.limits)
+    return Program(language=judge.language, code=source(judge.code), files=judge.files, limits=judge.limits)
 
 
 def judging(judge: JudgeProgram, outputs: Sequence[tuple[Trial, bytes]]) -> Iterator[tuple[Sequence[Trial], Job]]:

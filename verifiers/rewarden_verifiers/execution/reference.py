@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
 from rewarden.errors import InvalidReference
-from rewarden.types import Limits
+from rewarden_sandboxes.job import Limits
 from rewarden_verifiers.execution.checkers import TextChecker
 from rewarden_verifiers.execution.values import ValueChecker
 
@@ -42,7 +42,7 @@ Content = str | Base64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits(Limits):
-    """Limits on a program; see `rewarden.types.Limits`. A field that is not given is the language's default."""
+    """Limits on a program; see `rewarden_sandboxes.job.Limits`. A field that is not given is the language's default."""
 
     __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
 

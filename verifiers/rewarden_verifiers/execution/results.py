@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rewarden.errors import SampleError
+from rewarden_sandboxes.job import Report, RunStatus
 from rewarden_verifiers.execution.reference import Trial
-from rewarden_verifiers.programs import Report, RunStatus
 
 Word = Literal["AC", "WA", "PE", "TLE", "MLE", "OLE", "RE", "CE", "IE", "SK"]
 """Accepted, wrong answer, presentation error, time, memory or output limit, runtime error, compile error, internal

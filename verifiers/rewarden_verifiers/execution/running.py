@@ -11,6 +11,7 @@ from typing import Any
 
 from rewarden.errors import InvalidReference, InvalidSample, PluginError, SampleError, SandboxError, WorkerError
 from rewarden.types import Sample, Use
+from rewarden_sandboxes.job import CaseResult, CompileResult, Job, Report
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.execution import calls, judges, modes
 from rewarden_verifiers.execution.checkers import TextChecker, compare
@@ -20,7 +21,6 @@ from rewarden_verifiers.execution.reference import JudgeProgram, Suite, Trial
 from rewarden_verifiers.execution.results import REASONS, Result, Word, ended, flags_of
 from rewarden_verifiers.execution.tagged import Untagged
 from rewarden_verifiers.execution.values import ValueChecker
-from rewarden_verifiers.programs import CaseResult, CompileResult, Job, Report
 
 SMALL = 64 * 1024
 """Bytes of output and expectation together that are compared on the loop."""

@@ -22,9 +22,9 @@ from rewarden_verifiers.fingerprint.modules import files_in, files_named, find, 
 SHARED = tuple(f"rewarden_verifiers.{name}" for name in ("contract", "outcome", "schema", "view"))
 """Modules that every verdict passes through: they make and check what a verifier reads."""
 
-_OURS = frozenset({"rewarden", "rewarden_verifiers"})
+_OURS = frozenset({"rewarden", "rewarden_sandboxes", "rewarden_verifiers"})
 
-_SERVING = frozenset({"rewarden_server", "rewarden_models", "rewarden_sandboxes"})
+_SERVING = frozenset({"rewarden_server", "rewarden_models"})
 """They hand samples to verifiers. A plug-in that imports them, to test itself say, has them as a library."""
 
 _DESCRIBING = frozenset({"rewarden_verifiers.contract", "rewarden_verifiers.schema"})

@@ -15,9 +15,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from rewarden.errors import SandboxError
-from rewarden.types import Limits
+from rewarden_sandboxes.job import Case, CaseResult, Job, Limits, Program, Report, source
 from rewarden_verifiers.lean.inspection.main import LOADED, LOADING
-from rewarden_verifiers.programs import Case, CaseResult, Job, Program, Report, Sandbox
+from rewarden_verifiers.sandbox import Sandbox
 
 _PACKAGE = "rewarden_verifiers.lean.inspection"
 _MAIN = f"from {_PACKAGE}.main import main\n\nmain()\n"
@@ -86,7 +86,7 @@ async def inspect(
     given = {**_program(), "submission.olean": submission, "question.json": json.dumps(question).encode()}
     if reference is not None:
         given["reference.olean"] = reference
-    program = Program(language=f"lean-check-{project}", code=_MAIN, files=given, limits=_LIMITS)
+    program = Program(language=f"lean-check-{project}", code=source(_MAIN), files=given, limits=_LIMITS)
     report = None
     async for event in sandbox.run(Job(program=program, cases=[Case()])):
         if isinstance(event, CaseResult):

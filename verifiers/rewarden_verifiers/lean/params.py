@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from rewarden.types import Limits
+from rewarden_sandboxes.job import Limits
 from rewarden_verifiers.execution.candidate import Rule, rules_of
 from rewarden_verifiers.lean.assembly import Mode
 

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rewarden.types import Limits
-from rewarden_verifiers.programs import Case, Job, Program, Report
+from rewarden_sandboxes.job import Case, Job, Limits, Program, Report, source
 from rewarden_verifiers.puzzles import library
 from rewarden_verifiers.puzzles.findings import Finding, malformed
 
@@ -141,7 +140,7 @@ def _program(dataset: str) -> Program:
         files[f"{library.NAME}/coaching/__init__.py"] = _COACHING
         path = f"algebra/{dataset}.py"
         files[f"{library.NAME}/{path}"] = (root / path).read_bytes()
-        _PROGRAMS[dataset] = Program(language="python", code=_MAIN, files=files, limits=LIMITS)
+        _PROGRAMS[dataset] = Program(language="python", code=source(_MAIN), files=files, limits=LIMITS)
     return _PROGRAMS[dataset]
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from rewarden.errors import SandboxError
 from rewarden.types import Fault, Outcome, Sample, Use
+from rewarden_sandboxes.job import CaseResult, Report
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.outcome import right, wrong
-from rewarden_verifiers.programs import CaseResult, Report
 from rewarden_verifiers.puzzles import integrals
 from rewarden_verifiers.puzzles.params import Outcomes, PuzzleParams
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rewarden.errors import InvalidSample, SampleError, SandboxError
-from rewarden.types import Limits
+from rewarden_sandboxes.job import Case, CaseResult, Job, Limits, Program, Report, source
 from rewarden_sandboxes.lean import compile_language, worker_language
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
@@ -33,7 +33,6 @@ from rewarden_server.lean.protocol import Diagnostic
 from rewarden_server.lean.remote import Kimina
 from rewarden_server.lean.source_map import INFOTREE, SourceMap
 from rewarden_server.observe.logs import get_logger
-from rewarden_verifiers import programs
 from rewarden_verifiers.lean.source import Header, runs_code, split_header
 from rewarden_verifiers.provers import Checked, CheckStatus, Compiled, Message, Project, Snippet
 
@@ -240,7 +239,7 @@ class LeanLane:
         return await self._loaded(key, await self._begun(key))
 
     async def _begun(self, key: Key) -> Process:
-        return Process(await self._sandbox.session(programs.Program(language=worker_language(key.project), code="")))
+        return Process(await self._sandbox.session(Program(language=worker_language(key.project), code=b"")))
 
     async def _loaded(self, key: Key, process: Process) -> Process:
         """The process with its header; closed where it has none. Raises _NoHeader, SandboxError."""
@@ -360,15 +359,15 @@ class LeanLane:
         return await self._kept.get(key, lambda: self._compiled(found, text, limits))
 
     async def _compiled(self, project: Project, text: str, limits: Limits) -> Compiled:
-        job = programs.Job(
-            program=programs.Program(language=compile_language(project.name), code=text, limits=limits),
-            cases=(programs.Case(),),
+        job = Job(
+            program=Program(language=compile_language(project.name), code=source(text), limits=limits),
+            cases=(Case(),),
             collect=(_MODULE,),
         )
-        report: programs.Report | None = None
+        report: Report | None = None
         async with aclosing(self._sandbox.run(job)) as events:
             async for event in events:
-                report = event.program if isinstance(event, programs.CaseResult) else event.report
+                report = event.program if isinstance(event, CaseResult) else event.report
         if report is None or report.status == "internal_error":
             why = report.message if report is not None else None
             raise SandboxError(f"a text could not be compiled: {why or 'the host told nothing of it'}")

@@ -3,16 +3,18 @@ arrival."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import ExitStack, aclosing, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from rewarden.errors import InternalError, InvalidSample, Overloaded, SandboxError, Unavailable
 from rewarden.types import Run, RunResult
 from rewarden_sandboxes import client as hosts
-from rewarden_sandboxes import job as host
 from rewarden_sandboxes.checks import check_job
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, Leaving, NoRoom
+from rewarden_sandboxes.job import CaseResult, Clock, Job, JobEvent, Program, Report
 from rewarden_sandboxes.settings import default_slots
 from rewarden_server.engine.lanes.delivered_once import DeliveredOnce
 from rewarden_server.engine.lanes.host_retry import HostRetry
@@ -20,19 +22,18 @@ from rewarden_server.engine.lanes.hosts import Hosts, Lent, Wants
 from rewarden_server.engine.lanes.own_host import OwnHost
 from rewarden_server.engine.lanes.remote_hosts import RemoteHosts
 from rewarden_server.engine.lanes.resizable_semaphore import ResizableSemaphore
-from rewarden_server.engine.lanes.sandbox_jobs import event_of, job_of, job_of_run, program_of, refused_run, result_of
+from rewarden_server.engine.lanes.single_runs import job_of_run, refused_run, result_of
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import LeanSettings, SandboxSettings
 from rewarden_server.observe.telemetry.runs import ran
 from rewarden_server.observe.telemetry.span import current
-from rewarden_verifiers import programs
 
 _FOR_EACH_SLOT = 4
 """Jobs that are with the hosts at once, for each slot: enough that no slot waits for its next one."""
 
 
 class SandboxLane:
-    """A `rewarden_verifiers.programs.Sandbox`. Used on one loop."""
+    """A `rewarden_verifiers.sandbox.Sandbox`. Used on one loop."""
 
     def __init__(self, settings: SandboxSettings, observer: Observer, lean: LeanSettings | None = None) -> None:
         self.settings = settings
@@ -70,12 +71,14 @@ class SandboxLane:
 
     # --- jobs of verifiers --------------------------------------------------------------------------------------
 
-    async def run(self, job: programs.Job) -> AsyncGenerator[programs.CompileResult | programs.CaseResult, None]:
-        """See `rewarden_verifiers.programs.Sandbox`."""
+    async def run(self, job: Job) -> AsyncGenerator[JobEvent, None]:
+        """See `rewarden_verifiers.sandbox.Sandbox`."""
+        # Lost verdicts: whoever stood at the end of a long line had an error of ours. The deadline holds here.
+        job = replace(job, patience_s=math.inf)
         try:
-            async with aclosing(self._traced(job_of(job), patient=True)) as events:
+            async with aclosing(self._traced(job, patient=True)) as events:
                 async for event in events:
-                    yield event_of(event)
+                    yield event
         except BadJob as error:
             raise InvalidSample(f"{error.path or 'the job'}: {error.message}", path=error.path) from None
         except HostError as error:
@@ -83,7 +86,7 @@ class SandboxLane:
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
-    async def session(self, program: programs.Program) -> Session:
+    async def session(self, program: Program) -> Session:
         """Starts a program that is fed and read while it runs. The caller must close it. Waits while all of the host's
         sessions are taken. Raises InvalidSample, SandboxError.
         """
@@ -95,7 +98,7 @@ class SandboxLane:
                 with ExitStack() as stack:
                     stack.enter_context(lent.load(session=True))
                     try:
-                        begun = await lent.client.session(program_of(program))
+                        begun = await lent.client.session(program)
                         return Session(begun, stack.pop_all())
                     except HostError as error:
                         failed = error
@@ -123,7 +126,7 @@ class SandboxLane:
         try:
             async with aclosing(self._traced(job, patient=False)) as events:
                 async for event in events:  # to its end: to leave earlier would be to cancel the job
-                    if isinstance(event, host.CaseResult):
+                    if isinstance(event, CaseResult):
                         ended = result_of(event.program, compiled)
                     else:
                         compiled = result_of(event.report, None)
@@ -158,7 +161,7 @@ class SandboxLane:
         """
         return {**await self._hosts.status(), "in_flight": self.under_way, "waiting_here": self.waiting}
 
-    async def _traced(self, job: host.Job, *, patient: bool) -> AsyncGenerator[host.JobEvent, None]:
+    async def _traced(self, job: Job, *, patient: bool) -> AsyncGenerator[JobEvent, None]:
         """`_events`, with a span for the job and one for each run in it, by the times that the host reports."""
         language = job.program.language
         span = current().child("sandbox job", kind="client", language=language, cases=len(job.cases))
@@ -173,7 +176,7 @@ class SandboxLane:
         finally:
             span.end()
 
-    async def _events(self, job: host.Job, *, patient: bool) -> AsyncGenerator[host.JobEvent, None]:
+    async def _events(self, job: Job, *, patient: bool) -> AsyncGenerator[JobEvent, None]:
         """A job's events, over more than one host where one is lost. Raises HostError.
 
         patient: wait where the host has too much to do (it may have other servers).
@@ -209,9 +212,9 @@ class SandboxLane:
             raise failed
         await tries.after(failed)
 
-    def _count(self, job: host.Job, event: host.JobEvent) -> None:
-        report = event.program if isinstance(event, host.CaseResult) else event.report
-        if isinstance(event, host.CaseResult) or report.status != "ok":
+    def _count(self, job: Job, event: JobEvent) -> None:
+        report = event.program if isinstance(event, CaseResult) else event.report
+        if isinstance(event, CaseResult) or report.status != "ok":
             self._observer.program_ended(job.program.language, report.status, report.wall_time)
 
 
@@ -226,7 +229,7 @@ class Session:
         self._held = held
 
     @property
-    def report(self) -> host.Report | None:
+    def report(self) -> Report | None:
         """Returns the program's end, with the tail of its stderr, once `receive` has returned nothing."""
         return self._session.report
 
@@ -249,7 +252,7 @@ class Session:
         with _said_as_ours():
             return await self._session.receive()
 
-    async def clock(self) -> host.Clock:
+    async def clock(self) -> Clock:
         """Returns the time and memory used so far. Raises SandboxError when the session was lost or closed."""
         with _said_as_ours():
             return await self._session.clock()

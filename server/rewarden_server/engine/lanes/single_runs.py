@@ -1,0 +1,63 @@
+"""A single run, as `POST /v1/run` has it, as a job of the sandbox, and the job's report as the run's result."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import asdict
+
+from rewarden.errors import InvalidRequest
+from rewarden.types import Run, RunResult
+from rewarden.wire.json import content_bytes
+from rewarden_sandboxes.errors import BadJob
+from rewarden_sandboxes.job import Case, Job, Limits, Program, Report, source
+
+
+def job_of_run(run: Run) -> Job:
+    """A single run as the host is asked for it."""
+    return Job(
+        program=Program(
+            language=run.language,
+            code=source(run.code),
+            files={path: content_bytes(content) for path, content in run.files.items()},
+            args=run.args,
+            limits=Limits(**asdict(run.limits)),
+        ),
+        cases=(Case(stdin=content_bytes(run.stdin)),),
+    )
+
+
+def refused_run(error: BadJob) -> InvalidRequest:
+    """The fault under the name that the field has in a run: `program.files['../x']` is `files['../x']`."""
+    path = error.path.removeprefix("program.").removeprefix("cases[0].")
+    return InvalidRequest(f"{path or 'the program'}: {error.message}", path=path)
+
+
+def result_of(report: Report, compiled: RunResult | None) -> RunResult:
+    """A single run's result; compiled: that of its compilation."""
+    stdout, stdout_base64 = _text(report.stdout)
+    stderr, stderr_base64 = _text(report.stderr)
+    return RunResult(
+        status=report.status,
+        limit=report.limit,
+        exit_code=report.exit_code,
+        signal=report.signal,
+        stdout=stdout,
+        stderr=stderr,
+        stdout_base64=stdout_base64,
+        stderr_base64=stderr_base64,
+        cpu_time=report.cpu_time,
+        wall_time=report.wall_time,
+        peak_memory=report.peak_memory,
+        truncated=report.truncated,
+        enforced=report.enforced,
+        flags=tuple(report.flags),
+        message=report.message,
+        compile=compiled,
+    )
+
+
+def _text(data: bytes) -> tuple[str, str | None]:
+    try:
+        return data.decode(), None
+    except UnicodeDecodeError:
+        return data.decode(errors="replace"), base64.b64encode(data).decode()

@@ -1,0 +1,21 @@
+"""A verifier's way to the sandbox. `ctx.sandbox` is a `Sandbox`; jobs and reports are `rewarden_sandboxes.job`'s."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Protocol
+
+from rewarden_sandboxes.job import Job, JobEvent
+
+
+class Sandbox(Protocol):
+    """Runs programs in locked rooms. Inherits the request's deadline and cancellation."""
+
+    def run(self, job: Job) -> AsyncGenerator[JobEvent, None]:
+        """The results of a job's cases, in order, as they end; before them the compilation's.
+
+        The job waits for a room until the request's own deadline, whatever its `patience_s`. Closing the iterator
+        early kills what still runs. Raises SandboxError where no room could be had or the host broke, and
+        InvalidSample for an unknown language or a malformed job. A report with status `internal_error` is ours: raise
+        SandboxError for it.
+        """
