@@ -7,7 +7,6 @@ Exit status: 0; 1 something failed; 2 the arguments or the request are wrong; 13
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 import os
 import sys
@@ -15,7 +14,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from typing import Protocol, cast
 
-from rewarden.errors import Overloaded, RequestError, RewardenError
+from rewarden.errors import Overloaded, RequestError, RewardenError, near
 
 COMMAND_GROUP = "rewarden.commands"
 
@@ -69,9 +68,7 @@ def _main(argv: list[str]) -> int:
         return 0
     name, *rest = argv
     if name not in commands:
-        near = difflib.get_close_matches(name, commands, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(commands))}"
-        _say(f"there is no command {name!r}; {hint}")
+        _say(f"there is no command {name!r}{near(name, sorted(commands))}")
         return 2
     try:
         command = _load(commands[name])

@@ -13,7 +13,7 @@ Whoever extends Rewarden raises plain Python exceptions (or `InvalidReference`);
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 
@@ -247,3 +247,19 @@ REQUEST_ERRORS: Mapping[str, type[RequestError]] = {
     )
 }
 """Error code on the wire → class, so that a client raises what the server raised."""
+
+
+# --- hints -----------------------------------------------------------------------------------------------------
+
+
+def near(name: object, known: Iterable[str], otherwise: str = "known: ") -> str:
+    """Returns the end of a message that a name is not known: `; did you mean 'math'?`.
+
+    Where no known name is near, it names them all behind `otherwise`, or nothing if that is empty.
+    """
+    import difflib  # half a millisecond that only mistakes need to take
+
+    names = list(known)
+    if found := difflib.get_close_matches(str(name)[:100], names, n=1):
+        return f"; did you mean {found[0]!r}?"
+    return f"; {otherwise}{', '.join(names) or 'none'}" if otherwise else ""

@@ -7,7 +7,6 @@ A key that is not known is refused with the nearest known name: a misspelt limit
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib.util
 import json
 import math
@@ -21,7 +20,7 @@ from urllib.parse import urlsplit
 
 import tomllib
 
-from rewarden.errors import RewardenError
+from rewarden.errors import RewardenError, near
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_sandboxes.job import Limits
 from rewarden_server.access.rules import SCOPES, KeyRule
@@ -332,7 +331,7 @@ def _from_file(path: Path) -> dict[str, tuple[str, Any]]:
     found: dict[str, tuple[str, Any]] = {}
     for section, table in data.items():
         if section not in SECTIONS:
-            raise ConfigError(f"{source}: there is no section [{section}]{_near(section, SECTIONS)}")
+            raise ConfigError(f"{source}: there is no section [{section}]{near(section, SECTIONS)}")
         if not isinstance(table, dict):
             raise ConfigError(f"{source}: [{section}] must be a table")
         found.update({f"{section}.{name}": (source, value) for name, value in table.items()})
@@ -376,12 +375,7 @@ def _content(name: str, path: Path) -> str:
 
 def _instead(name: str, known: Any, renamed: Mapping[str, str]) -> str:
     """Returns the words that say which name is meant: the new one of a setting that was renamed, or near ones."""
-    return f": it is {renamed[name]} now" if name in renamed else _near(name, known)
-
-
-def _near(name: str, known: Any) -> str:
-    near = difflib.get_close_matches(name, list(known), n=2)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    return f": it is {renamed[name]} now" if name in renamed else near(name, known, otherwise="")
 
 
 def _convert(key: str, value: Any, kind: Any, source: str) -> Any:
@@ -509,7 +503,7 @@ def _rules(value: Any, source: str, wrong: ConfigError) -> Mapping[str, KeyRule]
         where = f"keys.rules.{name}"
         for key in table:
             if key not in hints:
-                raise ConfigError(f"{source}: there is no setting {where}.{key}{_near(key, hints)}")
+                raise ConfigError(f"{source}: there is no setting {where}.{key}{near(key, hints)}")
         fields: dict[str, Any] = {
             key: _scopes(f"{where}.scopes", item, source)
             if key == "scopes"
@@ -525,7 +519,7 @@ def _scopes(shown: str, value: Any, source: str) -> tuple[str, ...]:
         raise ConfigError(f"{source}: {shown} must be a list of {', '.join(SCOPES)}")
     for item in value:
         if item not in SCOPES:
-            raise ConfigError(f"{source}: {shown}: there is no scope {item!r}{_near(item, SCOPES)}")
+            raise ConfigError(f"{source}: {shown}: there is no scope {item!r}{near(item, SCOPES)}")
     return tuple(value)
 
 
@@ -539,7 +533,7 @@ def _limits(key: str, value: Any, source: str, wrong: ConfigError) -> Limits:
     kinds = {name: next(part for part in get_args(hint) if part is not type(None)) for name, hint in hints.items()}
     for name in value:
         if name not in kinds:
-            raise ConfigError(f"{source}: {key} has no limit {name!r}{_near(name, kinds)}")
+            raise ConfigError(f"{source}: {key} has no limit {name!r}{near(name, kinds)}")
     return Limits(**{name: _number(f"{key}.{name}", item, kinds[name], source, wrong) for name, item in value.items()})
 
 
@@ -563,7 +557,7 @@ def _named(section: str, value: Any, source: str, wrong: ConfigError) -> Mapping
             table = _with_key(table, where, source)
         for key in table:
             if key not in hints:
-                raise ConfigError(f"{source}: there is no setting {where}.{key}{_near(key, hints)}")
+                raise ConfigError(f"{source}: there is no setting {where}.{key}{near(key, hints)}")
         fields = {
             key: _of_named(f"{where}.{key}", f"{section}.{key}", item, hints[key], source)
             for key, item in table.items()

@@ -61,7 +61,7 @@ def test_models_are_read_from_tables_and_from_json() -> None:
     ("table", "says"),
     [
         ("modle = 'm'", "models.named.a: model is missing"),
-        ("model = 'm'\nbatch_token = 1", "no setting models.named.a.batch_token; did you mean batch_tokens"),
+        ("model = 'm'\nbatch_token = 1", "no setting models.named.a.batch_token; did you mean 'batch_tokens'"),
         ("model = 'm'\nbackend = 'vllm'", "models.named.a.address is missing: where vllm listens"),
         ("model = 'm'\nbackend = 'sglang'", "models.named.a.address is missing"),
         ("model = 'm'\nbackend = 'vllm'\naddress = 'unix:/sk-secret'", "models.named.a.address must be http://"),

@@ -56,11 +56,11 @@ def test_every_type_is_read_from_text() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[engine]\nworkerz = 1", "did you mean engine.workers"),
+        ("[engine]\nworkerz = 1", "did you mean 'engine.workers'"),
         ("[sandbox]\ntokens = 3", "'sandbox.tokens': it is sandbox.cpu_permits now"),
         ("[sandbox.most]\ncpu_s = 3", "'sandbox.most': it is sandbox.max_limits now"),
         ("[limits]\nhead_s = 3", "'limits.head_s': it is limits.header_timeout_s now"),
-        ("[engin]\nworkers = 1", "did you mean engine"),
+        ("[engin]\nworkers = 1", "did you mean 'engine'"),
         ("[engine]\nworkers = 0", "engine.workers must be above 0"),
         ("[engine]\nworkers = 1.5", "engine.workers must be a whole number"),
         ("[engine]\nworkers = true", "engine.workers must be a whole number"),
@@ -84,7 +84,7 @@ def test_what_is_wrong_is_refused_by_name_and_place(text: str, says: str) -> Non
 def test_a_misspelt_variable_is_refused_with_the_right_one() -> None:
     with pytest.raises(ConfigError, match="it is REWARDEN_SANDBOX_QUEUE_TIMEOUT_S now"):
         load_config(environ={"REWARDEN_SANDBOX_PATIENCE_S": "3"})
-    with pytest.raises(ConfigError, match="did you mean REWARDEN_LIMITS_MAX_DEPTH"):
+    with pytest.raises(ConfigError, match="did you mean 'REWARDEN_LIMITS_MAX_DEPTH'"):
         load_config(environ={"REWARDEN_LIMITS_MAX_DEPHT": "1"})
 
 
@@ -189,7 +189,7 @@ def test_the_judges_are_read_from_tables_and_from_json() -> None:
     ("table", "says"),
     [
         ("modle = 'm'", "judges.named.a: model is missing"),
-        ("model = 'm'\nretry = 1", "no setting judges.named.a.retry; did you mean retries"),
+        ("model = 'm'\nretry = 1", "no setting judges.named.a.retry; did you mean 'retries'"),
         ("model = 'm'\napi_key = ['sk-secret']", "judges.named.a.api_key must be a text, not what stands there"),
         ("model = 'm'\nconcurrency = 'sk-secret'", "judges.named.a.concurrency must be a whole number"),
         ("model = 'm'\nconcurrency = 1001", "judges.named.a.concurrency must be at most 1000"),

@@ -143,8 +143,8 @@ async def test_a_job_is_seen_by_its_key_and_by_an_admin_only(start: Start, tmp_p
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
-        ({"trainer": {"scope": ["verify"]}}, "keys.rules.trainer.scope; did you mean scopes"),
-        ({"trainer": {"scopes": ["verfy"]}}, "did you mean verify"),
+        ({"trainer": {"scope": ["verify"]}}, "keys.rules.trainer.scope; did you mean 'scopes'"),
+        ({"trainer": {"scopes": ["verfy"]}}, "did you mean 'verify'"),
         ({"trainer": {"scopes": []}}, "keys.rules.trainer.scopes must be a list"),
         ({"trainer": {"requests_per_minute": 0}}, "keys.rules.trainer.requests_per_minute must be above 0"),
         ({"trainer": {"concurrency": 1.5}}, "keys.rules.trainer.concurrency must be a whole number"),

@@ -7,7 +7,6 @@ recipes of plug-ins from the group `rewarden.recipes` (`name = "package:file.yam
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -17,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rewarden.errors import MissingDependency, PluginError, UnknownVerifier
+from rewarden.errors import MissingDependency, PluginError, UnknownVerifier, near
 from rewarden.types import Use
 from rewarden_verifiers.contract import VerifierSpec, spec_of
 from rewarden_verifiers.function_file import load as load_function
@@ -146,8 +145,7 @@ class Registry:
 
                 spec = recipe_spec(load_recipe(self._recipes[name]), self, name=name)
             else:
-                near = difflib.get_close_matches(name, [*self._modules, *self._recipes], n=3)
-                hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+                hint = near(name, (*self._modules, *self._recipes), otherwise="")
                 raise UnknownVerifier(f"there is no verifier or recipe named {name!r}{hint}", path="use.name")
             self._specs[name] = spec
             return spec

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from pathlib import Path
+
+from rewarden.errors import near
 
 _SHARED = {"__init__", "__main__", "rows", "scoring", "settings"}
 
@@ -19,9 +20,7 @@ def main(argv: list[str]) -> int:
     if len(argv) == 1 and argv[0] in names:
         print(files[argv[0]])
         return 0
-    near = difflib.get_close_matches(argv[0], names, n=1) if argv else []
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-    print(f"usage: python -m rewarden.adapters NAME; {hint}", file=sys.stderr)
+    print(f"usage: python -m rewarden.adapters NAME{near(argv[0] if argv else '', names)}", file=sys.stderr)
     return 2
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from rewarden.commands.use import read_use
-from rewarden.errors import InvalidRequest
+from rewarden.errors import InvalidRequest, near
 from rewarden.routing import Routing, read_routing
 from rewarden.types import Use
 from rewarden.wire.json import use_from_json
@@ -72,9 +71,7 @@ class Settings:
         names = [item.name for item in fields(cls)]
         for name in given:
             if name not in names:
-                near = difflib.get_close_matches(name, names, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-                raise InvalidRequest(f"there is no setting {name!r}; {hint}")
+                raise InvalidRequest(f"there is no setting {name!r}{near(name, names)}")
         given = {name: value for name, value in given.items() if value is not None}
         values = {name: os.environ[key] for name in _FROM_ENVIRONMENT if os.environ.get(key := PREFIX + name.upper())}
         if "use" in given or "routing" in given:  # an argument is not to be crossed by what lies in the environment

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rewarden.commands.use import RECIPE_SUFFIXES, read_use
-from rewarden.errors import InvalidRequest
+from rewarden.errors import InvalidRequest, near
 from rewarden.routing.forms import FORMS
 from rewarden.routing.route import MATCHED, POLICYS, Route, Routing
 from rewarden.types import Use
@@ -73,9 +72,7 @@ def _flat(value: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
         if root in POLICYS:
             raise InvalidRequest(f"{where}: {name}: a route never looks at what the policy made")
         if root not in MATCHED:
-            near = difflib.get_close_matches(root, (*MATCHED, *_KEYS), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"routes look at {', '.join(MATCHED)}"
-            raise InvalidRequest(f"{where}: there is no {name!r}; {hint}")
+            raise InvalidRequest(f"{where}: there is no {name!r}{near(root, (*_KEYS, *MATCHED))}")
         yield from _paths(name, item)
 
 

@@ -16,7 +16,6 @@ JSON null and an absent field are the same. A verdict leaves out the fields that
 from __future__ import annotations
 
 import base64 as _base64
-import difflib
 import json as _json
 import math
 import re
@@ -25,7 +24,7 @@ from dataclasses import fields as _fields
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from rewarden.errors import REQUEST_ERRORS, InternalError, InvalidRequest, RequestError, RewardenError, TooLarge
+from rewarden.errors import REQUEST_ERRORS, InternalError, InvalidRequest, RequestError, RewardenError, TooLarge, near
 from rewarden.types import (
     BadSample,
     Batch,
@@ -205,11 +204,9 @@ def _kind(value: Any) -> str:
 
 def _unknown(name: Any, known: Collection[str], what: str) -> NoReturn:
     name = str(name)
-    near = difflib.get_close_matches(name, known, n=1)
-    if not near and _FOREIGN_NAMES.get(name) in known:
-        near = [_FOREIGN_NAMES[name]]
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-    raise _Fault(f"{what} has no such field; {hint}").under(name)
+    meant = _FOREIGN_NAMES.get(name)
+    hint = near(name, known, otherwise="") or near(meant if meant in known else name, known)
+    raise _Fault(f"{what} has no such field{hint}").under(name)
 
 
 # --- reading plain values --------------------------------------------------------------------------------------
@@ -543,9 +540,7 @@ def _expect(value: Any) -> dict[str, str]:
 def _verdict_field(value: Any) -> str:
     name = _string(value)
     if name not in VERDICT_FIELDS:
-        near = difflib.get_close_matches(name, VERDICT_FIELDS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(VERDICT_FIELDS)}"
-        raise _Fault(f"a verdict has no field {name[:60]!r}; {hint}")
+        raise _Fault(f"a verdict has no field {name[:60]!r}{near(name, VERDICT_FIELDS)}")
     return name
 
 

@@ -4,7 +4,6 @@ other."""
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from rewarden.errors import InvalidSample, SandboxError
+from rewarden.errors import InvalidSample, SandboxError, near
 from rewarden_sandboxes.lake import INSTALL, LeanError, elan_home, elan_toolchains
 from rewarden_sandboxes.lean import NAME, LeanProject, resolve
 from rewarden_server.engine.settings import LeanSettings
@@ -97,9 +96,8 @@ class Projects(Mapping[str, Project]):
                 path="params.project",
             )
         if wanted not in self._places:
-            near = difflib.get_close_matches(wanted, self._places, n=3)
-            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(self._places)}"
-            raise InvalidSample(f"no project {wanted!r} is configured (lean.projects); {hint}", path="params.project")
+            hint = near(wanted, self._places)
+            raise InvalidSample(f"no project {wanted!r} is configured (lean.projects){hint}", path="params.project")
         return wanted
 
     def __getitem__(self, name: str) -> Project:

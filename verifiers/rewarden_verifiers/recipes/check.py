@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Literal
 
+from rewarden.errors import near
 from rewarden_verifiers.recipes.syntax import ExpressionError, Node
 
 Type = Literal["double", "int", "mixed", "bool", "string", "null", "list", "any"]
@@ -224,9 +224,7 @@ class _Checker:
                 f"name a field of {inner.text!r}, such as {_example(inner.text, fields)}", inner.start
             )
         if first not in fields:
-            near = get_close_matches(first, fields, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(fields) or 'none'}"
-            raise ExpressionError(f"{inner.text!r} has no field {first!r}{hint}", steps[0].start)
+            raise ExpressionError(f"{inner.text!r} has no field {first!r}{near(first, fields)}", steps[0].start)
         path, type_ = [inner.text, first], fields[first]
         for step in steps[1:]:
             if type_ not in ("any", "list") or (type_ == "list" and step.kind == "select"):
@@ -257,9 +255,7 @@ class _Checker:
         if node.text in self._scope:
             example = _example(node.text, self._scope[node.text])
             return ExpressionError(f"name a field of {node.text!r}, such as {example}", node.start)
-        near = get_close_matches(node.text, self._scope, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; known here: {', '.join(self._scope)}"
-        return ExpressionError(f"there is no {node.text!r}{hint}", node.start)
+        return ExpressionError(f"there is no {node.text!r}{near(node.text, self._scope, 'known here: ')}", node.start)
 
     # --- operators ----------------------------------------------------------------------------------------------
 
@@ -330,9 +326,7 @@ class _Checker:
         known = METHODS if method else FUNCTIONS
         function = known.get(node.text)
         if function is None:
-            near = get_close_matches(node.text, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
-            raise ExpressionError(f"there is no function {node.text!r}{hint}", node.start)
+            raise ExpressionError(f"there is no function {node.text!r}{near(node.text, known)}", node.start)
         arguments = node.children[1:] if method else node.children
         if len(arguments) < function.least or (function.most is not None and len(arguments) > function.most):
             wanted = str(function.least) if function.most is not None else f"at least {function.least}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar
 
+from rewarden.errors import near
 from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.recipes.check import RESERVED, Read, Scope, Type
 from rewarden_verifiers.recipes.expression import EvaluationError, Expression
@@ -350,11 +350,8 @@ class _Reader:
     def _input(self, value: Any, path: Path) -> str:
         field, _, key = str(value).partition(".")
         if field not in _INPUTS or (key and field not in ("metadata", "signals")):
-            near = get_close_matches(field, _INPUTS, n=1)
-            hint = (
-                f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(_INPUTS)}, metadata.KEY, signals.KEY"
-            )
-            self._fail(path, f"there is no input {value!r}{hint}")
+            known = (*_INPUTS, "metadata.KEY", "signals.KEY")
+            self._fail(path, f"there is no input {value!r}{near(field, known)}")
         return str(value)
 
     def _range(self, value: Any, path: Path) -> tuple[float, float]:
@@ -437,9 +434,7 @@ class _Reader:
             self._fail(path, f"must be a mapping with {', '.join(known)}")
         for key in value:
             if key not in known:
-                near = get_close_matches(str(key), known, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
-                self._fail((*path, key), f"there is no such field{hint}")
+                self._fail((*path, key), f"there is no such field{near(key, known)}")
         return value
 
     def _items(self, value: Any, path: Path) -> Sequence[Any]:

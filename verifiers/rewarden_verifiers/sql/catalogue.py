@@ -19,7 +19,6 @@ script = "toy.sql"                      # made from statements: in each worker, 
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ from typing import Any, get_args
 
 import tomllib
 
-from rewarden.errors import InvalidRequest
+from rewarden.errors import InvalidRequest, near
 from rewarden_verifiers.sql.databases import Database, Databases, EngineName
 
 SUFFIXES: Mapping[str, EngineName] = {".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".duckdb": "duckdb"}
@@ -95,8 +94,7 @@ class _Entry:
         """The database and its variants. Raises InvalidRequest, OSError."""
         for name, value in self._entry.items():
             if name not in _KEYS:
-                near = difflib.get_close_matches(name, _KEYS, n=1)
-                self._fail(f"there is no key {name!r}{f'; did you mean {near[0]!r}?' if near else ''}")
+                self._fail(f"there is no key {name!r}{near(name, _KEYS)}")
             if name != "variants" and (not isinstance(value, str) or not value):
                 self._fail(f"{name} must be a text")
         engine = self._entry.get("engine", "sqlite")

@@ -6,14 +6,13 @@ is, or how it is made, and holds a version that changes with its content.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from rewarden.errors import InvalidSample
+from rewarden.errors import InvalidSample, near
 from rewarden_verifiers.canonical import canonical
 
 EngineName = Literal["sqlite", "duckdb", "postgres", "mysql"]
@@ -95,8 +94,7 @@ class Databases:
         """A registered database and its variants. Raises InvalidSample with near names."""
         found = self.known.get(id)
         if found is None:
-            near = difflib.get_close_matches(id, list(self.known), n=3)
-            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else " (see sql.catalogue)"
+            hint = near(id, self.known, otherwise="") or " (see sql.catalogue)"
             raise InvalidSample(
                 f"reference.database: no database {id!r} is registered here{hint}", path="reference.database"
             )

@@ -7,7 +7,6 @@ A column is named by a path: names joined by dots (`extra.reward_model.ground_tr
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any
 import tomllib
 
 from rewarden.columns import GUESSES, finish_reason, only, token_count
+from rewarden.errors import near
 from rewarden_server.studies.rescore.options import RescoreError
 
 WHOLE = (
@@ -279,9 +279,7 @@ def check_given(given: Mapping[str, str]) -> None:
     for target, column in given.items():
         name, _, part = target.partition(".")
         if name not in WHOLE:
-            near = difflib.get_close_matches(name, WHOLE, n=2)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"fields are {', '.join(WHOLE)}"
-            raise RescoreError(f"--column {target}={column}: a sample has no field {name!r}; {hint}")
+            raise RescoreError(f"--column {target}={column}: a sample has no field {name!r}{near(name, WHOLE)}")
         if part and name not in BUILT:
             raise RescoreError(f"--column {target}={column}: only {', '.join(BUILT)} are built of several columns")
         if not column:
@@ -375,7 +373,6 @@ def _texts(value: list[Any]) -> bool:
     return is_chat(value) or all(isinstance(item, str) or is_chat(item) for item in value)
 
 
-def _seen(seen: Sequence[str], near: str = "") -> str:
-    close = difflib.get_close_matches(near, seen, n=2) if near else []
-    hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
-    return f"{hint}The columns are: {', '.join(seen) or 'none'}"
+def _seen(seen: Sequence[str], wanted: str = "") -> str:
+    hint = near(wanted, seen, otherwise="").removeprefix("; ")
+    return f"{hint} The columns are: {', '.join(seen) or 'none'}".lstrip()

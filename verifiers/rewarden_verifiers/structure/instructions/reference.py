@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rewarden.errors import InvalidReference
+from rewarden.errors import InvalidReference, near
 from rewarden_verifiers.structure.instructions.arguments import Arguments
 from rewarden_verifiers.structure.instructions.checker import CHECKERS, Check
 from rewarden_verifiers.structure.instructions.registry import ALIASES, find
@@ -47,8 +46,7 @@ def read(reference: Reference) -> tuple[Instruction, ...]:
 def _instruction(name: Any, given: Any, path: str) -> Instruction:
     found = find(name) if isinstance(name, str) else None
     if found is None:
-        near = difflib.get_close_matches(str(name)[:100], (*CHECKERS, *ALIASES), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = near(name, (*CHECKERS, *ALIASES), otherwise="")
         raise InvalidReference(f"there is no instruction {str(name)[:100]!r}{hint}", path=path)
     if isinstance(given, str):
         given = _parsed(given, f"{path}.kwargs")
