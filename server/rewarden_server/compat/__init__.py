@@ -1,18 +1,27 @@
 """Other servers' protocols, at `/compat/<peer>/…`: their bodies and the quirks that clients rely on, not their defects.
 
-One module for each peer. What all share is in `asking`: who judges, and what stands for a sample without a score.
+One module for each peer. What all share is in `peer_requests`: who judges, and what stands for a sample without a
+score.
 """
 
 from __future__ import annotations
 
-from starlette.routing import Route
+from fastapi import APIRouter
 
 from rewarden_server.compat import gym, kimina, open_instruct, openrlhf, reward_model, sandbox_fusion, slime
+from rewarden_server.http.access import RawRoute, needs
 from rewarden_server.service import Service
 
 PEERS = (gym, kimina, open_instruct, openrlhf, reward_model, sandbox_fusion, slime)
 
 
-def routes(service: Service) -> list[Route]:
-    """The routes of all peers."""
-    return [route for peer in PEERS for route in peer.routes(service)]
+def router(service: Service) -> APIRouter:
+    """The routes of all peers. docs/trainers describes them, and not `/openapi.json`: the protocols are theirs."""
+    made = APIRouter(route_class=RawRoute, include_in_schema=False)
+    for peer in PEERS:
+        # The one runs programs and tells what they print; what the others run, they judge.
+        scope = "run" if peer is sandbox_fusion else "verify"
+        for route in peer.routes(service):
+            methods = [method for method in route.methods or () if method != "HEAD"]
+            made.add_api_route(route.path, route.endpoint, methods=methods, dependencies=[needs(scope)])
+    return made

@@ -65,14 +65,7 @@ def paths(peer: str, ending: str, answer: Answer, method: str = "POST", chosen: 
     """The routes of a peer's path: with and without the name of who judges in it, or of what else is `chosen` there."""
     plain, named = f"/compat/{peer}{ending}", f"/compat/{peer}/{{{chosen}}}{ending}"
 
-    # Each has an endpoint of its own, because the edge tells routes by it.
-    async def as_plain(request: Request) -> Response:
-        return await answer(request)
-
-    async def as_named(request: Request) -> Response:
-        return await answer(request)
-
-    return [Route(plain, as_plain, methods=[method]), Route(named, as_named, methods=[method])]
+    return [Route(plain, answer, methods=[method]), Route(named, answer, methods=[method])]
 
 
 def asked_of(request: Request, *own: str) -> Asked:

@@ -1,23 +1,39 @@
-"""The ASGI application: all routes, inside the edge."""
+"""The application: FastAPI with all routes, inside the edge."""
 
 from __future__ import annotations
 
-from starlette.routing import Router
+from fastapi import FastAPI
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
+from fastapi.routing import APIRoute
+from starlette.types import ASGIApp
 
 from rewarden_server import compat, pages
 from rewarden_server.http import blobs, catalogue, jobs, models, run, spec, state, stream, verify
+from rewarden_server.http.access import check_scopes
 from rewarden_server.http.edge import Edge
-from rewarden_server.http.guard import guard
 from rewarden_server.service import Service
 
-PARTS = (verify, stream, run, jobs, blobs, catalogue, models, state, pages, spec)
-"""The parts that /openapi.json describes: our own surface. Peers' protocols (`compat`) are theirs, described in
-docs/trainers."""
+HOT = (verify, stream, run)
+"""The parts that every sample of a training run passes: found first."""
+
+PARTS = (jobs, blobs, catalogue, models, state, *pages.PARTS, spec)
+
+
+class Application(FastAPI):
+    """FastAPI without its own middleware: errors become answers in the edge, which also logs and counts them."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """See FastAPI. The exit stack is what its routes need."""
+        return AsyncExitStackMiddleware(self.router)
 
 
 def make_app(service: Service) -> Edge:
-    """The application of a service."""
-    return Edge(
-        service,
-        Router(guard([route for part in (*PARTS, compat) for route in part.routes(service)]), redirect_slashes=False),
-    )
+    """The application of a service. Raises LookupError for a route without a scope."""
+    hot, others = ([part.router for part in parts] for parts in (HOT, PARTS))
+    routers = [*hot, compat.router(service), *others]
+    routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+    check_scopes(routes)
+    # In one list: of routers within routers FastAPI looks through all of them, twice.
+    app = Application(routes=[*routes], openapi_url=None, redirect_slashes=False)
+    app.state.service = service
+    return Edge(service, app, routes)

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 from functools import partial
 
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from rewarden_server.http.access import Served, needs
 from rewarden_server.http.body import read_body
+from rewarden_server.http.declared import body, reply
 from rewarden_server.http.replies import json_reply
 from rewarden_server.intake.blobs import check_name
-from rewarden_server.service import Service, run_beside
+from rewarden_server.service import run_beside
+
+router = APIRouter(dependencies=[needs("verify")])
+
+_BLOB = {
+    "type": "object",
+    "properties": {"sha256": {"type": "string"}, "bytes": {"type": "integer"}},
+    "required": ["sha256", "bytes"],
+}
 
 
-def routes(service: Service) -> list[Route]:
-    """The route of blobs. 201 for a new one, 200 for one that was here."""
-
-    async def put_blob(request: Request) -> Response:
-        name = check_name(request.path_params["sha256"], "sha256")
-        async with read_body(request, service.bodies, service.limits.max_blob_bytes, "max_blob_bytes") as body:
-            new = await run_beside(partial(service.blobs.put, name, body), len(body))
-        return json_reply({"sha256": name, "bytes": len(body)}, 201 if new else 200)
-
-    return [Route("/v1/blobs/{sha256}", put_blob, methods=["PUT"])]
+@router.put(
+    "/v1/blobs/{sha256}",
+    operation_id="put_blob",
+    summary="Keep content that later requests name by its SHA-256. 201: it is new; 200: it was here.",
+    responses={200: reply("It is here.", _BLOB), 201: reply("It is here now.", _BLOB)},
+    openapi_extra=body({"type": "string", "format": "binary"}, "application/octet-stream"),
+)
+async def put_blob(sha256: str, request: Request, service: Served) -> Response:
+    name = check_name(sha256, "sha256")
+    async with read_body(request, service.bodies, service.limits.max_blob_bytes, "max_blob_bytes") as content:
+        new = await run_beside(partial(service.blobs.put, name, content), len(content))
+    return json_reply({"sha256": name, "bytes": len(content)}, 201 if new else 200)

@@ -3,39 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
 
-from starlette.requests import Request
+from fastapi import APIRouter
 from starlette.responses import Response
-from starlette.routing import Route
 
 from rewarden_server.catalogue import describe, describe_all
+from rewarden_server.http.access import Served, needs
+from rewarden_server.http.declared import Name, errors, listing, ref, reply
 from rewarden_server.http.replies import json_reply
-from rewarden_server.service import Service
+
+router = APIRouter(dependencies=[needs("read")])
+_ITEM = ref("Description")
 
 
-def routes(service: Service) -> list[Route]:
-    """The routes of the catalogue. Describing may import a verifier's packages, so it runs on a thread."""
+def _add(kind: str) -> None:
+    """Add the routes of a kind. Describing may import a verifier's packages, so it runs on a thread."""
 
-    def listing(kind: str) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        async def get_all(request: Request) -> Response:
-            return json_reply({f"{kind}s": await asyncio.to_thread(describe_all, service.engine, kind)})
+    @router.get(
+        f"/v1/{kind}s",
+        operation_id=f"list_{kind}s",
+        summary=f"All {kind}s.",
+        responses={200: reply("They.", listing(f"{kind}s", _ITEM))},
+    )
+    async def get_all(service: Served) -> Response:
+        return json_reply({f"{kind}s": await asyncio.to_thread(describe_all, service.engine, kind)})
 
-        return get_all
+    @router.get(
+        f"/v1/{kind}s/{{name}}",
+        operation_id=f"get_{kind}",
+        summary=f"One {kind}, with its schemas and cases.",
+        responses={200: reply("It.", _ITEM), **errors(404)},
+    )
+    async def get_one(name: Name, service: Served) -> Response:
+        return json_reply(await asyncio.to_thread(describe, service.engine, name, kind))
 
-    def single(kind: str) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        async def get_one(request: Request) -> Response:
-            name = request.path_params["name"]
-            return json_reply(await asyncio.to_thread(describe, service.engine, name, kind))
 
-        return get_one
-
-    return [
-        route
-        for kind in ("verifier", "recipe")
-        for route in (
-            Route(f"/v1/{kind}s", listing(kind), methods=["GET"]),
-            Route(f"/v1/{kind}s/{{name}}", single(kind), methods=["GET"]),
-        )
-    ]
+_add("verifier")
+_add("recipe")

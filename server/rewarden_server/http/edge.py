@@ -6,12 +6,11 @@ import re
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import structlog
 from starlette.exceptions import HTTPException
-from starlette.routing import Router
-from starlette.types import Message, Receive, Scope, Send
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rewarden.errors import InternalError, InvalidRequest, NotFound, RequestError
 from rewarden_server.access.audit import Entry
@@ -57,13 +56,13 @@ _log = get_logger("http")
 
 
 class Edge:
-    """ASGI around the routes."""
+    """ASGI around the application. `routes`: all that it has."""
 
-    def __init__(self, service: Service, router: Router) -> None:
+    def __init__(self, service: Service, app: ASGIApp, routes: Sequence[Route]) -> None:
         self._service = service
-        self._router = router
+        self._app = app
+        self._routes = routes
         self._origins = Origins(service.config.server, keyed=bool(service.keys.names))
-        self._paths: Mapping[Any, str] = {route.endpoint: route.path for route in router.routes}  # type: ignore[attr-defined]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -88,8 +87,8 @@ class Edge:
         entry: Entry | None = None
         if audit is not None and not is_open(scope["path"]):
             entry = audit.entry(request_id, SURFACE, peer_of(scope))
-        # The router raises instead of answering by itself when an application is named.
-        scope["app"] = self
+        # Whoever serves GET serves HEAD; below us the server leaves out the body.
+        inner = scope if scope["method"] != "HEAD" else {**scope, "method": "GET"}
         with structlog.contextvars.bound_contextvars(request_id=request_id), within(self._span(scope, headers)) as span:
             try:
                 _check_head(scope["headers"], headers)
@@ -104,11 +103,11 @@ class Edge:
                         audit.check()
                     CURRENT.set(caller)
                 with structlog.contextvars.bound_contextvars(key=key):
-                    await self._router(scope, receive, answer)
+                    await self._app(inner, receive, answer)
             except ClientGone:
                 status = status or _CLIENT_GONE
             except Exception as error:
-                known = _named(error, scope)
+                known = self._named(error, scope)
                 if isinstance(known, InternalError):
                     log_defect(_log, error)
                 if status:
@@ -117,7 +116,8 @@ class Edge:
             finally:
                 if meter is not None:
                     meter.end()
-                route = self._paths.get(scope.get("endpoint"), "unmatched")
+                matched = inner.get("route")
+                route = "unmatched" if matched is None else matched.path
                 seconds = round(time.perf_counter() - start, 6)
                 self._service.metrics.request(SURFACE, route, str(status), key, seconds)
                 span.rename(f"{scope['method']} {route}")
@@ -142,6 +142,17 @@ class Edge:
             return None
         self._origins.check(_text(headers.get(b"host")), _text(headers.get(b"origin")))
         return self._service.keys.caller(_text(headers.get(b"authorization")))
+
+    def _named(self, error: Exception, scope: Scope) -> RequestError:
+        """The error under one of our names."""
+        if isinstance(error, HTTPException) and error.status_code == 404:
+            return NotFound(f"there is no route {scope['path'][:200]!r}; see /docs or /openapi.json")
+        if isinstance(error, HTTPException) and error.status_code == 405:
+            found = [route for route in self._routes if route.matches(scope)[0] is not Match.NONE]
+            methods = {method for route in found for method in route.methods or ()}
+            allow = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+            return MethodNotAllowed(f"{scope['method'][:20]} is not for this route; it takes {allow}", allow=allow)
+        return as_request_error(error)
 
 
 def is_open(path: str) -> bool:
@@ -176,13 +187,3 @@ def _check_head(pairs: Sequence[tuple[bytes, bytes]], headers: Mapping[bytes, by
 def _request_id(given: bytes | None) -> str:
     text = (given or b"").decode("latin-1")
     return text if _REQUEST_ID.fullmatch(text) else uuid.uuid4().hex
-
-
-def _named(error: Exception, scope: Scope) -> RequestError:
-    """The error under one of our names."""
-    if isinstance(error, HTTPException) and error.status_code == 404:
-        return NotFound(f"there is no route {scope['path'][:200]!r}; see /docs or /openapi.json")
-    if isinstance(error, HTTPException) and error.status_code == 405:
-        allow = (error.headers or {}).get("Allow", "")
-        return MethodNotAllowed(f"{scope['method'][:20]} is not for this route; it takes {allow}", allow=allow)
-    return as_request_error(error)

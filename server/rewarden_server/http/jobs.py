@@ -1,77 +1,193 @@
-"""`/v1/jobs`: files of rollouts, uploaded, rescored, and fetched again."""
+"""`/v1/jobs`: files of rollouts, uploaded, rescored, and fetched again.
+
+All answer 404 where no folder is configured (`[jobs] dir`). A job's input is the body; what is to be done with it is
+a JSON object in the query: use, columns, sort, only, unscored.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
-from starlette.routing import Route
 
 from rewarden.errors import InvalidRequest, NotFound
+from rewarden.routing.forms import FORMS
 from rewarden.wire.json import loads
 from rewarden_server.access.caller import CURRENT, Caller, detail
+from rewarden_server.http.access import Served, needs
 from rewarden_server.http.body import SILENCE_S, check_content_type, encoding_of, pieces_of
-from rewarden_server.http.replies import json_reply
-from rewarden_server.http.stream import NDJSON
-from rewarden_server.service import Service
+from rewarden_server.http.declared import ANY, TEXT, Name, body, errors, listing, ref, reply
+from rewarden_server.http.replies import JSON, NDJSON, NdjsonResponse, json_reply
 from rewarden_server.studies.jobs import Job, Jobs
 
 _SUFFIX = {None: "", "gzip": ".gz", "zstd": ".zst"}
 
 
-def routes(service: Service) -> list[Route]:
-    """The routes of jobs. They answer 404 where no folder is configured (`[jobs] dir`)."""
+_NAMED: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "minLength": 1}, "params": ANY},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+_JOB_USE: dict[str, Any] = {
+    "description": "A name, a name with parameters, or uses by patterns of data sources. A recipe may stand inline.",
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        _NAMED,
+        {
+            "type": "object",
+            "properties": {
+                "routes": {
+                    "type": "object",
+                    "minProperties": 1,
+                    "additionalProperties": {"anyOf": [{"type": "string", "minLength": 1}, _NAMED]},
+                }
+            },
+            "required": ["routes"],
+            "additionalProperties": False,
+        },
+    ],
+}
+_PATTERNS: dict[str, Any] = {
+    "description": "A pattern as in file names, or several of them.",
+    "anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {"type": "string"}}],
+}
+_JOB_ROUTING: dict[str, Any] = {
+    "description": "What a routing file holds, as JSON (docs/routing.md); or `starter`. Instead of `use`.",
+    "anyOf": [
+        {"const": "starter"},
+        {
+            "type": "object",
+            "properties": {
+                "route": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "use": {"anyOf": [{"type": "string", "pattern": r"^[a-z_]+$"}, _NAMED]},
+                            "reference_form": {"enum": sorted(FORMS)},
+                            **dict.fromkeys(("data_source", "id", "group"), _PATTERNS),
+                        },
+                        "patternProperties": {r"^metadata\.[a-z_]+$": _PATTERNS},
+                        "additionalProperties": False,
+                        "required": ["use"],
+                    },
+                }
+            },
+            "required": ["route"],
+            "additionalProperties": False,
+        },
+    ],
+}
+_SUBMISSION: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "use": _JOB_USE,
+        "routing": _JOB_ROUTING,
+        "columns": {"type": "object", "additionalProperties": {"type": "string"}},
+        "sort": {"type": "boolean"},
+        "only": {"type": "array", "items": {"enum": ["scored", "undecided", "error", "missing"]}},
+        "unscored": {"anyOf": [{"type": "null"}, {"const": "skip"}, {"type": "number"}]},
+        "overwrite": {"type": "boolean"},
+    },
+    "oneOf": [{"required": ["use"]}, {"required": ["routing"]}],
+    "additionalProperties": False,
+}
 
-    def jobs() -> Jobs:
-        if service.jobs is None:
-            raise NotFound("this server keeps no jobs: set jobs.dir (REWARDEN_JOBS_DIR) to a folder")
-        return service.jobs
+router = APIRouter(dependencies=[needs("jobs")])
+_JOB = ref("Job")
 
-    def own(request: Request) -> Job:
-        job = jobs().get(request.path_params["id"])
-        if not _may_see(job):
-            raise NotFound(f"there is no job {job.id!r}")  # nor is it told that there is
-        detail(job=job.id)
-        return job
 
-    async def submit(request: Request) -> Response:
-        """The body is the input; the query's `job` is a JSON object: use, columns, sort, only, unscored."""
-        check_content_type(request, NDJSON)
-        asked = _asked(request)
-        caller = _caller()
-        if caller.meter is not None:
-            caller.meter.check_left()
-        pieces = pieces_of(request.receive, SILENCE_S)
-        job = await jobs().submit(asked, pieces, _SUFFIX[encoding_of(request)], caller.name)
-        detail(job=job.id)
-        return json_reply(job.to_json(), 202, {"Location": f"/v1/jobs/{job.id}"})
+async def _jobs(service: Served) -> Jobs:
+    if service.jobs is None:
+        raise NotFound("this server keeps no jobs: set jobs.dir (REWARDEN_JOBS_DIR) to a folder")
+    return service.jobs
 
-    async def listed(request: Request) -> Response:
-        return json_reply({"jobs": [job.to_json() for job in jobs().list() if _may_see(job)]})
 
-    async def get(request: Request) -> Response:
-        return json_reply(own(request).to_json())
+Store = Annotated[Jobs, Depends(_jobs)]
+"""The server's jobs."""
 
-    async def verdicts(request: Request) -> Response:
-        return FileResponse(jobs().output(own(request).id), media_type=NDJSON)
 
-    async def delete(request: Request) -> Response:
-        await jobs().delete(own(request).id)
-        return Response(status_code=204)
+async def _own(id: Name, jobs: Store) -> Job:
+    job = jobs.get(id)
+    if not _may_see(job):
+        raise NotFound(f"there is no job {job.id!r}")  # nor is it told that there is
+    detail(job=job.id)
+    return job
 
-    # One route a path, so that `Allow` names all its methods.
-    async def all_jobs(request: Request) -> Response:
-        return await (submit if request.method == "POST" else listed)(request)
 
-    async def one_job(request: Request) -> Response:
-        return await (delete if request.method == "DELETE" else get)(request)
+Own = Annotated[Job, Depends(_own)]
+"""The job that the path names, where the caller may see it."""
 
-    return [
-        Route("/v1/jobs", all_jobs, methods=["GET", "POST"]),
-        Route("/v1/jobs/{id}", one_job, methods=["GET", "DELETE"]),
-        Route("/v1/jobs/{id}/verdicts", verdicts, methods=["GET"]),
-    ]
+
+@router.post(
+    "/v1/jobs",
+    operation_id="submit_job",
+    summary="Rescore a file of rollouts: JSON lines, plain or with a Content-Encoding of gzip or zstd.",
+    status_code=202,
+    responses={202: reply("It is queued.", _JOB), **errors(404)},
+    openapi_extra={
+        **body(TEXT, NDJSON),
+        "parameters": [{"name": "job", "in": "query", "required": True, "content": {JSON: {"schema": _SUBMISSION}}}],
+    },
+)
+async def submit(request: Request, jobs: Store) -> Response:
+    check_content_type(request, NDJSON)
+    asked = _asked(request)
+    caller = _caller()
+    if caller.meter is not None:
+        caller.meter.check_left()
+    pieces = pieces_of(request.receive, SILENCE_S)
+    job = await jobs.submit(asked, pieces, _SUFFIX[encoding_of(request)], caller.name)
+    detail(job=job.id)
+    return json_reply(job.to_json(), 202, {"Location": f"/v1/jobs/{job.id}"})
+
+
+@router.get(
+    "/v1/jobs",
+    operation_id="list_jobs",
+    summary="All jobs.",
+    responses={200: reply("They.", listing("jobs", _JOB)), **errors(404)},
+)
+async def listed(jobs: Store) -> Response:
+    return json_reply({"jobs": [job.to_json() for job in jobs.list() if _may_see(job)]})
+
+
+@router.get(
+    "/v1/jobs/{id}",
+    operation_id="get_job",
+    summary="How a job stands.",
+    responses={200: reply("It.", _JOB), **errors(404)},
+)
+async def get(job: Own) -> Response:
+    return json_reply(job.to_json())
+
+
+@router.get(
+    "/v1/jobs/{id}/verdicts",
+    operation_id="job_verdicts",
+    summary="The rows of a finished job, with their verdicts.",
+    response_class=NdjsonResponse,
+    responses={200: reply("The lines.", TEXT, NDJSON), **errors(404)},
+)
+async def verdicts(job: Own, jobs: Store) -> Response:
+    return FileResponse(jobs.output(job.id), media_type=NDJSON)
+
+
+@router.delete(
+    "/v1/jobs/{id}",
+    operation_id="delete_job",
+    summary="Stop a job and forget it.",
+    status_code=204,
+    response_description="It is gone.",
+    responses=errors(404),
+)
+async def delete(job: Own, jobs: Store) -> Response:
+    await jobs.delete(job.id)
+    return Response(status_code=204)
 
 
 def _caller() -> Caller:

@@ -11,6 +11,7 @@ from rewarden.errors import RequestError
 from rewarden.wire.json import dumps, error_to_json
 
 JSON = "application/json"
+NDJSON = "application/x-ndjson"
 
 
 class UnsupportedMedia(RequestError):
@@ -43,6 +44,12 @@ class TooSlow(RequestError):
 
 class ClientGone(Exception):
     """The client left before its answer, which nobody would read."""
+
+
+class NdjsonResponse(Response):
+    """An answer of JSON lines."""
+
+    media_type = NDJSON
 
 
 def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -2,48 +2,72 @@
 
 from __future__ import annotations
 
+from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from starlette.responses import PlainTextResponse, Response
 
 from rewarden.errors import Unauthorized, Unavailable
+from rewarden_server.http.access import Served, needs
+from rewarden_server.http.declared import errors, reply
 from rewarden_server.http.replies import json_reply
 from rewarden_server.info import info
 from rewarden_server.observe.metrics import CONTENT_TYPE
 from rewarden_server.service import Service
 
+router = APIRouter()
 
-def routes(service: Service) -> list[Route]:
-    """The routes of probes, metrics and information."""
 
-    async def healthz(request: Request) -> Response:
-        return json_reply({"status": "alive"})
+@router.get(
+    "/healthz",
+    operation_id="healthz",
+    summary="Whether the process lives.",
+    responses={200: reply("Yes.")},
+)
+async def healthz() -> Response:
+    return json_reply({"status": "alive"})
 
-    async def readyz(request: Request) -> Response:
-        told = _may_read(service, request)
-        reason = await service.why_not_ready()
-        if reason is not None:
-            raise Unavailable(reason if told else "not ready; a key with the scope 'read' is told why")
-        sandbox = await service.engine.sandbox.status()
-        shown = ("state", "reason") if told else ("state",)
-        return json_reply({"status": "ready", "sandbox": {name: sandbox[name] for name in shown}})
 
-    async def metrics(request: Request) -> Response:
-        service.metrics.engine(service.engine.info())
-        service.metrics.sandbox(await service.engine.sandbox.status())
-        service.metrics.judges(service.engine.judges.status())
-        service.metrics.models(service.engine.models.status())
-        return Response(service.metrics.page(), headers={"content-type": CONTENT_TYPE})
+@router.get(
+    "/readyz",
+    operation_id="readyz",
+    summary="Whether work is admitted.",
+    responses={200: reply("Yes."), **errors(503)},
+)
+async def readyz(request: Request, service: Served) -> Response:
+    told = _may_read(service, request)
+    reason = await service.why_not_ready()
+    if reason is not None:
+        raise Unavailable(reason if told else "not ready; a key with the scope 'read' is told why")
+    sandbox = await service.engine.sandbox.status()
+    shown = ("state", "reason") if told else ("state",)
+    return json_reply({"status": "ready", "sandbox": {name: sandbox[name] for name in shown}})
 
-    async def get_info(request: Request) -> Response:
-        return json_reply(await info(service))
 
-    return [
-        Route("/healthz", healthz, methods=["GET"]),
-        Route("/readyz", readyz, methods=["GET"]),
-        Route("/metrics", metrics, methods=["GET"]),
-        Route("/v1/info", get_info, methods=["GET"]),
-    ]
+@router.get(
+    "/metrics",
+    operation_id="metrics",
+    summary="Metrics for Prometheus.",
+    dependencies=[needs("read")],
+    response_class=PlainTextResponse,
+    response_description="They.",
+)
+async def metrics(service: Served) -> Response:
+    service.metrics.engine(service.engine.info())
+    service.metrics.sandbox(await service.engine.sandbox.status())
+    service.metrics.judges(service.engine.judges.status())
+    service.metrics.models(service.engine.models.status())
+    return Response(service.metrics.page(), headers={"content-type": CONTENT_TYPE})
+
+
+@router.get(
+    "/v1/info",
+    operation_id="info",
+    summary="Versions, places where work runs, limits.",
+    dependencies=[needs("read")],
+    responses={200: reply("It.")},
+)
+async def get_info(service: Served) -> Response:
+    return json_reply(await info(service))
 
 
 def _may_read(service: Service, request: Request) -> bool:

@@ -15,9 +15,9 @@ import zlib
 from collections.abc import AsyncIterator, Iterator
 
 import zstandard
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from rewarden.errors import InternalError, InvalidRequest, TooLarge
@@ -33,14 +33,15 @@ from rewarden.wire.json import (
 )
 from rewarden_server.access.caller import charge_one, note
 from rewarden_server.config import LimitSettings
+from rewarden_server.http.access import RawRoute, needs, service_of
 from rewarden_server.http.body import ZSTD_WINDOW, Gunzip, check_content_type, encoding_of, pieces_of, until_gone
-from rewarden_server.http.replies import ClientGone
+from rewarden_server.http.declared import TEXT, body, errors, reply
+from rewarden_server.http.replies import NDJSON, ClientGone, NdjsonResponse
 from rewarden_server.intake.json_expansion import read_json
 from rewarden_server.observe.logs import VerdictLog, get_logger, log_defect
 from rewarden_server.refusals import as_request_error
 from rewarden_server.service import Service, too_long
 
-NDJSON = "application/x-ndjson"
 ACCEPTED = (NDJSON, "application/ndjson", "application/jsonl", "application/json")
 SURFACE = "http-stream"
 UNREAD = 64 * 1024**2
@@ -58,17 +59,25 @@ loop serves others. Attack: a million empty lines, which cost the caller nothing
 _log = get_logger("stream")
 
 
-def routes(service: Service) -> list[Route]:
-    """The route of streams."""
+router = APIRouter(route_class=RawRoute, dependencies=[needs("verify")])
 
-    async def verify_stream(request: Request) -> Response:
-        check_content_type(request, *ACCEPTED)
-        lines = Lines(service.limits)
-        rows = lines.of(unpacked(pieces_of(request.receive), encoding_of(request)))
-        header = service.take_header(await _header(rows, service.limits))
-        return Exchange(service, header, rows)
 
-    return [Route("/v1/verify/stream", verify_stream, methods=["POST"])]
+@router.post(
+    "/v1/verify/stream",
+    operation_id="verify_stream",
+    summary='Judge samples as they come. A line `{"batch": Header}`, then a Sample a line; lines `VerdictLine` and '
+    '`GroupLine` come back as they end, at last `{"done": {"verdicts": n}}` or an `Error`.',
+    response_class=NdjsonResponse,
+    responses={200: reply("The lines.", TEXT, NDJSON), **errors(404, 409)},
+    openapi_extra=body(TEXT, NDJSON),
+)
+async def verify_stream(request: Request) -> Response:
+    service = service_of(request)
+    check_content_type(request, *ACCEPTED)
+    lines = Lines(service.limits)
+    rows = lines.of(unpacked(pieces_of(request.receive), encoding_of(request)))
+    header = service.take_header(await _header(rows, service.limits))
+    return Exchange(service, header, rows)
 
 
 class Lines:

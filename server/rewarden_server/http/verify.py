@@ -6,15 +6,17 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Any
 
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from rewarden.errors import InvalidRequest
 from rewarden.types import Batch, BatchResult
 from rewarden.wire.json import batch_from_json, dumps, group_to_json, result_to_json, verdict_to_json
 from rewarden_server.config import LimitSettings
+from rewarden_server.http.access import RawRoute, needs, service_of
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
+from rewarden_server.http.declared import body, errors, ref, reply
 from rewarden_server.http.replies import JSON, json_reply
 from rewarden_server.intake.json_expansion import read_json
 from rewarden_server.service import Service, check_count, run_beside
@@ -25,32 +27,37 @@ _PIECE = 1000
 """Verdicts encoded at a stretch; a larger answer is sent in such pieces."""
 
 
-def routes(service: Service) -> list[Route]:
-    """The route of batches."""
-
-    async def verify(request: Request) -> Response:
-        check_content_type(request, JSON)
-        async with read_body(request, service.bodies, service.limits.max_body_bytes, "max_body_bytes") as body:
-            work = partial(decode_batch, body, service)
-            batch = await run_beside(work, len(body))
-        result = await unless_gone(request.receive, service.verify(batch, SURFACE))
-        if len(result.verdicts) <= _PIECE:
-            return json_reply(result_to_json(result, batch.fields))
-        return StreamingResponse(_pieces(result, batch.fields), media_type=JSON)
-
-    return [Route("/v1/verify", verify, methods=["POST"])]
+router = APIRouter(route_class=RawRoute, dependencies=[needs("verify")])
 
 
-def decode_batch(body: bytes | bytearray, service: Service) -> Batch:
+@router.post(
+    "/v1/verify",
+    operation_id="verify",
+    summary="Judge a batch: all samples at once, all verdicts at once.",
+    responses={200: reply("The verdicts.", ref("BatchResult")), **errors(404, 409)},
+    openapi_extra=body(ref("Batch")),
+)
+async def verify(request: Request) -> Response:
+    service = service_of(request)
+    check_content_type(request, JSON)
+    async with read_body(request, service.bodies, service.limits.max_body_bytes, "max_body_bytes") as content:
+        batch = await run_beside(partial(decode_batch, content, service), len(content))
+    result = await unless_gone(request.receive, service.verify(batch, SURFACE))
+    if len(result.verdicts) <= _PIECE:
+        return json_reply(result_to_json(result, batch.fields))
+    return StreamingResponse(_pieces(result, batch.fields), media_type=JSON)
+
+
+def decode_batch(content: bytes | bytearray, service: Service) -> Batch:
     """A request's bytes as a batch within all limits. Raises InvalidRequest, TooLarge, NotFound."""
-    return service.take_batch(batch_from_json(decode(body, service.limits)))
+    return service.take_batch(batch_from_json(decode(content, service.limits)))
 
 
-def decode(body: bytes | bytearray, limits: LimitSettings) -> Any:
+def decode(content: bytes | bytearray, limits: LimitSettings) -> Any:
     """The JSON value of a body, its number of samples checked before any is made a sample of ours."""
-    if not body:
+    if not content:
         raise InvalidRequest("the body is empty; send a JSON object with 'samples'")
-    value = read_json(body, limits)
+    value = read_json(content, limits)
     if type(value) is dict and type(value.get("samples")) is list:
         check_count(len(value["samples"]), limits)
     return value

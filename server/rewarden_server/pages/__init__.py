@@ -7,14 +7,7 @@ and come from nowhere else. Every address in a page is relative, so that a proxy
 
 from __future__ import annotations
 
-from starlette.routing import Route
-
 from rewarden_server.pages import asset, contents, entry, health, index, playground
-from rewarden_server.service import Service
 
 PARTS = (index, playground, health, contents, entry, asset)
-
-
-def routes(service: Service) -> list[Route]:
-    """The routes of the pages."""
-    return [route for part in PARTS for route in part.routes(service)]
+"""The parts, each with its `router`."""

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 
-from starlette.requests import Request
+from fastapi import APIRouter
 from starlette.responses import Response
-from starlette.routing import Route
 
 from rewarden.errors import NotFound
-from rewarden_server.service import Service
+from rewarden_server.http.declared import TEXT, Name, errors
 
 TYPES: Mapping[str, str] = {".js": "text/javascript", ".svg": "image/svg+xml"}
 """Media types by ending: what else lies in the folder is not served."""
@@ -20,17 +19,24 @@ TYPES: Mapping[str, str] = {".js": "text/javascript", ".svg": "image/svg+xml"}
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
-def routes(service: Service) -> list[Route]:
-    """The route of the assets."""
+router = APIRouter()
 
-    async def static(request: Request) -> Response:
-        name = request.path_params["name"]
-        content = assets().get(name)
-        if content is None or request.path_params["digest"] != digest():
-            raise NotFound("there is no such asset: reload the page that asks for it")
-        return Response(content, media_type=_type_of(name), headers=_FOREVER)
 
-    return [Route("/static/{digest}/{name}", static, methods=["GET"])]
+@router.get(
+    "/static/{version}/{name}",
+    operation_id="static",
+    summary="Style sheet, scripts and icon of the pages.",
+    response_class=Response,
+    responses={
+        200: {"description": "It.", "content": {kind: {"schema": TEXT} for kind in TYPES.values()}},
+        **errors(404),
+    },
+)
+async def static(version: Name, name: Name) -> Response:
+    content = assets().get(name)
+    if content is None or version != digest():
+        raise NotFound("there is no such asset: reload the page that asks for it")
+    return Response(content, media_type=_type_of(name), headers=_FOREVER)
 
 
 @lru_cache(maxsize=1)

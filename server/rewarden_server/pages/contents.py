@@ -5,31 +5,29 @@ from __future__ import annotations
 from html import escape
 from urllib.parse import quote
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from fastapi import APIRouter
+from starlette.responses import HTMLResponse, Response
 
 from rewarden_server.engine.engine import Engine
+from rewarden_server.http.access import Served
 from rewarden_server.pages.prose import prose_line
 from rewarden_server.pages.shell import page
 from rewarden_server.pages.summaries import Line, lines
-from rewarden_server.service import Service
 
 _TITLES = (("verifier", "Verifiers"), ("recipe", "Recipes"))
 
 
-def routes(service: Service) -> list[Route]:
-    """The route of the contents."""
+router = APIRouter(default_response_class=HTMLResponse)
 
-    async def contents(request: Request) -> Response:
-        intro = (
-            "<h1>Verifiers and recipes</h1>"
-            "<p>A verifier judges one thing; a recipe puts verifiers together, as a published system did.</p>"
-        )
-        body = intro + listing(service.engine, "docs/")
-        return page("Verifiers and recipes", body, place="docs", script="filter.js")
 
-    return [Route("/docs", contents, methods=["GET"])]
+@router.get("/docs", operation_id="docs", summary="All verifiers and recipes, a line on each.")
+async def contents(service: Served) -> Response:
+    intro = (
+        "<h1>Verifiers and recipes</h1>"
+        "<p>A verifier judges one thing; a recipe puts verifiers together, as a published system did.</p>"
+    )
+    body = intro + listing(service.engine, "docs/")
+    return page("Verifiers and recipes", body, place="docs", script="filter.js")
 
 
 def listing(engine: Engine, below: str) -> str:

@@ -8,30 +8,30 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from fastapi import APIRouter
+from starlette.responses import HTMLResponse, Response
 
 from rewarden.errors import NotFound
 from rewarden_server.catalogue import describe, kind_of
+from rewarden_server.http.access import Served
+from rewarden_server.http.declared import TEXT, Answers, Name, reply
 from rewarden_server.pages.prose import code, pretty, prose, prose_line
 from rewarden_server.pages.shell import page
-from rewarden_server.service import Service
+
+router = APIRouter(default_response_class=HTMLResponse)
+
+LOST: Answers = {404: reply("There is no such page.", TEXT, "text/html")}
+"""The answer of a page for a name that is none."""
 
 
-def routes(service: Service) -> list[Route]:
-    """The route of the pages, one a name."""
-
-    async def entry(request: Request) -> Response:
-        name = request.path_params["name"]
-        try:
-            # On a thread: the first who asks for a name may import its packages.
-            item = await asyncio.to_thread(describe, service.engine, name, kind_of(service.engine, name))
-        except NotFound as error:
-            return missing(error, "docs")
-        return page(item["name"], entry_body(item), depth=1, place="docs")
-
-    return [Route("/docs/{name}", entry, methods=["GET"])]
+@router.get("/docs/{name}", operation_id="docs_of", summary="One verifier's or recipe's page.", responses=LOST)
+async def entry(name: Name, service: Served) -> Response:
+    try:
+        # On a thread: the first who asks for a name may import its packages.
+        item = await asyncio.to_thread(describe, service.engine, name, kind_of(service.engine, name))
+    except NotFound as error:
+        return missing(error, "docs")
+    return page(item["name"], entry_body(item), depth=1, place="docs")
 
 
 def missing(error: NotFound, place: str) -> Response:

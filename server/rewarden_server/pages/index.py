@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from fastapi import APIRouter
+from starlette.responses import HTMLResponse, Response
 
 from rewarden_server.pages.shell import page
-from rewarden_server.service import Service
 
 _PEOPLE = (
     ("playground", "Playground", "Judge a response here and now: a form for every verifier, examples, the verdict."),
@@ -24,13 +22,12 @@ _PROGRAMS = (
 )
 
 
-def routes(service: Service) -> list[Route]:
-    """The route of the index."""
+router = APIRouter(default_response_class=HTMLResponse)
 
-    async def index(request: Request) -> Response:
-        return page("Rewarden", index_body())
 
-    return [Route("/", index, methods=["GET"])]
+@router.get("/", operation_id="index", summary="What is where.")
+async def index() -> Response:
+    return page("Rewarden", index_body())
 
 
 def index_body() -> str:

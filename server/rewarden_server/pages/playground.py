@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from fastapi import APIRouter
+from starlette.responses import HTMLResponse, Response
 
 from rewarden.errors import NotFound
 from rewarden_server.catalogue import describe, kind_of
+from rewarden_server.http.access import Served
+from rewarden_server.http.declared import Name
 from rewarden_server.pages import form
 from rewarden_server.pages.contents import listing
-from rewarden_server.pages.entry import entry_body, facts, missing
+from rewarden_server.pages.entry import LOST, entry_body, facts, missing
 from rewarden_server.pages.prose import prose_line
 from rewarden_server.pages.shell import key_field, page
-from rewarden_server.service import Service
 
 _KINDS: Mapping[str, str] = {
     "full": "full marks",
@@ -30,30 +30,27 @@ _KINDS: Mapping[str, str] = {
 }
 
 
-def routes(service: Service) -> list[Route]:
-    """The routes of the playground."""
+router = APIRouter(default_response_class=HTMLResponse)
 
-    async def choose(request: Request) -> Response:
-        intro = "<h1>Playground</h1><p>Choose what is to judge. Each comes with examples.</p>"
-        body = intro + listing(service.engine, "playground/")
-        return page("Playground", body, place="playground", script="filter.js")
 
-    async def playground(request: Request) -> Response:
-        name = request.path_params["name"]
-        try:
-            item = await asyncio.to_thread(describe, service.engine, name, kind_of(service.engine, name))
-        except NotFound as error:
-            return missing(error, "playground")
-        title = f"{item['name']} · Playground"
-        if not item["available"]:
-            return page(title, entry_body(item), depth=1, place="playground")
-        body = _body(item, bool(service.keys.names), service.config.server.grpc_port)
-        return page(title, body, depth=1, place="playground", script="playground.js", wide=True)
+@router.get("/playground", operation_id="playground", summary="Choose what is to judge by hand.")
+async def choose(service: Served) -> Response:
+    intro = "<h1>Playground</h1><p>Choose what is to judge. Each comes with examples.</p>"
+    body = intro + listing(service.engine, "playground/")
+    return page("Playground", body, place="playground", script="filter.js")
 
-    return [
-        Route("/playground", choose, methods=["GET"]),
-        Route("/playground/{name}", playground, methods=["GET"]),
-    ]
+
+@router.get("/playground/{name}", operation_id="playground_of", summary="Judge a response by hand.", responses=LOST)
+async def playground(name: Name, service: Served) -> Response:
+    try:
+        item = await asyncio.to_thread(describe, service.engine, name, kind_of(service.engine, name))
+    except NotFound as error:
+        return missing(error, "playground")
+    title = f"{item['name']} · Playground"
+    if not item["available"]:
+        return page(title, entry_body(item), depth=1, place="playground")
+    body = _body(item, bool(service.keys.names), service.config.server.grpc_port)
+    return page(title, body, depth=1, place="playground", script="playground.js", wide=True)
 
 
 def _body(item: Mapping[str, Any], keyed: bool, grpc_port: int) -> str:
