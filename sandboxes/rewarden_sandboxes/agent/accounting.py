@@ -318,8 +318,9 @@ class Clock:
         return max(0.0, time.monotonic() - self._last - used - usual)
 
     def finish(self, rooms_cpu: float) -> float:
-        """The CPU time at the end. `rooms_cpu`: what the rooms' inits say, for where nothing counts."""
-        return self.cpu() if self._counted else max(self.cpu(), rooms_cpu)
+        """The CPU time at the end. `rooms_cpu`: what the kernel said of the rooms when they had ended. A cgroup's
+        counter lags by a few milliseconds, which may be all that a short program took."""
+        return max(self.cpu(), rooms_cpu)
 
     def _remember(self, looks: dict[int, Look]) -> bool:
         """Keep what was seen; returns whether the same tasks were there before and none of their children ended."""
