@@ -27,7 +27,7 @@ from rewarden_verifiers.sql.connections import MOST_SERVED, Connections, Databas
 from rewarden_verifiers.sql.databases import Database, EngineName, Table
 from rewarden_verifiers.sql.engines import scratch
 from rewarden_verifiers.sql.engines.engine import Caps, DatabaseFailed, QueryFailed, Session
-from rewarden_verifiers.sql.engines.mysql_wire import connect_arguments
+from rewarden_verifiers.sql.engines.mysql_wire import Late, Wire, connect_arguments
 from tests.stopped import stop
 from tests.verifiers.sql.servers import Server
 from tests.verifiers.sql.world import SCRIPT, World
@@ -770,6 +770,21 @@ def test_a_server_that_stops_answering_is_our_failure_and_no_late_statement(host
         session.query("SELECT name FROM person", Caps(time_s=0.1), Unwatched())
     assert failed.value.ours
     assert ask(hosted.session(), "SELECT count(*) FROM person") == [(4,)]
+
+
+def test_a_statement_is_not_late_because_the_session_is_reset_late(
+    mysql: Hosted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = mysql.session()
+
+    def slow(wire: Wire) -> None:
+        raise Late
+
+    monkeypatch.setattr(Wire, "reset", slow)
+    for statement in ("SELECT name FROM person", "SELECT nothing FROM person"):
+        with pytest.raises(DatabaseFailed) as failed:
+            session.query(statement, Caps(), Unwatched())
+        assert failed.value.ours
 
 
 def test_a_worker_keeps_few_sessions_to_servers(hosted: Hosted) -> None:

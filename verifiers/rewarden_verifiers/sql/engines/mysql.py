@@ -197,17 +197,23 @@ class MysqlSession:
         try:
             with run.watched():
                 yield
-                self._wire.reset()
+                self._reset()
         except Late:
             raise run.late() from None
         except pymysql.Error as error:
             failed = _failure(error, run)
             if isinstance(failed, QueryFailed) and failed.reason in ("syntax_error", "runtime_error", "forbidden"):
-                try:
-                    self._wire.reset()
-                except (Late, pymysql.Error) as lost:
-                    raise DatabaseFailed(f"its server failed: {said(lost)}", ours=True) from None
+                self._reset()
             raise failed from None
+
+    def _reset(self) -> None:
+        """Raises DatabaseFailed, whatever happens: the statement has ended, and is not to blame for a slow server."""
+        try:
+            self._wire.reset()
+        except Late:
+            raise DatabaseFailed("its server is slow: the last statement's session was not reset", ours=True) from None
+        except pymysql.Error as lost:
+            raise DatabaseFailed(f"its server failed: {said(lost)}", ours=True) from None
 
 
 _LATE = (1969, 3024, 1907)
