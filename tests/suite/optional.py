@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Set
 
 import pytest
 
@@ -11,7 +12,7 @@ OPTIONAL = {
     "judge": ("aiolimiter", "jinja2", "openai"),
     "litellm": ("litellm",),
     "models": ("accelerate", "gguf", "PIL", "safetensors", "torch", "transformers"),
-    "otel": ("opentelemetry",),
+    "otel": ("opentelemetry.exporter", "opentelemetry.proto", "opentelemetry.sdk"),  # FastAPI needs the rest
     "parquet": ("pyarrow",),
     "puzzles": ("reasoning_gym",),
     "ray": ("ray",),
@@ -27,11 +28,17 @@ OPTIONAL = {
 NAMES = frozenset(name for names in OPTIONAL.values() for name in names)
 
 
+def of(module: str, names: Set[str] = NAMES) -> str | None:
+    """The one of these packages that a module belongs to, if any."""
+    parts = module.split(".")
+    return next((name for end in range(1, 3) if (name := ".".join(parts[:end])) in names), None)
+
+
 def skip_instead(report: pytest.CollectReport, error: BaseException | None) -> None:
     """Turn the failure to read a file into a skip where an optional package is not installed."""
     while error is not None:
-        name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-        if name in NAMES and importlib.util.find_spec(name) is None:
+        name = of(error.name or "") if isinstance(error, ModuleNotFoundError) else None
+        if name is not None and importlib.util.find_spec(name) is None:
             report.outcome = "skipped"
             report.longrepr = (report.nodeid, 0, f"Skipped: {name} is not installed")
             return

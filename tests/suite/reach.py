@@ -22,18 +22,10 @@ import tomllib
 
 from rewarden_verifiers.fingerprint.imports import asked
 from rewarden_verifiers.registry import BUILT_IN, GALLERY
+from tests.imports import FOLDERS, ROOT
 
-ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
-PACKAGES = {
-    "rewarden": ROOT / "client/rewarden",
-    "rewarden_verifiers": ROOT / "verifiers/rewarden_verifiers",
-    "rewarden_sandboxes": ROOT / "sandboxes/rewarden_sandboxes",
-    "rewarden_models": ROOT / "server/rewarden_models",
-    "rewarden_server": ROOT / "server/rewarden_server",
-    "tests": TESTS,
-    "benchmarks": ROOT / "benchmarks",
-}
+PACKAGES = {**FOLDERS, "tests": TESTS, "benchmarks": ROOT / "benchmarks"}
 EVERYTHING = (
     "Makefile",
     ".ci",
@@ -43,6 +35,7 @@ EVERYTHING = (
     "locks",
     "tests/suite",
     "tests/conftest.py",
+    "tests/imports.py",
     "verifiers/rewarden_verifiers/fingerprint/imports.py",
 )
 """Files and folders that install, run and select the suite, and so reach every test; and requirements*.txt."""
