@@ -105,11 +105,11 @@ class CaseItem(_Item):
 async def _judged(cases: list[Case]) -> list[Any]:
     from rewarden_server.engine.engine import Engine
     from rewarden_server.engine.settings import EngineSettings
-    from rewarden_server.studies.case_batch import case_batch, judge_cases
+    from rewarden_server.studies.case_batch import judged
 
     engine = Engine(settings=EngineSettings())
     await engine.start()
     try:
-        return judge_cases(cases, await engine.verify(case_batch(cases), source="pytest"))
+        return await judged(engine, cases, "pytest")
     finally:
         await engine.close()

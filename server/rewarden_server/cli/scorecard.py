@@ -10,7 +10,7 @@ from pathlib import Path
 from rewarden.errors import InvalidRequest
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_server.studies.case_batch import case_batch, judge_cases
+from rewarden_server.studies.case_batch import judged
 from rewarden_server.studies.scorecard.cards import Card, load_rows, score
 from rewarden_server.studies.scorecard.render import misses, page, plain, table
 from rewarden_verifiers.cases import load_cases
@@ -59,7 +59,7 @@ async def _cases(names: list[str]) -> int:
         if lacking := [f"{name} ({name}.cases.jsonl, beside it)" for name in names if not found[name]]:
             raise InvalidRequest(f"there are no cases for {', '.join(lacking)}")
         cases = [case for name in found for case in found[name]]
-        results = judge_cases(cases, await engine.verify(case_batch(cases), source="scorecard"))
+        results = await judged(engine, cases, "scorecard")
     finally:
         await engine.close()
     failed = [result for result in results if result.differences]

@@ -1,4 +1,4 @@
-"""Cases as one batch: the examples of any number of verifiers, judged together over whatever judges batches."""
+"""Cases as one batch: the examples of any number of verifiers, judged together."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from rewarden.types import BadSample, Batch, BatchResult, Sample, Use
 from rewarden.wire.json import sample_from_json, verdict_to_json
+from rewarden_server.engine.engine import Engine
 from rewarden_verifiers.cases import Case, mismatches
 
 
@@ -16,6 +17,11 @@ class CaseResult:
 
     case: Case
     differences: tuple[str, ...]
+
+
+async def judged(engine: Engine, cases: Sequence[Case], source: str) -> list[CaseResult]:
+    """The result of each case, judged in an engine that runs."""
+    return judge_cases(cases, await engine.verify(case_batch(cases), source=source))
 
 
 def case_batch(cases: Sequence[Case]) -> Batch:
