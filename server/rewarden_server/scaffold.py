@@ -1,4 +1,5 @@
-"""A package of one's own to begin with: a verifier, a recipe or an adapter with cases that pass; `rewarden new`."""
+"""Something of one's own to begin with, with tests that pass: a verifier, a recipe, an adapter or a language of the
+sandbox; `rewarden new`."""
 
 from __future__ import annotations
 
@@ -9,16 +10,20 @@ from pathlib import Path
 from string import Template
 
 from rewarden.errors import InvalidRequest
+from rewarden_sandboxes.languages import Registry as Languages
 from rewarden_verifiers.registry import Registry
 
-KINDS = ("verifier", "recipe", "adapter")
+KINDS = ("verifier", "recipe", "adapter", "language")
+
+PACKAGES = KINDS[:3]
+"""The kinds that are Python packages, to be installed."""
 
 _TEMPLATES = Path(__file__).parent / "scaffolds"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 
 def write(kind: str, name: str, folder: Path) -> list[Path]:
-    """Write a package of this kind into a folder, which must be missing or empty; returns its files.
+    """Write what is of this kind into a folder, which must be missing or empty; returns its files.
 
     Raises InvalidRequest for a name that is none or is taken, and for a folder that holds something.
     """
@@ -41,11 +46,15 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
 
 
 def _check_free(kind: str, name: str) -> None:
-    if kind != "adapter" and name in Registry():
+    if kind == "language" and name in {word for row in Languages.load() for word in (row.name, *row.aliases)}:
+        raise InvalidRequest(f"the name {name!r} is taken: docs/languages.md lists the sandbox's languages")
+    if kind in ("verifier", "recipe") and name in Registry():
         raise InvalidRequest(f"the name {name!r} is taken: `rewarden verifiers {name}` describes it")
     if kind == "adapter" and importlib.util.find_spec(f"rewarden.adapters.{name}") is not None:
         raise InvalidRequest(f"the name {name!r} is taken: `python -m rewarden.adapters {name}` says where it is")
-    if importlib.util.find_spec(f"rewarden_{name}") is not None:  # ours among them, such as rewarden_server
+    if (
+        kind in PACKAGES and importlib.util.find_spec(f"rewarden_{name}") is not None
+    ):  # ours among them, such as rewarden_server
         raise InvalidRequest(f"the name {name!r} is taken: a package rewarden_{name} is installed")
 
 

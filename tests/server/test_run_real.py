@@ -7,6 +7,7 @@ import base64
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 import pytest_asyncio
 
 from rewarden import AsyncClient, InvalidRequest
+from rewarden_server import scaffold
 from rewarden_server.engine.lanes.own_host import OwnHost
 from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.processes.host import HostProcess
@@ -193,3 +195,12 @@ async def test_a_killed_server_leaves_no_host_no_container_and_no_program(owned:
             await asyncio.sleep(0.05)
     if launcher == "docker":
         assert containers_of(host) == ""
+
+
+def test_a_language_of_ones_own_passes_its_tests(launcher: str, tmp_path: Path) -> None:
+    scaffold.write("language", "my_language", tmp_path)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path]
+    environment = {**os.environ, "REWARDEN_SANDBOX_LAUNCHER": launcher}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "8 passed" in done.stdout

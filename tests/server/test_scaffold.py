@@ -8,17 +8,18 @@ import pytest
 
 from rewarden.__main__ import main
 from rewarden.errors import InvalidRequest
-from rewarden_server.scaffold import KINDS, write
+from rewarden_sandboxes.languages import Registry
+from rewarden_server.scaffold import PACKAGES, write
 
 CASES = {
     "verifier": "two_words.cases.jsonl",
     "recipe": "two_words.cases.jsonl",
     "adapter": "test_two_words.py",
 }
-"""The file of each kind's cases."""
+"""The file of each package's cases."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PACKAGES)
 def test_a_package_is_written_under_its_name(kind: str, tmp_path: Path) -> None:
     written = write(kind, "two_words", tmp_path / "new")
     assert sorted(path for path in (tmp_path / "new").rglob("*") if path.is_file()) == sorted(written)
@@ -28,6 +29,15 @@ def test_a_package_is_written_under_its_name(kind: str, tmp_path: Path) -> None:
     assert "two_words" in texts["README.md"]
     assert (tmp_path / "new/rewarden_two_words/__init__.py").is_file()
     assert not [name for name, text in texts.items() if "$name" in text or "$dashed" in text]
+
+
+def test_a_language_is_a_row_an_image_and_tests(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    written = {str(path.relative_to(folder)): path.read_text() for path in write("language", "two_words", folder)}
+    assert set(written) == {"README.md", "languages.yaml", "image/Dockerfile", "tests/test_two_words.py"}
+    assert Registry.load(folder / "languages.yaml").get("two_words").run == ("awk", "-f", "main.awk")
+    assert 'client.run(code, "two_words"' in written["tests/test_two_words.py"]
+    assert "{ print $1 + $2 }" in written["tests/test_two_words.py"]
 
 
 @pytest.mark.parametrize("name", ["", "Two", "two-words", "2two", "two words", "../two", "class", "x" * 80])
@@ -44,7 +54,9 @@ def test_what_is_no_name_is_refused(name: str, tmp_path: Path) -> None:
         ("verifier", "logic_rl", "`rewarden verifiers logic_rl`"),
         ("adapter", "verl", "`python -m rewarden.adapters verl`"),
         ("adapter", "swift", "`python -m rewarden.adapters swift`"),
-        *((kind, "server", "a package rewarden_server is installed") for kind in KINDS),
+        ("language", "python", "docs/languages.md"),
+        ("language", "py", "docs/languages.md"),
+        *((kind, "server", "a package rewarden_server is installed") for kind in PACKAGES),
     ],
 )
 def test_a_name_that_is_taken_is_refused(kind: str, name: str, by: str, tmp_path: Path) -> None:
@@ -75,3 +87,6 @@ def test_the_command_says_what_comes_next(
     assert said[-1] == "next: pip install -e two_words && pytest two_words"
     assert [Path(line.removeprefix("wrote ")).is_file() for line in said[:-1]] == [True] * 4
     assert main(["new", "verifier", "two_words"]) == 2
+    capsys.readouterr()
+    assert main(["new", "language", "three_words"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "next: pytest three_words"

@@ -1,19 +1,21 @@
-"""`rewarden new`: a package with a verifier, a recipe or an adapter that works, to be changed."""
+"""`rewarden new`: a verifier, a recipe, an adapter or a language that works, to be changed."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from rewarden_server.scaffold import KINDS, write
+from rewarden_server.scaffold import KINDS, PACKAGES, write
 
-HELP = "begin a verifier, a recipe or an adapter of your own: a package with cases that pass"
+HELP = "begin a verifier, a recipe, an adapter or a language of your own, with tests that pass"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("kind", choices=KINDS, help="what to begin")
-    parser.add_argument("name", help="its name, as in a use, or the trainer's: small letters, digits and _")
+    parser.add_argument(
+        "name", help="its name, as in a use, the trainer's or the language's: small letters, digits and _"
+    )
     parser.add_argument("--folder", type=Path, help="where to write it (default: the name, in this folder)")
 
 
@@ -22,5 +24,6 @@ def run(args: argparse.Namespace) -> int:
     folder = args.folder or Path(args.name)
     for path in write(args.kind, args.name, folder):
         print(f"wrote {path}")
-    print(f"next: pip install -e {folder} && pytest {folder}")
+    install = f"pip install -e {folder} && " if args.kind in PACKAGES else ""
+    print(f"next: {install}pytest {folder}")
     return 0
