@@ -1,17 +1,19 @@
-"""Expressions: what is refused before anything runs, and that CEL's values are reached lazily."""
+"""Expressions: what is refused before anything runs, what is needed when, and CEL's values."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any
 
 import cel
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rewarden_verifiers.recipes.expression import EvaluationError, Expression, as_cel
-from rewarden_verifiers.recipes.syntax import MAX_DEPTH, ExpressionError
+from rewarden_verifiers.recipes.interpreter import value_of
+from rewarden_verifiers.recipes.syntax import MAX_DEPTH, ExpressionError, parse
 
 COMPONENT = {
     "score": "double",
@@ -120,6 +122,9 @@ def test_a_key_of_the_metadata_is_an_input_by_itself() -> None:
         ("a.score & b.score", 8, "has no meaning"),
         ("{'a': 1.0}", 0, "has no meaning"),
         ("1u", 0, "no number"),
+        ("9223372036854775808", 0, "beyond 64 bits"),
+        ("a.status == '\\q'", 12, "is no character"),
+        ("a.status == '\\ud800'", 12, "is no character"),
     ],
 )
 def test_a_mistake_is_refused_on_load_with_its_place_and_the_fix(text: str, offset: int, fix: str) -> None:
@@ -188,6 +193,98 @@ def test_what_an_expression_can_say(text: str, value: float) -> None:
     assert Expression(text, SCOPE).number(known) == value
 
 
+KNOWN: dict[str, dict[str, Any]] = {
+    "a": {"flags": ["x", "y"], "reason": None, "score": 0.25, "evidence": {"list": [1.0, 2.0, "x", True, None]}},
+    "sample": {"metadata": {"text": "héllo", "zero": 0.0, "one": 1.0, "yes": True, "table": {"k": 1.0}}},
+    "params": {"name": "n"},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0x10 + 2 * 3", 22),
+        ("1.0 - .5 - 25e-2", 0.25),
+        ("size(a.flags) % 2", 0),
+        ("-7 % 3", -1),
+        ("7 % -3", 1),
+        ("-1.0 / sample.metadata.zero", -math.inf),
+        ("1 < 1.5 && 1.5 <= 2 && 'a' < 'é' && 2 >= 2.0", True),
+        ("1 == 1.0 && sample.metadata.yes != 1.0 && a.reason == null && [1, 'x'] == [1.0, 'x']", True),
+        ("sample.metadata.zero / sample.metadata.zero == sample.metadata.zero / sample.metadata.zero", False),
+        ("sample.metadata.table == sample.metadata.table && 'k' in sample.metadata.table", True),
+        ("1.0 in a.evidence.list && !(2.0 in [1.0, true]) && true in a.evidence.list", True),
+        ("[1.0, 2.0][1] + sample.metadata.table['k']", 3.0),
+        ("[1] + [2.0, 'x']", [1, 2.0, "x"]),
+        ("params.name + '!'", "n!"),
+        (r"""'a\n\x41\u00e9\101\'' + r'\n'""", "a\nAéA'\\n"),
+        ("size(sample.metadata.text) + sample.metadata.text.size()", 10),  # characters, not bytes
+        ("sample.metadata.text.matches('^h.l+o$') && !sample.metadata.text.matches('^e')", True),
+        ("sample.metadata.text.contains('é') && sample.metadata.text.endsWith('lo')", True),
+        ("double('1.5e1') + double(size('ab')) + double(2.0)", 19.0),
+        ("string(1.0) + string(0.0000001) + string(3) + string(true) + string(1e21)", "10.00000013true1" + "0" * 21),
+        ("a.evidence.list.map(x, x == 1.0)", [True, False, False, False, False]),
+        ("a.flags.map(x, x == 'y', x + x)", ["yy"]),
+        ("a.flags.filter(x, x > 'x')", ["y"]),
+        ("a.flags.exists_one(x, x == 'x') && a.flags.all(x, size(x) == 1)", True),
+        ("sample.metadata.table.exists(k, k == 'k')", True),
+        ("has(sample.metadata.text) && !has(sample.metadata.nothing)", True),
+    ],
+)
+def test_a_value_is_that_of_cel(text: str, value: Any) -> None:
+    found = Expression(text, SCOPE).value(KNOWN)
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a.evidence.list.exists(x, x > 1.5)", True),  # 'x' > 1.5 fails, and 2.0 > 1.5 decides
+        ("a.evidence.list.all(x, x < 0.5)", False),
+        ("a.flags.map(x, x > 1.0 || x == 'x' || x == 'y')", [True, True]),
+        ("a.flags.map(x, x > 1.0 && x == 'z')", [False, False]),
+    ],
+)
+def test_what_decides_holds_against_a_failure_beside_it(text: str, value: Any) -> None:
+    assert Expression(text, SCOPE).value(KNOWN) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a.evidence.list.exists(x, x > 5.0)", "5.0 and 'x' have no order"),
+        ("a.evidence.list.filter(x, x > 1.0)", "have no order"),
+        ("a.evidence.list[0.0]", "an index is a whole number, not 0.0"),
+        ("a.evidence.list[5]", "there is no item 5 among 5"),
+        ("a.evidence[0]", "there is no key 0"),
+        ("a.evidence.list[0].x", "1.0 has no fields"),
+        ("a.reason[0]", "None has no items"),
+        ("has(a.evidence.list.x)", "has no fields"),
+        ("a.reason.startsWith('no')", "startsWith() takes a string, not None, 'no'"),
+        ("sample.metadata.text.matches('(')", "is no pattern"),
+        ("min(sample.metadata.text, 1.0)", "min() takes a double"),
+        ("-sample.metadata.yes + 1.0", "True is no number"),
+        ("sample.metadata.yes + 1.0", "True + 1.0 has no value"),
+        ("sqrt(-1.0)", "sqrt()"),
+        ("exp(1000.0)", "exp()"),
+        ("double(sample.metadata.text)", "'héllo' is no number"),
+        ("double(' 1')", "' 1' is no number"),
+        ("string(a.reason)", "None has no text"),
+        ("size(sample.metadata.one)", "1.0 has no size"),
+        ("1.0 in sample.metadata.one", "looks in a list, not in 1.0"),
+        ("sample.metadata.one.map(x, x)", "goes over a list, not over 1.0"),
+        ("size('a') % 0", "division by zero"),
+        ("9223372036854775807 + size('a')", "beyond 64 bits"),
+        ("b.score + 1.0", "there is no 'b'"),
+    ],
+)
+def test_an_operation_on_what_it_is_not_for_is_a_failure_that_says_so(text: str, said: str) -> None:
+    with pytest.raises(EvaluationError) as raised:
+        Expression(text, SCOPE).value(KNOWN)
+    assert said in str(raised.value)
+    assert str(raised.value).startswith(repr(text)[:56])
+
+
 # --- the walk agrees with CEL ------------------------------------------------------------------------------------
 
 _conditions = st.recursive(
@@ -231,3 +328,40 @@ def test_supplying_only_what_is_asked_for_gives_what_cel_gives_on_everything(
             assert field not in known.get(root, {}), "asked for twice"
             known.setdefault(root, {})[field] = everything[root][field]
     assert expression.value(known) == cel.evaluate(text, {**everything, "min": min})
+
+
+_values = st.recursive(
+    st.sampled_from(
+        ["m.s", "m.f", "m.l", "m.d", "m.b", "m.n", "'x'", "1.0", "2", "0", "true", "null", "m.l[1]", "m.d.k", "m.no"]
+    ),
+    lambda inner: st.one_of(
+        st.tuples(
+            inner, st.sampled_from(["+", "-", "*", "/", "%", "<", ">=", "==", "!=", "in", "&&", "||"]), inner
+        ).map(lambda p: f"({p[0]} {p[1]} {p[2]})"),
+        st.tuples(inner, inner, inner).map(lambda p: f"({p[0]} ? {p[1]} : {p[2]})"),
+        st.tuples(st.sampled_from(["double", "!"]), inner).map(lambda p: f"{p[0]}({p[1]})"),
+        st.tuples(st.sampled_from(["all", "exists", "exists_one", "map", "filter"]), inner, inner).map(
+            lambda p: f"[{p[1]}, 'x', 1.0].{p[0]}(x, x == {p[2]})"
+        ),
+        st.tuples(inner, inner).map("[{0[0]}, {0[1]}]".format),
+    ),
+    max_leaves=6,
+)
+
+
+@given(_values)
+@settings(max_examples=500)
+def test_a_tree_has_the_value_that_the_cel_library_gives(text: str) -> None:
+    """If one fails, so does the other. The check, which refuses most of these, is left out."""
+    names = {"m": {"s": "x", "f": 0.5, "l": ["x", 1.0], "d": {"k": 1.0}, "b": True, "n": None}}
+    try:
+        tree = parse(text)
+    except ExpressionError:  # nested too deep
+        return
+    results: list[Any] = []
+    for evaluate in (lambda: value_of(tree, names), lambda: cel.evaluate(text, names)):
+        try:
+            results.append(repr(evaluate()))
+        except Exception as error:  # noqa: BLE001  the library raises many kinds
+            results.append("failed" if not isinstance(error, AssertionError) else error)
+    assert results[0] == results[1]

@@ -7,16 +7,12 @@ they are refused early, with the fix. `any` is a value whose type is only known 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
 from rewarden.errors import near
+from rewarden_verifiers.recipes.functions import FUNCTIONS, METHODS, Type
 from rewarden_verifiers.recipes.syntax import ExpressionError, Node
-
-Type = Literal["double", "int", "mixed", "bool", "string", "null", "list", "any"]
-"""`mixed`: a whole number or a double, depending on the branch: fine as a result, not as an operand."""
 
 _CLASS: Mapping[Type, str] = {
     "double": "a number",
@@ -37,47 +33,6 @@ class Read:
     def __str__(self) -> str:
         return ".".join(self.path)
 
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function that expressions may call. `arguments` is the type of each, `most` None for any number of them."""
-
-    least: int
-    most: int | None
-    argument: Type
-    result: Type
-    call: Callable[..., Any] | None = None
-
-
-def _clamp(value: float, low: float, high: float) -> float:
-    return min(max(value, low), high)
-
-
-FUNCTIONS: Mapping[str, Function] = {
-    "min": Function(1, None, "double", "double", min),
-    "max": Function(1, None, "double", "double", max),
-    "clamp": Function(3, 3, "double", "double", _clamp),
-    "abs": Function(1, 1, "double", "double", abs),
-    "floor": Function(1, 1, "double", "double", lambda x: float(math.floor(x))),
-    "ceil": Function(1, 1, "double", "double", lambda x: float(math.ceil(x))),
-    "sqrt": Function(1, 1, "double", "double", math.sqrt),
-    "exp": Function(1, 1, "double", "double", math.exp),
-    "log": Function(1, 1, "double", "double", math.log),
-    "pow": Function(2, 2, "double", "double", math.pow),
-    "size": Function(1, 1, "any", "int"),
-    "double": Function(1, 1, "any", "double"),
-    "string": Function(1, 1, "any", "string"),
-}
-"""Called as `f(x)`; those without `call` are CEL's own."""
-
-METHODS: Mapping[str, Function] = {
-    "contains": Function(1, 1, "string", "bool"),
-    "startsWith": Function(1, 1, "string", "bool"),
-    "endsWith": Function(1, 1, "string", "bool"),
-    "matches": Function(1, 1, "string", "bool"),
-    "size": Function(0, 0, "any", "int"),
-}
-"""Called as `x.f(y)`. `matches` uses a regular expression engine of linear time."""
 
 RESERVED = frozenset(
     [
@@ -369,7 +324,10 @@ class _Checker:
 
 def _key(step: Node) -> str | None:
     """The field that a step names: `.field` or `["field"]`."""
-    return step.text if step.kind == "select" else step.children[1].value
+    if step.kind == "select":
+        return step.text
+    index = step.children[1].value
+    return index if isinstance(index, str) else None
 
 
 def _depth(node: Node) -> int:

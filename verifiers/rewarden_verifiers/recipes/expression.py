@@ -1,9 +1,9 @@
-"""An expression of a recipe: compiled once, and evaluated as far as what is known allows.
+"""An expression of a recipe: read once, and evaluated as far as what is known allows.
 
-CEL cannot wait for a component to be run. So an expression is first asked what it still lacks (`lacks`): the walk
-decides conditions and the left sides of `&&` and `||` as soon as they can be decided, and never looks at a branch that
-is not taken. When nothing is lacking, the CEL binding computes the whole. What stands side by side (the two sides of
-`+`) is asked for together, so that independent components can run at the same time.
+A component takes its time. So an expression is first asked what it still lacks (`lacks`): the walk decides conditions
+and the left sides of `&&` and `||` as soon as they can be decided, and never looks at a branch that is not taken. When
+nothing is lacking, the whole has a value. What stands side by side (the two sides of `+`) is asked for together, so
+that independent components can run at the same time.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import cel
-
-from rewarden_verifiers.recipes.check import FUNCTIONS, Read, Scope, Type, check
-from rewarden_verifiers.recipes.syntax import ExpressionError, Node, parse
+from rewarden_verifiers.recipes.check import Read, Scope, check
+from rewarden_verifiers.recipes.functions import Failure, Type, is_number, short
+from rewarden_verifiers.recipes.interpreter import value_of
+from rewarden_verifiers.recipes.syntax import Node, parse
 
 Known = Mapping[str, Mapping[str, Any]]
 """Values by root and field, as CEL sees them: every number a double."""
@@ -26,9 +26,9 @@ class EvaluationError(ValueError):
 
 
 class Expression:
-    """A compiled expression. `type` is what it yields, `reads` all that it may read. Immutable; safe in threads."""
+    """An expression. `type` is what it yields, `reads` all that it may read. Immutable; safe in threads."""
 
-    __slots__ = ("_calls", "_constant", "_parts", "_program", "_reads", "_root", "_roots", "reads", "text", "type")
+    __slots__ = ("_constant", "_reads", "_root", "reads", "text", "type")
 
     def __init__(self, text: str, scope: Scope) -> None:
         """Raises ExpressionError with the place of what is wrong."""
@@ -38,13 +38,7 @@ class Expression:
         self.type: Type = checked.type
         self._reads = checked.reads
         self.reads = tuple(dict.fromkeys(checked.reads.values()))
-        self._program = _compile(text, 0)
-        self._roots = [name for name in self._program.variables() if name in scope]
         self._constant: Any = None
-        self._parts: dict[tuple[int, int], Any] = {}
-        self._compile_conditions(self._root)
-        names = {name for name in self._program.functions() if name in FUNCTIONS}
-        self._calls = {name: call for name in names if (call := FUNCTIONS[name].call) is not None}
 
     def lacks(self, known: Known) -> list[Read]:
         """Returns what is certainly needed next and not known yet, in the order of the text; empty when all is there.
@@ -59,24 +53,24 @@ class Expression:
             return _value(read, known)
         if not self.reads:
             if self._constant is None:
-                self._constant = self._run(self._program, known)
+                self._constant = self._run(self._root, known)
             return self._constant
-        return self._run(self._program, known)
+        return self._run(self._root, known)
 
     def number(self, known: Known) -> float:
         """The value as a finite number. Raises EvaluationError when it is none."""
         found = self.value(known)
-        if isinstance(found, bool) or not isinstance(found, (int, float)):
-            raise EvaluationError(f"{_short(self.text)} gave {_short(found)}, not a number")
+        if not is_number(found):
+            raise EvaluationError(f"{short(self.text)} gave {short(found)}, not a number")
         if not math.isfinite(found):
-            raise EvaluationError(f"{_short(self.text)} gave {found}, not a finite number")
+            raise EvaluationError(f"{short(self.text)} gave {found}, not a finite number")
         return float(found)
 
     def holds(self, known: Known) -> bool:
         """The value of a condition. Raises EvaluationError when it is not true or false."""
         found = self.value(known)
         if not isinstance(found, bool):
-            raise EvaluationError(f"{_short(self.text)} gave {_short(found)}, not true or false")
+            raise EvaluationError(f"{short(self.text)} gave {short(found)}, not true or false")
         return found
 
     def plain(self) -> Read | None:
@@ -96,7 +90,7 @@ class Expression:
                     return lacking
             return []
         if node.kind == "macro":
-            # Its body runs for every item, with a name that only CEL binds: all that stands in it is needed.
+            # Its body runs for every item, with a name of its own: all that stands in it is needed.
             return [read for read in self._within(node) if not _present(read, known)]
         read = self._reads.get((node.start, node.end)) if node.kind in ("select", "index") else None
         found = [] if read is None or _present(read, known) else [read]
@@ -109,33 +103,22 @@ class Expression:
 
     def _decided(self, node: Node, known: Known) -> bool:
         read = self._plain_read(node)
-        found = self._run(self._parts[node.start, node.end], known) if read is None else _value(read, known)
+        found = self._run(node, known) if read is None else _value(read, known)
         if not isinstance(found, bool):
-            raise EvaluationError(f"{_short(self.text[node.start : node.end])} gave {_short(found)}, not true or false")
+            raise EvaluationError(f"{short(self.text[node.start : node.end])} gave {short(found)}, not true or false")
         return found
 
     def _plain_read(self, node: Node) -> Read | None:
-        """Returns what a node reads, when it is `root.field` and nothing else: most are, and need no evaluator."""
+        """Returns what a node reads, when it is `root.field` and nothing else: most are."""
         if node.kind != "select" or node.children[0].kind != "name":
             return None
         return self._reads.get((node.start, node.end))
 
-    def _compile_conditions(self, node: Node) -> None:
-        if node.kind == "macro":
-            self._compile_conditions(node.children[0])
-            return
-        decisive = node.children[:1] if node.kind == "if" else node.children if node.kind in ("and", "or") else ()
-        for child in decisive:
-            self._parts[child.start, child.end] = _compile(self.text[child.start : child.end], child.start)
-        for child in node.children:
-            self._compile_conditions(child)
-
-    def _run(self, program: Any, known: Known) -> Any:
+    def _run(self, node: Node, known: Known) -> Any:
         try:
-            return program.execute({**{root: known[root] for root in self._roots if root in known}, **self._calls})
-        except (ValueError, TypeError, RuntimeError, LookupError, ArithmeticError) as error:
-            what = f"there is no key {error.args[0]!r}" if isinstance(error, KeyError) else _first_line(error)
-            raise EvaluationError(f"{_short(program.source)} failed: {what}") from None
+            return value_of(node, known)
+        except Failure as failure:
+            raise EvaluationError(f"{short(self.text[node.start : node.end])} failed: {failure}") from None
 
 
 def as_cel(value: Any) -> Any:
@@ -166,19 +149,3 @@ def _present(read: Read, known: Known) -> bool:
 def _value(read: Read, known: Known) -> Any:
     root, field = read.path
     return known[root][field]
-
-
-def _compile(text: str, offset: int) -> Any:
-    try:
-        return cel.compile(text)
-    except ValueError as error:
-        raise ExpressionError(_first_line(error), offset) from None
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"

@@ -9,8 +9,9 @@ from typing import Any, NoReturn, TypeVar
 
 from rewarden.errors import near
 from rewarden_verifiers.canonical import canonical
-from rewarden_verifiers.recipes.check import RESERVED, Read, Scope, Type
+from rewarden_verifiers.recipes.check import RESERVED, Read, Scope
 from rewarden_verifiers.recipes.expression import EvaluationError, Expression
+from rewarden_verifiers.recipes.functions import Type
 from rewarden_verifiers.recipes.model import (
     Candidate,
     Component,

@@ -1,16 +1,17 @@
 """The part of CEL that recipes speak, as a tree with positions.
 
-The CEL binding evaluates, but shows nothing of an expression's structure. Recipes need the structure before anything
-runs: which component is needed on which branch (so that gates run before judges), where a misspelt name stands, and
-which operands are whole numbers. This parser reads the same grammar (https://github.com/google/cel-spec) less what a
-score never needs: maps, messages, bytes, unsigned numbers. What it does not read is refused when the recipe is loaded.
+Recipes need the structure before anything runs: which component is needed on which branch (so that gates run before
+judges), where a misspelt name stands, and which operands are whole numbers. CEL's Python libraries evaluate, and show
+no structure. This parser reads the grammar of https://github.com/google/cel-spec less what a score never needs: maps,
+messages, bytes, unsigned numbers. What it does not read is refused when the recipe is loaded.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 Kind = Literal[
     "literal", "name", "select", "index", "list", "call", "macro", "has", "not", "negate", "chain", "and", "or", "if"
@@ -18,7 +19,7 @@ Kind = Literal[
 
 MAX_CHARACTERS = 4000
 MAX_DEPTH = 24
-"""Nesting beyond which an expression is refused. The binding's own parser gives up not far above."""
+"""Nesting beyond which an expression is refused. Attack: a text of brackets, at which a parser recurses to its end."""
 
 MACROS = ("all", "exists", "exists_one", "map", "filter")
 
@@ -37,7 +38,7 @@ class Node:
     """A part of an expression: the characters `start` to `end` of its text.
 
     text: a literal's type, a name, a field, or the name of a function or macro. ops: a chain's operators, one between
-    each two children. value: a string literal's value. Calls of methods have their target as first child.
+    each two children. value: a literal's value. Calls of methods have their target as first child.
     """
 
     kind: Kind
@@ -46,7 +47,7 @@ class Node:
     text: str = ""
     children: tuple[Node, ...] = ()
     ops: tuple[str, ...] = ()
-    value: str | None = None
+    value: Any = None
 
 
 _TOKEN = re.compile(
@@ -188,16 +189,14 @@ class _Parser:
 
     def _primary(self) -> Node:
         token = self._now
-        if token.kind in ("int", "string") or token.kind == "float":
+        if token.kind in _LITERALS:
             self._at += 1
-            value = _unquote(token) if token.kind == "string" else None
-            return Node(
-                "literal", token.start, token.end, "double" if token.kind == "float" else token.kind, value=value
-            )
+            kind, read = _LITERALS[token.kind]
+            return Node("literal", token.start, token.end, kind, value=read(token))
         if token.kind == "name":
             self._at += 1
             if token.text in ("true", "false"):
-                return Node("literal", token.start, token.end, "bool")
+                return Node("literal", token.start, token.end, "bool", value=token.text == "true")
             if token.text == "null":
                 return Node("literal", token.start, token.end, "null")
             if token.text == "in":
@@ -208,7 +207,7 @@ class _Parser:
         if self._take("("):
             inner = self._expression()
             end = self._need(")").end
-            # The brackets belong to the part, so that its text can be compiled by itself.
+            # The brackets belong to the part: messages quote it whole.
             return Node(inner.kind, token.start, end, inner.text, inner.children, inner.ops, inner.value)
         if self._take("["):
             items, end = self._arguments("]")
@@ -254,13 +253,38 @@ def _tokens(text: str) -> list[_Token]:
     return found
 
 
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "`": "`", "?": "?"}
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.ASCII)
+_ESCAPES = dict(zip("abfnrtv\\\"'`?", "\a\b\f\n\r\t\v\\\"'`?", strict=True))
+_MOST_WHOLE = 2**63 - 1
 
 
 def _unquote(token: _Token) -> str:
     raw = token.text[0] in "rR"
     body = token.text[2:-1] if raw else token.text[1:-1]
-    if raw or "\\" not in body:
-        return body
-    # Escapes by number are the binding's to read; here a string's value only serves to name a field.
-    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match.group(1), match.group()), body)
+
+    def meant(match: re.Match[str]) -> str:
+        *hexadecimal, octal, sign = match.groups()
+        digits = next(filter(None, hexadecimal), None)
+        code = int(digits, 16) if digits else int(octal, 8) if octal else None
+        if code is None and sign in _ESCAPES:
+            return _ESCAPES[sign]
+        if code is None or code > 0x10FFFF or 0xD800 <= code < 0xE000:
+            raise ExpressionError(f"{match.group()!r} is no character", token.start)
+        return chr(code)
+
+    return body if raw else _ESCAPE.sub(meant, body)
+
+
+def _whole(token: _Token) -> int:
+    value = int(token.text, 16 if token.text[:2] in ("0x", "0X") else 10)
+    if value > _MOST_WHOLE:
+        raise ExpressionError(f"{token.text[:40]} is beyond 64 bits", token.start)
+    return value
+
+
+_LITERALS: Mapping[str, tuple[str, Callable[[_Token], Any]]] = {
+    "int": ("int", _whole),
+    "float": ("double", lambda token: float(token.text)),
+    "string": ("string", _unquote),
+}
+"""By the token's kind: the literal's type, and its reader."""

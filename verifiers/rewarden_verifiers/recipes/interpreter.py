@@ -1,0 +1,261 @@
+"""The value of an expression's tree, by the rules of CEL (https://github.com/google/cel-spec).
+
+Values are JSON's, in Python's types: None, bool, float, str, list and dict; whole numbers come only from literals and
+`size()`. Types never convert: `1 == 1.0` holds, `true == 1.0` does not. `&&`, `||`, `all` and `exists` hold what one
+side decides against a failure on the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from rewarden_verifiers.recipes.functions import FUNCTIONS, METHODS, Failure, is_number, short
+from rewarden_verifiers.recipes.syntax import Node
+
+_MOST, _LEAST = 2**63 - 1, -(2**63)
+
+Names = Mapping[str, Any]
+"""Values by name: the roots of an expression's scope, and the variables of its macros."""
+
+
+def value_of(node: Node, names: Names) -> Any:
+    """The value of a tree. Raises Failure."""
+    return _READ[node.kind](node, names)
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+
+
+def _literal(node: Node, names: Names) -> Any:
+    return node.value
+
+
+def _name(node: Node, names: Names) -> Any:
+    if node.text not in names:
+        raise Failure(f"there is no {node.text!r}")
+    return names[node.text]
+
+
+def _select(node: Node, names: Names) -> Any:
+    of = _fields(value_of(node.children[0], names))
+    if node.text not in of:
+        raise Failure(f"there is no key {node.text!r}")
+    return of[node.text]
+
+
+def _has(node: Node, names: Names) -> bool:
+    (field,) = node.children
+    return field.text in _fields(value_of(field.children[0], names))
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise Failure(f"{short(value)} has no fields")
+    return value
+
+
+def _index(node: Node, names: Names) -> Any:
+    of, index = (value_of(child, names) for child in node.children)
+    if isinstance(of, dict):
+        if not isinstance(index, str) or index not in of:
+            raise Failure(f"there is no key {short(index)}")
+        return of[index]
+    if not isinstance(of, list):
+        raise Failure(f"{short(of)} has no items")
+    if type(index) is not int:
+        raise Failure(f"an index is a whole number, not {short(index)}")
+    if not 0 <= index < len(of):
+        raise Failure(f"there is no item {index} among {len(of)}")
+    return of[index]
+
+
+def _list(node: Node, names: Names) -> list[Any]:
+    return [value_of(child, names) for child in node.children]
+
+
+# --- true and false ----------------------------------------------------------------------------------------------
+
+
+def truth(value: Any) -> bool:
+    """The value, if it is true or false. Raises Failure."""
+    if not isinstance(value, bool):
+        raise Failure(f"{short(value)} is neither true nor false")
+    return value
+
+
+def _decided(parts: Iterable[Callable[[], Any]], by: bool) -> bool:
+    """True where one part is `by`, else not `by`. Raises the first part's Failure where none decides."""
+    failure: Failure | None = None
+    for part in parts:
+        try:
+            if truth(part()) is by:
+                return by
+        except Failure as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+    return not by
+
+
+def _and_or(node: Node, names: Names) -> bool:
+    return _decided((partial(value_of, child, names) for child in node.children), node.kind == "or")
+
+
+def _not(node: Node, names: Names) -> bool:
+    return not truth(value_of(node.children[0], names))
+
+
+def _if(node: Node, names: Names) -> Any:
+    condition, yes, no = node.children
+    return value_of(yes if truth(value_of(condition, names)) else no, names)
+
+
+def equal(one: Any, other: Any) -> bool:
+    """True where two values are the same. Those of different types merely differ."""
+    if is_number(one) and is_number(other):
+        return bool(one == other)
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(item, other[key]) for key, item in one.items())
+    return bool(one == other)
+
+
+def _contains(one: Any, other: Any) -> bool:
+    if isinstance(other, list):
+        return any(equal(one, item) for item in other)
+    if isinstance(other, dict):
+        return isinstance(one, str) and one in other
+    raise Failure(f"'in' looks in a list, not in {short(other)}")
+
+
+def _less(one: Any, other: Any) -> bool:
+    if not (is_number(one) and is_number(other)) and not (type(one) is type(other) and isinstance(one, (str, bool))):
+        raise Failure(f"{short(one)} and {short(other)} have no order")
+    return bool(one < other)
+
+
+# --- numbers -----------------------------------------------------------------------------------------------------
+
+
+def _negate(node: Node, names: Names) -> int | float:
+    value = value_of(node.children[0], names)
+    if not is_number(value):
+        raise Failure(f"{short(value)} is no number")
+    return _whole(-value) if type(value) is int else -value
+
+
+def _arithmetic(op: str, one: Any, other: Any) -> Any:
+    if type(one) is float and type(other) is float and op != "%":
+        return _quotient(one, other) if op == "/" else _OF_NUMBERS[op](one, other)
+    if type(one) is int and type(other) is int:
+        if op in _OF_NUMBERS:
+            return _whole(_OF_NUMBERS[op](one, other))
+        if other == 0:
+            raise Failure("division by zero")
+        # Cut off towards zero; the rest has the sign of the dividend.
+        part = abs(one) // abs(other) if op == "/" else abs(one) % abs(other)
+        return _whole(-part if (one < 0) != (op == "/" and other < 0) else part)
+    if op == "+" and type(one) is type(other) and isinstance(one, (str, list)):
+        return one + other
+    raise Failure(f"{short(one)} {op} {short(other)} has no value: both must be doubles, or both whole numbers")
+
+
+_OF_NUMBERS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": lambda one, other: one + other,
+    "-": lambda one, other: one - other,
+    "*": lambda one, other: one * other,
+}
+
+
+def _quotient(one: float, other: float) -> float:
+    """IEEE 754's: Python raises where the divisor is zero."""
+    if other:
+        return one / other
+    return math.nan if not one or math.isnan(one) else math.copysign(math.inf, one) * math.copysign(1.0, other)
+
+
+def _whole(value: int) -> int:
+    if not _LEAST <= value <= _MOST:
+        raise Failure("a whole number beyond 64 bits")
+    return value
+
+
+_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": equal,
+    "!=": lambda one, other: not equal(one, other),
+    "<": _less,
+    ">": lambda one, other: _less(other, one),
+    "<=": lambda one, other: _less(one, other) or equal(one, other),
+    ">=": lambda one, other: _less(other, one) or equal(one, other),
+    "in": _contains,
+}
+
+
+def _chain(node: Node, names: Names) -> Any:
+    children = iter(node.children)
+    value = value_of(next(children), names)
+    for op, child in zip(node.ops, children, strict=True):
+        operation, other = _BINARY.get(op), value_of(child, names)
+        value = _arithmetic(op, value, other) if operation is None else operation(value, other)
+    return value
+
+
+# --- functions and macros ----------------------------------------------------------------------------------------
+
+
+def _call(node: Node, names: Names) -> Any:
+    arguments = [value_of(child, names) for child in node.children]
+    function = (METHODS if "method" in node.ops else FUNCTIONS)[node.text]
+    wanted = {"double": float, "string": str}.get(function.argument, object)
+    if not all(isinstance(argument, wanted) for argument in arguments):
+        raise Failure(f"{node.text}() takes a {function.argument}, not {', '.join(map(short, arguments))}")
+    try:
+        return function.call(*arguments)
+    except Failure:
+        raise
+    except (ValueError, ArithmeticError) as error:
+        raise Failure(f"{node.text}(): {error}") from None
+
+
+def _macro(node: Node, names: Names) -> Any:
+    over, variable, *bodies = node.children
+    found = value_of(over, names)
+    if not isinstance(found, (list, dict)):
+        raise Failure(f"{node.text}() goes over a list, not over {short(found)}")
+
+    def of(body: Node, item: Any) -> Any:
+        return value_of(body, {**names, variable.text: item})
+
+    (body, *result) = bodies
+    if node.text in ("all", "exists"):
+        return _decided((partial(of, body, item) for item in found), node.text == "exists")
+    if node.text == "map" and not result:
+        return [of(body, item) for item in found]
+    chosen = [item for item in found if truth(of(body, item))]
+    if node.text == "exists_one":
+        return len(chosen) == 1
+    return [of(result[0], item) for item in chosen] if result else chosen
+
+
+_READ: Mapping[str, Callable[[Node, Names], Any]] = {
+    "literal": _literal,
+    "name": _name,
+    "select": _select,
+    "has": _has,
+    "index": _index,
+    "list": _list,
+    "and": _and_or,
+    "or": _and_or,
+    "not": _not,
+    "if": _if,
+    "negate": _negate,
+    "chain": _chain,
+    "call": _call,
+    "macro": _macro,
+}
