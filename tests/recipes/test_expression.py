@@ -285,6 +285,44 @@ def test_an_operation_on_what_it_is_not_for_is_a_failure_that_says_so(text: str,
     assert str(raised.value).startswith(repr(text)[:56])
 
 
+LONG: dict[str, dict[str, Any]] = {
+    "a": {"passed": True},
+    "sample": {"metadata": {"list": [float(n) for n in range(100_000)], "text": "x" * 1_000_000}},
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sample.metadata.list.all(x, x in sample.metadata.list)",
+        "sample.metadata.list.all(x, sample.metadata.list == sample.metadata.list) || a.passed",
+        "sample.metadata.list.map(x, sample.metadata.list + sample.metadata.list)",
+        "sample.metadata.list.map(x, sample.metadata.text + sample.metadata.text)",
+        "sample.metadata.list.exists(x, sample.metadata.text < sample.metadata.text)",
+        "sample.metadata.list.exists(x, sample.metadata.text.contains('y'))",
+        "sample.metadata.list.exists(x, sample.metadata.text.matches(string(x) + 'y{1000}'))",
+        "sample.metadata.list.exists(x, sample.metadata.list + x)",  # each failure would show the list
+    ],
+)
+def test_work_that_grows_with_the_square_of_a_list_is_ended(text: str) -> None:
+    with pytest.raises(EvaluationError, match=r"takes more than 1,000,000 steps|have no order|has no value"):
+        Expression(text, SCOPE).value(LONG)
+
+
+def test_a_hundred_thousand_items_are_within_the_bound() -> None:
+    assert Expression("sample.metadata.list.all(x, x >= 0.0 && x < 1e6)", SCOPE).value(LONG) is True
+
+
+def test_a_value_that_is_nested_too_deep_is_a_failure() -> None:
+    deep: Any = 1.0
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(EvaluationError, match="nested too deep"):
+        Expression("[sample.metadata.x] == [sample.metadata.y]", SCOPE).value(
+            {"sample": {"metadata": {"x": deep, "y": [deep[0]]}}}
+        )
+
+
 # --- the walk agrees with CEL ------------------------------------------------------------------------------------
 
 _conditions = st.recursive(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,6 +17,9 @@ from rewarden_server.intake.blobs import check_name
 from rewarden_server.service import run_beside
 
 router = APIRouter(dependencies=[needs("verify")])
+
+Sha256 = Annotated[str, Path(json_schema_extra={"pattern": "^[0-9a-f]{64}$"})]
+"""The digest in a path; `check_name` refuses what is none, in our words."""
 
 _BLOB = {
     "type": "object",
@@ -31,7 +35,7 @@ _BLOB = {
     responses={200: reply("It is here.", _BLOB), 201: reply("It is here now.", _BLOB)},
     openapi_extra=body({"type": "string", "format": "binary"}, "application/octet-stream"),
 )
-async def put_blob(sha256: str, request: Request, service: Served) -> Response:
+async def put_blob(sha256: Sha256, request: Request, service: Served) -> Response:
     name = check_name(sha256, "sha256")
     async with read_body(request, service.bodies, service.limits.max_blob_bytes, "max_blob_bytes") as content:
         new = await run_beside(partial(service.blobs.put, name, content), len(content))

@@ -17,7 +17,7 @@ from rewarden_server.pages.summaries import Line, lines
 _TITLES = (("verifier", "Verifiers"), ("recipe", "Recipes"))
 
 
-router = APIRouter(default_response_class=HTMLResponse)
+router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
 
 @router.get("/docs", operation_id="docs", summary="All verifiers and recipes, a line on each.")

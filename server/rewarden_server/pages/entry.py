@@ -18,7 +18,7 @@ from rewarden_server.http.declared import TEXT, Answers, Name, reply
 from rewarden_server.pages.prose import code, pretty, prose, prose_line
 from rewarden_server.pages.shell import page
 
-router = APIRouter(default_response_class=HTMLResponse)
+router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
 LOST: Answers = {404: reply("There is no such page.", TEXT, "text/html")}
 """The answer of a page for a name that is none."""

@@ -8,7 +8,7 @@ from starlette.responses import HTMLResponse, Response
 from rewarden_server.http.access import Served
 from rewarden_server.pages.shell import key_field, page
 
-router = APIRouter(default_response_class=HTMLResponse)
+router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
 
 @router.get("/health", operation_id="health", summary="How the server is; asks /v1/info for it.")

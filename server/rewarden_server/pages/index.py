@@ -22,7 +22,7 @@ _PROGRAMS = (
 )
 
 
-router = APIRouter(default_response_class=HTMLResponse)
+router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
 
 @router.get("/", operation_id="index", summary="What is where.")

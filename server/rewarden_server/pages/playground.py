@@ -30,7 +30,7 @@ _KINDS: Mapping[str, str] = {
 }
 
 
-router = APIRouter(default_response_class=HTMLResponse)
+router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
 
 @router.get("/playground", operation_id="playground", summary="Choose what is to judge by hand.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -37,8 +38,8 @@ class Function:
 
 
 def short(value: Any) -> str:
-    """A value in few characters, for messages."""
-    text = repr(value)
+    """A value in few characters, for messages. Of a large one, no more is read than that."""
+    text = repr(value[:_SHOWN]) if isinstance(value, str) else reprlib.repr(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "…"
 
 

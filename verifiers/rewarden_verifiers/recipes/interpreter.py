@@ -21,34 +21,73 @@ Names = Mapping[str, Any]
 """Values by name: the roots of an expression's scope, and the variables of its macros."""
 
 
+MOST_STEPS = 1_000_000
+"""The work that one evaluation may take, under a second: nodes evaluated, items compared or joined, 64 characters at a
+time. Attack: `l.all(x, x in l)` in an inline recipe, over a list that the caller made long.
+"""
+
+_PATTERN = 10_000
+"""The steps of a pattern that the evaluation has not used before: it is compiled."""
+
+
+class Exhausted(Exception):
+    """The work is used up. No Failure, which `||` may hide."""
+
+
+class Work:
+    """The steps that an evaluation has left, and the patterns that it has used."""
+
+    __slots__ = ("left", "patterns")
+
+    def __init__(self) -> None:
+        self.left = MOST_STEPS
+        self.patterns: set[str] = set()
+
+    def spend(self, steps: int) -> None:
+        """Raises Exhausted."""
+        self.left -= steps
+        if self.left < 0:
+            raise Exhausted
+
+
 def value_of(node: Node, names: Names) -> Any:
     """The value of a tree. Raises Failure."""
-    return _READ[node.kind](node, names)
+    try:
+        return _value(node, names, Work())
+    except Exhausted:
+        raise Failure(f"it takes more than {MOST_STEPS:,} steps") from None
+    except RecursionError:
+        raise Failure("a value is nested too deep") from None
+
+
+def _value(node: Node, names: Names, work: Work) -> Any:
+    work.spend(1)
+    return _READ[node.kind](node, names, work)
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def _literal(node: Node, names: Names) -> Any:
+def _literal(node: Node, names: Names, work: Work) -> Any:
     return node.value
 
 
-def _name(node: Node, names: Names) -> Any:
+def _name(node: Node, names: Names, work: Work) -> Any:
     if node.text not in names:
         raise Failure(f"there is no {node.text!r}")
     return names[node.text]
 
 
-def _select(node: Node, names: Names) -> Any:
-    of = _fields(value_of(node.children[0], names))
+def _select(node: Node, names: Names, work: Work) -> Any:
+    of = _fields(_value(node.children[0], names, work))
     if node.text not in of:
         raise Failure(f"there is no key {node.text!r}")
     return of[node.text]
 
 
-def _has(node: Node, names: Names) -> bool:
+def _has(node: Node, names: Names, work: Work) -> bool:
     (field,) = node.children
-    return field.text in _fields(value_of(field.children[0], names))
+    return field.text in _fields(_value(field.children[0], names, work))
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
@@ -57,8 +96,8 @@ def _fields(value: Any) -> Mapping[str, Any]:
     return value
 
 
-def _index(node: Node, names: Names) -> Any:
-    of, index = (value_of(child, names) for child in node.children)
+def _index(node: Node, names: Names, work: Work) -> Any:
+    of, index = (_value(child, names, work) for child in node.children)
     if isinstance(of, dict):
         if not isinstance(index, str) or index not in of:
             raise Failure(f"there is no key {short(index)}")
@@ -72,8 +111,8 @@ def _index(node: Node, names: Names) -> Any:
     return of[index]
 
 
-def _list(node: Node, names: Names) -> list[Any]:
-    return [value_of(child, names) for child in node.children]
+def _list(node: Node, names: Names, work: Work) -> list[Any]:
+    return [_value(child, names, work) for child in node.children]
 
 
 # --- true and false ----------------------------------------------------------------------------------------------
@@ -100,57 +139,84 @@ def _decided(parts: Iterable[Callable[[], Any]], by: bool) -> bool:
     return not by
 
 
-def _and_or(node: Node, names: Names) -> bool:
-    return _decided((partial(value_of, child, names) for child in node.children), node.kind == "or")
+def _and_or(node: Node, names: Names, work: Work) -> bool:
+    return _decided((partial(_value, child, names, work) for child in node.children), node.kind == "or")
 
 
-def _not(node: Node, names: Names) -> bool:
-    return not truth(value_of(node.children[0], names))
+def _not(node: Node, names: Names, work: Work) -> bool:
+    return not truth(_value(node.children[0], names, work))
 
 
-def _if(node: Node, names: Names) -> Any:
+def _if(node: Node, names: Names, work: Work) -> Any:
     condition, yes, no = node.children
-    return value_of(yes if truth(value_of(condition, names)) else no, names)
+    return _value(yes if truth(_value(condition, names, work)) else no, names, work)
 
 
-def equal(one: Any, other: Any) -> bool:
+def _equal(one: Any, other: Any, work: Work) -> bool:
     """True where two values are the same. Those of different types merely differ."""
     if is_number(one) and is_number(other):
         return bool(one == other)
     if type(one) is not type(other):
         return False
+    if isinstance(one, (str, list, dict)):
+        if len(one) != len(other):
+            return False
+        work.spend(_size_of(one))
     if isinstance(one, list):
-        return len(one) == len(other) and all(map(equal, one, other))
+        return all(_equal(item, another, work) for item, another in zip(one, other, strict=True))
     if isinstance(one, dict):
-        return one.keys() == other.keys() and all(equal(item, other[key]) for key, item in one.items())
+        return one.keys() == other.keys() and all(_equal(item, other[key], work) for key, item in one.items())
     return bool(one == other)
 
 
-def _contains(one: Any, other: Any) -> bool:
+def _differs(one: Any, other: Any, work: Work) -> bool:
+    return not _equal(one, other, work)
+
+
+def _in(one: Any, other: Any, work: Work) -> bool:
     if isinstance(other, list):
-        return any(equal(one, item) for item in other)
+        work.spend(len(other))
+        return any(_equal(one, item, work) for item in other)
     if isinstance(other, dict):
         return isinstance(one, str) and one in other
     raise Failure(f"'in' looks in a list, not in {short(other)}")
 
 
-def _less(one: Any, other: Any) -> bool:
+def _less(one: Any, other: Any, work: Work) -> bool:
     if not (is_number(one) and is_number(other)) and not (type(one) is type(other) and isinstance(one, (str, bool))):
         raise Failure(f"{short(one)} and {short(other)} have no order")
+    if isinstance(one, str):
+        work.spend(_size_of(one))
     return bool(one < other)
+
+
+def _more(one: Any, other: Any, work: Work) -> bool:
+    return _less(other, one, work)
+
+
+def _at_most(one: Any, other: Any, work: Work) -> bool:
+    return _less(one, other, work) or _equal(one, other, work)
+
+
+def _at_least(one: Any, other: Any, work: Work) -> bool:
+    return _at_most(other, one, work)
+
+
+def _size_of(value: str | list[Any] | dict[str, Any]) -> int:
+    return len(value) // 64 if isinstance(value, str) else len(value)
 
 
 # --- numbers -----------------------------------------------------------------------------------------------------
 
 
-def _negate(node: Node, names: Names) -> int | float:
-    value = value_of(node.children[0], names)
+def _negate(node: Node, names: Names, work: Work) -> int | float:
+    value = _value(node.children[0], names, work)
     if not is_number(value):
         raise Failure(f"{short(value)} is no number")
     return _whole(-value) if type(value) is int else -value
 
 
-def _arithmetic(op: str, one: Any, other: Any) -> Any:
+def _arithmetic(op: str, one: Any, other: Any, work: Work) -> Any:
     if type(one) is float and type(other) is float and op != "%":
         return _quotient(one, other) if op == "/" else _OF_NUMBERS[op](one, other)
     if type(one) is int and type(other) is int:
@@ -161,9 +227,14 @@ def _arithmetic(op: str, one: Any, other: Any) -> Any:
         # Cut off towards zero; the rest has the sign of the dividend.
         part = abs(one) // abs(other) if op == "/" else abs(one) % abs(other)
         return _whole(-part if (one < 0) != (op == "/" and other < 0) else part)
-    if op == "+" and type(one) is type(other) and isinstance(one, (str, list)):
-        return one + other
     raise Failure(f"{short(one)} {op} {short(other)} has no value: both must be doubles, or both whole numbers")
+
+
+def _sum(one: Any, other: Any, work: Work) -> Any:
+    if type(one) is type(other) and isinstance(one, (str, list)):
+        work.spend(_size_of(one) + _size_of(other))
+        return one + other
+    return _arithmetic("+", one, other, work)
 
 
 _OF_NUMBERS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -186,35 +257,40 @@ def _whole(value: int) -> int:
     return value
 
 
-_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
-    "==": equal,
-    "!=": lambda one, other: not equal(one, other),
+_BINARY: Mapping[str, Callable[[Any, Any, Work], Any]] = {
+    "==": _equal,
+    "!=": _differs,
     "<": _less,
-    ">": lambda one, other: _less(other, one),
-    "<=": lambda one, other: _less(one, other) or equal(one, other),
-    ">=": lambda one, other: _less(other, one) or equal(one, other),
-    "in": _contains,
+    ">": _more,
+    "<=": _at_most,
+    ">=": _at_least,
+    "in": _in,
+    "+": _sum,
+    **{op: partial(_arithmetic, op) for op in "-*/%"},
 }
 
 
-def _chain(node: Node, names: Names) -> Any:
+def _chain(node: Node, names: Names, work: Work) -> Any:
     children = iter(node.children)
-    value = value_of(next(children), names)
+    value = _value(next(children), names, work)
     for op, child in zip(node.ops, children, strict=True):
-        operation, other = _BINARY.get(op), value_of(child, names)
-        value = _arithmetic(op, value, other) if operation is None else operation(value, other)
+        value = _BINARY[op](value, _value(child, names, work), work)
     return value
 
 
 # --- functions and macros ----------------------------------------------------------------------------------------
 
 
-def _call(node: Node, names: Names) -> Any:
-    arguments = [value_of(child, names) for child in node.children]
+def _call(node: Node, names: Names, work: Work) -> Any:
+    arguments = [_value(child, names, work) for child in node.children]
     function = (METHODS if "method" in node.ops else FUNCTIONS)[node.text]
     wanted = {"double": float, "string": str}.get(function.argument, object)
     if not all(isinstance(argument, wanted) for argument in arguments):
         raise Failure(f"{node.text}() takes a {function.argument}, not {', '.join(map(short, arguments))}")
+    work.spend(sum(len(argument) // 64 for argument in arguments if isinstance(argument, str)))
+    if node.text == "matches" and arguments[1] not in work.patterns:
+        work.spend(_PATTERN)
+        work.patterns.add(arguments[1])
     try:
         return function.call(*arguments)
     except Failure:
@@ -223,14 +299,14 @@ def _call(node: Node, names: Names) -> Any:
         raise Failure(f"{node.text}(): {error}") from None
 
 
-def _macro(node: Node, names: Names) -> Any:
+def _macro(node: Node, names: Names, work: Work) -> Any:
     over, variable, *bodies = node.children
-    found = value_of(over, names)
+    found = _value(over, names, work)
     if not isinstance(found, (list, dict)):
         raise Failure(f"{node.text}() goes over a list, not over {short(found)}")
 
     def of(body: Node, item: Any) -> Any:
-        return value_of(body, {**names, variable.text: item})
+        return _value(body, {**names, variable.text: item}, work)
 
     (body, *result) = bodies
     if node.text in ("all", "exists"):
@@ -243,7 +319,7 @@ def _macro(node: Node, names: Names) -> Any:
     return [of(result[0], item) for item in chosen] if result else chosen
 
 
-_READ: Mapping[str, Callable[[Node, Names], Any]] = {
+_READ: Mapping[str, Callable[[Node, Names, Work], Any]] = {
     "literal": _literal,
     "name": _name,
     "select": _select,
