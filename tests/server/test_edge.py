@@ -585,3 +585,28 @@ async def test_keys_stand_in_no_log(start: Start, capfd: pytest.CaptureFixture[s
     said = "".join(capfd.readouterr())
     assert key not in said
     assert "rwd_wrong" not in said
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/v1/info", "/docs", "/docs/choice", "/metrics"])
+async def test_head_is_served_where_get_is_and_sends_no_body(server: Running, path: str) -> None:
+    answer, whole = await server.http.head(path), await server.http.get(path)
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["content-type"] == whole.headers["content-type"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("GET", "/v1/verify", "POST"),
+        ("HEAD", "/v1/verify", "POST"),
+        ("PUT", "/v1/jobs", "GET, HEAD, POST"),
+        ("POST", "/v1/jobs/x", "DELETE, GET, HEAD"),
+        ("POST", "/docs/choice", "GET, HEAD"),
+        ("GET", "/compat/slime/rm", "POST"),
+    ],
+)
+async def test_another_method_is_told_all_that_the_path_takes(
+    server: Running, method: str, path: str, allow: str
+) -> None:
+    answer = await server.http.request(method, path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, allow)
