@@ -13,10 +13,10 @@ from rewarden.errors import InvalidRequest
 from rewarden_sandboxes.languages import Registry as Languages
 from rewarden_verifiers.registry import Registry
 
-KINDS = ("verifier", "recipe", "adapter", "language")
-
-PACKAGES = KINDS[:3]
+PACKAGES = ("verifier", "recipe", "adapter")
 """The kinds that are Python packages, to be installed."""
+
+KINDS = (*PACKAGES, "language")
 
 _TEMPLATES = Path(__file__).parent / "scaffolds"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")

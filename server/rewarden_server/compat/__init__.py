@@ -19,7 +19,7 @@ def router(service: Service) -> APIRouter:
     """The routes of all peers. docs/trainers describes them, and not `/openapi.json`: the protocols are theirs."""
     made = APIRouter(route_class=RawRoute, include_in_schema=False)
     for peer in PEERS:
-        # The one runs programs and tells what they print; what the others run, they judge.
+        # SandboxFusion's route shows what a program prints; the others judge what they run.
         scope = "run" if peer is sandbox_fusion else "verify"
         for route in peer.routes(service):
             methods = [method for method in route.methods or () if method != "HEAD"]

@@ -32,7 +32,7 @@ _BLOB = {
     "/v1/blobs/{sha256}",
     operation_id="put_blob",
     summary="Keep content that later requests name by its SHA-256. 201: it is new; 200: it was here.",
-    responses={200: reply("It is here.", _BLOB), 201: reply("It is here now.", _BLOB)},
+    responses={200: reply("The content was stored already.", _BLOB), 201: reply("The content is stored now.", _BLOB)},
     openapi_extra=body({"type": "string", "format": "binary"}, "application/octet-stream"),
 )
 async def put_blob(sha256: Sha256, request: Request, service: Served) -> Response:

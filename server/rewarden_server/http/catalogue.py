@@ -23,7 +23,7 @@ def _add(kind: str) -> None:
         f"/v1/{kind}s",
         operation_id=f"list_{kind}s",
         summary=f"All {kind}s.",
-        responses={200: reply("They.", listing(f"{kind}s", _ITEM))},
+        responses={200: reply(f"The {kind}s.", listing(f"{kind}s", _ITEM))},
     )
     async def get_all(service: Served) -> Response:
         return json_reply({f"{kind}s": await asyncio.to_thread(describe_all, service.engine, kind)})
@@ -32,7 +32,7 @@ def _add(kind: str) -> None:
         f"/v1/{kind}s/{{name}}",
         operation_id=f"get_{kind}",
         summary=f"One {kind}, with its schemas and cases.",
-        responses={200: reply("It.", _ITEM), **errors(404)},
+        responses={200: reply(f"The {kind}.", _ITEM), **errors(404)},
     )
     async def get_one(name: Name, service: Served) -> Response:
         return json_reply(await asyncio.to_thread(describe, service.engine, name, kind))

@@ -128,7 +128,7 @@ Own = Annotated[Job, Depends(_own)]
     operation_id="submit_job",
     summary="Rescore a file of rollouts: JSON lines, plain or with a Content-Encoding of gzip or zstd.",
     status_code=202,
-    responses={202: reply("It is queued.", _JOB), **errors(404)},
+    responses={202: reply("The job, which is queued.", _JOB), **errors(404)},
     openapi_extra={
         **body(TEXT, NDJSON),
         "parameters": [{"name": "job", "in": "query", "required": True, "content": {JSON: {"schema": _SUBMISSION}}}],
@@ -150,7 +150,7 @@ async def submit(request: Request, jobs: Store) -> Response:
     "/v1/jobs",
     operation_id="list_jobs",
     summary="All jobs.",
-    responses={200: reply("They.", listing("jobs", _JOB)), **errors(404)},
+    responses={200: reply("The jobs.", listing("jobs", _JOB)), **errors(404)},
 )
 async def listed(jobs: Store) -> Response:
     return json_reply({"jobs": [job.to_json() for job in jobs.list() if _may_see(job)]})
@@ -160,7 +160,7 @@ async def listed(jobs: Store) -> Response:
     "/v1/jobs/{id}",
     operation_id="get_job",
     summary="How a job stands.",
-    responses={200: reply("It.", _JOB), **errors(404)},
+    responses={200: reply("The job.", _JOB), **errors(404)},
 )
 async def get(job: Own) -> Response:
     return json_reply(job.to_json())
@@ -182,7 +182,7 @@ async def verdicts(job: Own, jobs: Store) -> Response:
     operation_id="delete_job",
     summary="Stop a job and forget it.",
     status_code=204,
-    response_description="It is gone.",
+    response_description="The job is gone.",
     responses=errors(404),
 )
 async def delete(job: Own, jobs: Store) -> Response:

@@ -39,7 +39,7 @@ _RELOAD: dict[str, Any] = {
     dependencies=[needs("read")],
     operation_id="list_models",
     summary="The configured models, and how each is.",
-    responses={200: reply("They.", listing("models", _MODEL))},
+    responses={200: reply("The models.", listing("models", _MODEL))},
 )
 async def all_models(service: Served) -> Response:
     status = service.engine.models.status()
@@ -51,7 +51,7 @@ async def all_models(service: Served) -> Response:
     dependencies=[needs("read")],
     operation_id="get_model",
     summary="One model, with what is known of it.",
-    responses={200: reply("It.", _MODEL), **errors(404)},
+    responses={200: reply("The model.", _MODEL), **errors(404)},
 )
 async def one_model(name: Name, service: Served) -> Response:
     return json_reply({"name": name, **await service.engine.models.about(name)})
@@ -63,7 +63,7 @@ async def one_model(name: Name, service: Served) -> Response:
     operation_id="reload_model",
     summary="Swap a model's weights: for those of another folder or revision, or for what lies in the same place now. "
     "Answered when it is done; no work under way is lost.",
-    responses={200: reply("It, as it is now.", _MODEL), **errors(404)},
+    responses={200: reply("The model after the swap.", _MODEL), **errors(404)},
     openapi_extra=body(_RELOAD),
 )
 async def reload(name: Name, request: Request, service: Served) -> Response:

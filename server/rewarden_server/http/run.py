@@ -28,7 +28,7 @@ router = APIRouter(route_class=RawRoute, dependencies=[needs("run")])
     "/v1/run",
     operation_id="run",
     summary="Run a program in the sandbox. Nothing is kept, and equal programs run each.",
-    responses={200: reply("How it ended.", ref("RunResult"))},
+    responses={200: reply("The result of the run.", ref("RunResult"))},
     openapi_extra=body(ref("Run")),
 )
 async def run(request: Request) -> Response:

@@ -27,7 +27,7 @@ _OF_BODIES = (408, 413, 415)
 router = APIRouter()
 
 
-@router.get("/openapi.json", operation_id="openapi", summary="This document.", responses={200: reply("It.")})
+@router.get("/openapi.json", operation_id="openapi", summary="This document.", responses={200: reply("The document.")})
 async def openapi(request: Request, service: Served) -> Response:
     app: FastAPI = request.app
     if app.openapi_schema is None:

@@ -21,7 +21,7 @@ router = APIRouter()
     "/healthz",
     operation_id="healthz",
     summary="Whether the process lives.",
-    responses={200: reply("Yes.")},
+    responses={200: reply("The process is alive.")},
 )
 async def healthz() -> Response:
     return json_reply({"status": "alive"})
@@ -31,7 +31,7 @@ async def healthz() -> Response:
     "/readyz",
     operation_id="readyz",
     summary="Whether work is admitted.",
-    responses={200: reply("Yes."), **errors(503)},
+    responses={200: reply("Work is admitted."), **errors(503)},
 )
 async def readyz(request: Request, service: Served) -> Response:
     told = _may_read(service, request)
@@ -49,7 +49,7 @@ async def readyz(request: Request, service: Served) -> Response:
     summary="Metrics for Prometheus.",
     dependencies=[needs("read")],
     response_class=PlainTextResponse,
-    response_description="They.",
+    response_description="The metrics.",
 )
 async def metrics(service: Served) -> Response:
     service.metrics.engine(service.engine.info())
@@ -64,7 +64,7 @@ async def metrics(service: Served) -> Response:
     operation_id="info",
     summary="Versions, places where work runs, limits.",
     dependencies=[needs("read")],
-    responses={200: reply("It.")},
+    responses={200: reply("Versions, places and limits.")},
 )
 async def get_info(service: Served) -> Response:
     return json_reply(await info(service))

@@ -28,7 +28,7 @@ router = APIRouter()
     summary="Style sheet, scripts and icon of the pages.",
     response_class=Response,
     responses={
-        200: {"description": "It.", "content": {kind: {"schema": TEXT} for kind in TYPES.values()}},
+        200: {"description": "The file.", "content": {kind: {"schema": TEXT} for kind in TYPES.values()}},
         **errors(404),
     },
 )

@@ -20,7 +20,7 @@ _DECIMAL = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|
 _SHOWN = 60
 
 
-class Failure(ValueError):
+class Failure(Exception):
     """An operation on a value that it is not for."""
 
 

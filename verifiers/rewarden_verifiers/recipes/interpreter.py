@@ -281,11 +281,13 @@ def _chain(node: Node, names: Names, work: Work) -> Any:
 # --- functions and macros ----------------------------------------------------------------------------------------
 
 
+_TYPES: Mapping[str, type] = {"double": float, "string": str}
+
+
 def _call(node: Node, names: Names, work: Work) -> Any:
     arguments = [_value(child, names, work) for child in node.children]
     function = (METHODS if "method" in node.ops else FUNCTIONS)[node.text]
-    wanted = {"double": float, "string": str}.get(function.argument, object)
-    if not all(isinstance(argument, wanted) for argument in arguments):
+    if not all(isinstance(argument, _TYPES.get(function.argument, object)) for argument in arguments):
         raise Failure(f"{node.text}() takes a {function.argument}, not {', '.join(map(short, arguments))}")
     work.spend(sum(len(argument) // 64 for argument in arguments if isinstance(argument, str)))
     if node.text == "matches" and arguments[1] not in work.patterns:
@@ -293,8 +295,6 @@ def _call(node: Node, names: Names, work: Work) -> Any:
         work.patterns.add(arguments[1])
     try:
         return function.call(*arguments)
-    except Failure:
-        raise
     except (ValueError, ArithmeticError) as error:
         raise Failure(f"{node.text}(): {error}") from None
 
