@@ -20,8 +20,10 @@ from benchmarks.judges_load import MODEL, REPLY, TOKENS, beside, judged, samples
 from benchmarks.judges_server import Slow, slow
 from benchmarks.report import Report
 from rewarden.types import Batch, Sample
+from rewarden_sandboxes.settings import cores
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings, JudgeEndpoint, JudgeSettings, default_workers
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 from rewarden_verifiers.chat import Message, Question, Reply
 from rewarden_verifiers.judges.params import Prompt
 from rewarden_verifiers.judges.prompts import Material, render
@@ -140,7 +142,7 @@ async def _dead(report: Report, server: Slow) -> None:
         closed.bind(("127.0.0.1", 0))  # bound and not listening: whoever connects is refused
         refusing = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
         dead = {"hanging": endpoint(server.url(3600)), "refusing": endpoint(refusing)}
-        async with engine(workers=default_workers(), **dead) as made:
+        async with engine(workers=cores(), **dead) as made:
             await _beside(made, 0)
             rates: Mapping[str, list[float]] = {"": [], **{name: [] for name in dead}}
             for number in range(1, 6):

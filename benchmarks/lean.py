@@ -28,7 +28,9 @@ from benchmarks.sandbox_cost import descendants
 from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden_sandboxes.job import Limits
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings, LeanSettings, SandboxSettings
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.lean.settings import LeanSettings
+from rewarden_server.processes.settings import SandboxSettings
 from rewarden_verifiers.lean.inspecting import inspect
 from rewarden_verifiers.provers import Checked, Compiled, Snippet
 from tests.lean.endless import HANGING, HUNGRY

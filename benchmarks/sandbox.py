@@ -33,8 +33,8 @@ from rewarden_sandboxes.launchers.bwrap import BwrapLauncher
 from rewarden_sandboxes.launchers.docker import DockerLauncher
 from rewarden_sandboxes.launchers.launcher import Launcher
 from rewarden_sandboxes.settings import HostSettings
-from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.processes.host import HostProcess
+from rewarden_server.processes.settings import SandboxSettings
 
 _SECONDS = float(os.environ.get("REWARDEN_BENCH_SECONDS", "4"))
 _CLIENTS = 16

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Le, Lt, MinLen, doc
+
+Text = Annotated[str, MinLen(1)]
+Whole = Annotated[int, Gt(0)]
+Positive = Annotated[float, Gt(0), Lt(float("inf"))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,27 +34,27 @@ class ModelEndpoint:
     cannot be asked: `classify`, `score`, `rate`, `embed` or `generate`.
     """
 
-    model: str
+    model: Annotated[Text, doc("a folder, a GGUF file, or the name by which it is served")]
     backend: Literal["own", "vllm", "sglang"] = "own"
-    address: str | None = None
-    api_key_env: str | None = None
-    api_key: str | None = field(default=None, repr=False)
-    revision: str | None = None
+    address: Text | None = None
+    api_key_env: Text | None = None
+    api_key: Text | None = field(default=None, repr=False)
+    revision: Text | None = None
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    device: str = "auto"
-    threads: int | None = None
-    context: int | None = None
-    batch_tokens: int = 16_384
-    latency_ms: float = 5.0
+    device: Text = "auto"
+    threads: Whole | None = None
+    context: Annotated[int, Ge(16)] | None = None
+    batch_tokens: Whole = 16_384
+    latency_ms: Annotated[float, Ge(0), Lt(float("inf"))] = 5.0
     attention: Literal["auto", "sdpa", "eager", "flash_attention_2", "flash_attention_3"] = "auto"
     compile: bool = False
     prefix: bool = True
     pooling: Literal["mean", "cls", "last"] | None = None
     reload_from: tuple[str, ...] = ()
-    concurrency: int = 1024
-    timeout_s: float = 600.0
+    concurrency: Annotated[Whole, Le(100_000)] = 1024
+    timeout_s: Positive = 600.0
     task: Literal["classify", "score", "rate", "embed", "generate"] | None = None
-    tokenizer: str | None = None
+    tokenizer: Text | None = None
 
     @property
     def key(self) -> str | None:

@@ -14,8 +14,9 @@ from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Ve
 from rewarden_server import catalogue
 from rewarden_server.config import Config, load_config
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings, SandboxSettings
+from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.intake.routing import load_routing, routed
+from rewarden_server.processes.settings import SandboxSettings
 from rewarden_server.verifier_resources import resources_of
 from rewarden_verifiers.registry import Registry
 

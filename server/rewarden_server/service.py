@@ -14,12 +14,13 @@ from rewarden.types import BadSample, Batch, BatchResult, Run, RunResult, Sample
 from rewarden_server.access.audit import Audit
 from rewarden_server.access.caller import charged, note
 from rewarden_server.access.keys import Keys
-from rewarden_server.config import Config, LimitSettings
+from rewarden_server.config import Config
 from rewarden_server.engine.engine import Engine
 from rewarden_server.intake.blobs import Blobs, fill_media, fill_shared
 from rewarden_server.intake.budget import Budget
 from rewarden_server.intake.depth import deeper_than, too_deep_field
 from rewarden_server.intake.routing import load_routing, routed
+from rewarden_server.intake.settings import LimitSettings
 from rewarden_server.observe.logs import VerdictLog, get_logger
 from rewarden_server.observe.metrics import Metrics
 from rewarden_server.observe.record import Recorder

@@ -13,7 +13,9 @@ import pytest
 
 from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings, LeanSettings, SandboxSettings
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.lean.settings import LeanSettings
+from rewarden_server.processes.settings import SandboxSettings
 from rewarden_verifiers.lean import verifier
 from rewarden_verifiers.registry import Registry
 from tests.lean.toolchain import Library

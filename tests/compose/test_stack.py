@@ -14,8 +14,8 @@ from rewarden import AsyncClient, Client
 from rewarden.errors import RequestError
 from rewarden.retry import Retry
 from rewarden.types import Sample, Use, Verdict
-from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.processes.host import HostProcess
+from rewarden_server.processes.settings import SandboxSettings
 from tests.compose.stack import SLOTS, Stack, stack
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.group("stack")]

@@ -10,7 +10,8 @@ import pytest
 from rewarden.types import Batch, Sample, Use
 from rewarden.wire.json import verdict_to_json
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings, JudgeEndpoint, JudgeSettings
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 from tests.judges.scripted import ScriptedJudge
 
 Judged = Callable[..., Awaitable[dict[str, Any]]]

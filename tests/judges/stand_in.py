@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import JudgeEndpoint
 from rewarden_server.judges.endpoint import Endpoint
 from rewarden_server.judges.failure import Failure
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_server.judges.wire import Wire
 from rewarden_verifiers.chat import Question, Reply, Usage
 

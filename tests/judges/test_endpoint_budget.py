@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from rewarden.errors import BudgetExhausted, ProviderError
-from rewarden_server.engine.settings import JudgeEndpoint
 from rewarden_server.judges.failure import of_status, timed_out, unreachable
 from rewarden_server.judges.price import bound, cost
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_verifiers.chat import Usage
 from tests.judges.stand_in import Counts, StandIn, endpoint, question, settled
 

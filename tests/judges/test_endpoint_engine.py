@@ -11,7 +11,8 @@ import pytest
 
 from rewarden.types import Batch, BatchResult, Sample, Use
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings, JudgeEndpoint, JudgeSettings
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 from rewarden_server.observe.metrics import Metrics
 from tests.engine.conftest import toy_registry
 from tests.judges import proxy as harm

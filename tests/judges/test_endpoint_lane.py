@@ -10,9 +10,9 @@ import pytest
 from rewarden.errors import BudgetExhausted, InvalidParams, MissingDependency, ProviderError
 from rewarden_server.engine.lanes.judges import JudgeLane
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import JudgeEndpoint, JudgeSettings
 from rewarden_server.judges.endpoint import Endpoint
 from rewarden_server.judges.failure import of_status
+from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 from rewarden_verifiers.chat import Usage
 from tests.judges.stand_in import Clock, Counts, StandIn, question, settled
 

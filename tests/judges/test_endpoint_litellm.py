@@ -7,9 +7,9 @@ import importlib.util
 import pytest
 
 from rewarden.errors import MissingDependency
-from rewarden_server.engine.settings import JudgeEndpoint
 from rewarden_server.judges.failure import Failure
 from rewarden_server.judges.provider import Provider
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_server.judges.vendors import LiteLLMProvider
 from rewarden_verifiers.chat import Question, Reply
 from tests.judges import proxy as harm

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from rewarden_server.engine.settings import JudgeEndpoint
 from rewarden_server.judges.completion import read_completion
 from rewarden_server.judges.failure import Failure
 from rewarden_server.judges.provider import OpenAIProvider
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_verifiers.chat import Reply, Usage
 from tests.judges import proxy as harm
 from tests.judges.proxy import Fault, FaultyProxy, reply, status

@@ -18,7 +18,8 @@ import pytest_asyncio
 from rewarden import Client
 from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings, JudgeEndpoint, JudgeSettings
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 from rewarden_verifiers.chat import Question, Reply
 from rewarden_verifiers.judges.params import Prompt
 from rewarden_verifiers.judges.prompts import Material, render

@@ -17,7 +17,8 @@ from rewarden_sandboxes.settings import HostSettings
 from rewarden_server.engine.lanes.lean import LeanLane
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import LeanSettings, SandboxSettings
+from rewarden_server.lean.settings import LeanSettings
+from rewarden_server.processes.settings import SandboxSettings
 from rewarden_verifiers.provers import Checked, Position, Snippet
 from tests.lean.endless import HANGING, HUNGRY
 from tests.lean.toolchain import Library, needs_lean

@@ -17,8 +17,8 @@ from rewarden_sandboxes.job import Limits
 from rewarden_server.engine.lanes.lean import LeanLane
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import LeanSettings
 from rewarden_server.lean.pool import PASSES
+from rewarden_server.lean.settings import LeanSettings
 from rewarden_verifiers.provers import Checked, Snippet
 from tests.lean.workers import NONSENSE, Box
 

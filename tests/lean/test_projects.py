@@ -23,8 +23,9 @@ from rewarden_sandboxes.lean import LeanProject, languages_of, resolve
 from rewarden_sandboxes.settings import HostSettings
 from rewarden_server.cli.lean_state import lean_state
 from rewarden_server.config import Config
-from rewarden_server.engine.settings import LeanSettings, SandboxSettings
 from rewarden_server.lean.projects import Projects, local_places
+from rewarden_server.lean.settings import LeanSettings
+from rewarden_server.processes.settings import SandboxSettings
 from rewarden_verifiers.lean.resources import LeanResources
 from rewarden_verifiers.provers import Project
 from tests.lean.toolchain import Library

@@ -10,7 +10,8 @@ import pytest_asyncio
 
 from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings, LeanSettings
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.lean.settings import LeanSettings
 from tests.lean.toolchain import Library, needs_lean
 from tests.programs import no_sandbox
 

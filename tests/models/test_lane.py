@@ -14,7 +14,7 @@ from rewarden.errors import InputTooLong, InvalidParams, ModelError, NotFound
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.engine.lanes.models import ModelLane
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import ModelSettings
+from rewarden_server.models.settings import ModelSettings
 from rewarden_verifiers.inference import Choose, Classify, Embed, Input, Rate, Task, Write
 from rewarden_verifiers.models.resources import ModelResources
 from tests.models.stand_in import Counts, StandIn, classify, settled

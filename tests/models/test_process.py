@@ -26,11 +26,11 @@ from rewarden_models.app import App
 from rewarden_models.command import main
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.settings import ProcessSettings, settings_from_json, settings_to_json
-from rewarden_server.engine.settings import ModelSettings
 from rewarden_server.models import process_backend
 from rewarden_server.models.connection import Connection
 from rewarden_server.models.process import ModelProcess, processes_of
 from rewarden_server.models.process_backend import ProcessBackend
+from rewarden_server.models.settings import ModelSettings
 from rewarden_verifiers.inference import Classify, Input, Logits, Write
 from tests.models import fake_process
 from tests.stopped import state_of, stop

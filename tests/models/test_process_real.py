@@ -16,9 +16,9 @@ import pytest
 
 from rewarden.errors import InputTooLong, InvalidSample, MissingDependency, ModelError
 from rewarden_models.endpoint import ModelEndpoint
-from rewarden_server.engine.settings import ModelSettings
 from rewarden_server.models.process import processes_of
 from rewarden_server.models.process_backend import ProcessBackend
+from rewarden_server.models.settings import ModelSettings
 from rewarden_verifiers.inference import Choose, Classify, Embed, Input, Logits
 from tests.models import real
 from tests.models.test_process import _runs, folder, gone

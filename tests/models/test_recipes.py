@@ -14,7 +14,8 @@ import pytest_asyncio
 from rewarden.wire.json import verdict_to_json
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings, ModelSettings
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.models.settings import ModelSettings
 from rewarden_server.studies.case_batch import case_batch, judge_cases
 from rewarden_verifiers.cases import Case, load_cases
 from rewarden_verifiers.registry import GALLERY, Registry

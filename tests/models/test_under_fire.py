@@ -21,9 +21,10 @@ from rewarden.types import Batch, Sample, Use
 from rewarden.wire.json import verdict_to_json
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings, ModelSettings
+from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.models.process import ModelProcess
 from rewarden_server.models.process_backend import ProcessBackend
+from rewarden_server.models.settings import ModelSettings
 from rewarden_verifiers.inference import Choose, Classify, Input, Rate, Write
 from tests.models import real, tiny
 from tests.stopped import stop

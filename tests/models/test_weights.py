@@ -14,7 +14,8 @@ from rewarden.types import Batch, BatchResult, Sample, Use
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.lanes import models as lane
-from rewarden_server.engine.settings import EngineSettings, ModelSettings
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.models.settings import ModelSettings
 from rewarden_server.observe.metrics import Metrics
 from rewarden_verifiers.contract import Context, Member, spec_of, verifier
 from rewarden_verifiers.inference import Classify, Input

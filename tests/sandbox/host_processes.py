@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rewarden_server.engine.settings import SandboxSettings
+from rewarden_server.processes.settings import SandboxSettings
 from tests.certificates import Authority
 from tests.server.hosts import free_address
 

@@ -19,7 +19,7 @@ from rewarden_sandboxes.service import make_server
 from rewarden_sandboxes.settings import HostSettings
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import SandboxSettings
+from rewarden_server.processes.settings import SandboxSettings
 from tests.programs import LAUNCHERS
 from tests.sandbox.conftest import started
 

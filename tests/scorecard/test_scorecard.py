@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings, LeanSettings
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.studies.scorecard.cards import load_rows, score
 from rewarden_server.studies.scorecard.kinds import kind_of
 from rewarden_server.studies.scorecard.render import misses, page, plain

@@ -190,7 +190,7 @@ def test_the_judges_are_read_from_tables_and_from_json() -> None:
     [
         ("modle = 'm'", "judges.named.a: model is missing"),
         ("model = 'm'\nretry = 1", "no setting judges.named.a.retry; did you mean 'retries'"),
-        ("model = 'm'\napi_key = ['sk-secret']", "judges.named.a.api_key must be a text, not what stands there"),
+        ("model = 'm'\napi_key = ['sk-secret']", "judges.named.a.api_key must be a text, not a list"),
         ("model = 'm'\nconcurrency = 'sk-secret'", "judges.named.a.concurrency must be a whole number"),
         ("model = 'm'\nconcurrency = 1001", "judges.named.a.concurrency must be at most 1000"),
         ("model = 'm'\ntimeout_s = 0", "judges.named.a.timeout_s must be above 0"),

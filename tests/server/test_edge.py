@@ -19,13 +19,14 @@ from starlette.requests import Request
 
 from rewarden.errors import InvalidRequest, Overloaded, TooLarge
 from rewarden_server.access.keys import new_key
-from rewarden_server.config import ConfigError, LimitSettings, ServerSettings
+from rewarden_server.config import ConfigError, ServerSettings
 from rewarden_server.http import body as bodies
 from rewarden_server.http.body import Gunzip, unpack
 from rewarden_server.http.origin import Origins
 from rewarden_server.http.stream import unpacked
 from rewarden_server.intake.budget import Budget
 from rewarden_server.intake.json_expansion import read_json
+from rewarden_server.intake.settings import LimitSettings
 from rewarden_server.rpc import preauth
 from tests.server.conftest import Gates, Running, Start
 

@@ -12,7 +12,8 @@ import pytest
 from rewarden.errors import Unauthorized
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden_server.access.keys import ANONYMOUS, Keys, hash_key, new_key
-from rewarden_server.config import ConfigError, KeySettings
+from rewarden_server.access.settings import KeySettings
+from rewarden_server.config import ConfigError
 from tests.server.conftest import Start
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import structlog
 
-from rewarden_server.config import LogSettings
 from rewarden_server.observe.logs import MOST_LINES, set_up_logs
+from rewarden_server.observe.settings import LogSettings
 from tests.server.conftest import Running
 
 SECRET = "the model wrote this"

@@ -23,7 +23,7 @@ from rewarden.v1 import rewarden_pb2 as pb
 from rewarden_sandboxes import job as host
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, NoRoom
 from rewarden_server.engine.lanes import remote_hosts
-from rewarden_server.engine.settings import SandboxSettings
+from rewarden_server.processes.settings import SandboxSettings
 from tests.server.conftest import Running, Start
 from tests.server.hosts import ENFORCED, ScriptedHost, serving
 

@@ -19,8 +19,8 @@ import pytest_asyncio
 from rewarden import AsyncClient, InvalidRequest
 from rewarden_server import scaffold
 from rewarden_server.engine.lanes.own_host import OwnHost
-from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.processes.host import HostProcess
+from rewarden_server.processes.settings import SandboxSettings
 from tests.server.conftest import Running, Start
 from tests.server.process import ServerProcess
 

@@ -22,7 +22,8 @@ from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.lanes import host_retry
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import EngineSettings, SandboxSettings
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.processes.settings import SandboxSettings
 from rewarden_verifiers.contract import Context, spec_of, verifier
 from rewarden_verifiers.outcome import scored
 from rewarden_verifiers.registry import Registry

@@ -25,8 +25,8 @@ from rewarden_server.engine.lanes.remote_hosts import RemoteHosts
 from rewarden_server.engine.lanes.resizable_semaphore import ResizableSemaphore
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.observe.metrics import Metrics
+from rewarden_server.processes.settings import SandboxSettings
 from tests.server.hosts import Answer, ScriptedHost, serving
 
 JOB = Job(program=Program(language="python", code=b""), cases=[Case(stdin=b"a"), Case(stdin=b"b")])

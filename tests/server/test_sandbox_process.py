@@ -25,8 +25,9 @@ from rewarden_sandboxes.errors import HostLost
 from rewarden_sandboxes.job import Case, Job, Program
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import LeanSettings, SandboxSettings
+from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.processes.host import HostProcess, host_settings
+from rewarden_server.processes.settings import SandboxSettings
 from tests.stopped import stop
 
 pytestmark = pytest.mark.needs_server
@@ -210,7 +211,7 @@ async def test_after_the_servers_end_no_job_waits_for_a_host() -> None:
 
 OWNER = """
 import asyncio, sys
-from rewarden_server.engine.settings import SandboxSettings
+from rewarden_server.processes.settings import SandboxSettings
 from rewarden_server.processes.host import HostProcess
 
 async def main():

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from rewarden_server.config import LimitSettings
 from rewarden_server.http.stream import Lines
+from rewarden_server.intake.settings import LimitSettings
 from tests.server.conftest import Gates, Running, Start
 
 NDJSON = {"Content-Type": "application/x-ndjson"}

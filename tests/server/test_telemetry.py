@@ -17,7 +17,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rewarden.v1 import rewarden_pb2 as pb
-from rewarden_server.config import ConfigError, TelemetrySettings, load_config
+from rewarden_server.config import ConfigError, load_config
+from rewarden_server.observe.settings import TelemetrySettings
 from rewarden_server.observe.telemetry.configured import configured_tracing
 from rewarden_server.observe.telemetry.exported import MOST_SPANS, ExportedTracing
 from rewarden_server.observe.telemetry.span import UNTRACED, current

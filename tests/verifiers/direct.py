@@ -15,8 +15,9 @@ from rewarden_server.engine.lanes.judges import JudgeLane
 from rewarden_server.engine.lanes.models import ModelLane
 from rewarden_server.engine.plan import Planner
 from rewarden_server.engine.scope import run_inline
-from rewarden_server.engine.settings import JudgeSettings, ModelSettings
 from rewarden_server.engine.work import BoundUse
+from rewarden_server.judges.settings import JudgeSettings
+from rewarden_server.models.settings import ModelSettings
 from rewarden_verifiers import chat, inference
 from rewarden_verifiers.contract import AsyncEquivalence, Member, call_orchestrator
 from rewarden_verifiers.registry import Registry

@@ -1,34 +1,202 @@
-"""Validation and JSON Schema of references and parameters: the one module that knows Pydantic."""
+"""Reading and JSON Schema of loosely typed values, such as parameters and references: the one module that knows
+Pydantic."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, cast
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
+from pydantic import AfterValidator as AfterValidator  # for who may not know Pydantic
+from pydantic import BeforeValidator as BeforeValidator
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
 
-from rewarden.errors import InvalidParams, InvalidReference
+from rewarden.errors import InvalidParams, InvalidReference, near
 from rewarden_verifiers.contract import VerifierSpec
+
+Place = tuple[str | int, ...]
+"""The steps from a value to a value within it: fields, keys and indices."""
+
+_STRICT = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+"""A misspelt parameter must not be silently ignored."""
 
 
 @lru_cache(maxsize=1024)
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
     if dataclasses.is_dataclass(annotation):
-        # A misspelt parameter must not be silently ignored.
-        annotation = with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))(cast(type, annotation))
+        annotation = with_config(_STRICT)(cast(type, annotation))
     return TypeAdapter(annotation)
 
 
-def _message(error: ValidationError, root: str) -> tuple[str, str]:
+@lru_cache(maxsize=1024)
+def _strict_adapter(annotation: Any) -> TypeAdapter[Any]:
+    """Refuses unknown fields of dataclasses within the annotation as well."""
+    return _adapter(annotation) if dataclasses.is_dataclass(annotation) else TypeAdapter(annotation, config=_STRICT)
+
+
+_UNKNOWN = "{}: there is no such field"
+
+
+class Misfit(ValueError):
+    """A value does not fit its type.
+
+    words: what belongs there, as they follow its path. Of what stood there only numbers are repeated: a text may be a
+    secret, or a sample's. path: from the root that the reader was given; message: both.
+
+    Checks that go with a type (`AfterValidator`) raise it too, with the words, and the path from their own value.
+    """
+
+    def __init__(self, words: str, path: str = "", message: str | None = None) -> None:
+        self.words, self.path = words, path
+        self.message = message or f"{path}{'' if words.startswith(':') else ' '}{words}"
+        super().__init__(self.message)
+
+
+def read(annotation: Any, value: Any, path: str, *, unknown: str = _UNKNOWN, table: str = "an object") -> Any:
+    """A loosely typed value, such as JSON or TOML gives, as its type: dataclasses from objects all of whose fields are
+    known, numbers also from texts, and nothing but true or false from these.
+
+    unknown: what is said of a field that there is not. table: what an object is called where the value comes from.
+    Raises Misfit for the first thing that is wrong.
+    """
+    try:
+        made = _strict_adapter(annotation).validate_python(value)
+    except ValidationError as error:
+        raise _misfit(error, annotation, path, unknown, table) from None
+    for place, item in _confused(value, made, ()):
+        where, kind = _at(annotation, place, path)
+        raise Misfit(f"must be {_words(kind, table)}{_shown(item, table)}", where)
+    return made
+
+
+def _confused(value: Any, made: Any, place: Place) -> Iterator[tuple[Place, Any]]:
+    """The places where Pydantic took true for 1, or 1 for true."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            inner = made.get(key) if isinstance(made, Mapping) else getattr(made, key, None)
+            yield from _confused(item, inner, (*place, key))
+    elif isinstance(value, list) and isinstance(made, (list, tuple)):
+        for index, (item, inner) in enumerate(zip(value, made, strict=False)):
+            yield from _confused(item, inner, (*place, index))
+    elif {type(value), type(made)} in ({bool, int}, {bool, float}):
+        yield place, value
+
+
+_BOUNDS: Mapping[str, str] = {
+    "greater_than": "above {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "below {lt}",
+    "less_than_equal": "at most {le}",
+    "finite_number": "finite",
+}
+"""The words for bounds, by Pydantic's names of the errors."""
+
+
+def _misfit(
+    error: ValidationError, annotation: Any, path: str, unknown: str = _UNKNOWN, table: str = "an object"
+) -> Misfit:
     # Of a union's errors, the one that went deepest is of the form that was meant.
-    first = max(error.errors(include_url=False, include_input=False), key=lambda found: len(found["loc"]))
-    path = root + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+    first = max(error.errors(include_url=False), key=lambda found: len(found["loc"]))
+    place, context = first["loc"], first.get("ctx", {})
+    where, kind = _at(annotation, place, path)
+    above, parent = _at(annotation, place[:-1], path)
     if first["type"] == "unexpected_keyword_argument":
-        return path, f"{path}: there is no such field"
-    return path, f"{path}: {first['msg']}"
+        known = list(get_type_hints(_bare(parent)))
+        message = unknown.format(where) + near(str(place[-1]), known, otherwise="")
+        return Misfit("is unknown", where, message)
+    if first["type"] == "missing":
+        message = f"{above}: {place[-1]} is missing" + (f": {said}" if (said := _said_of(kind)) else "")
+        return Misfit("is missing", where, message)
+    if first["type"] == "value_error":
+        inner = context["error"]
+        words, below = (inner.words, inner.path) if isinstance(inner, Misfit) else (f": {inner}", "")
+        return Misfit(words, where + below)
+    if first["type"] in ("string_type", "string_too_short") and _holds_texts(parent):
+        return Misfit(f"must be {_words(parent, table)}", above)
+    if first["type"] in _BOUNDS:
+        wanted = _BOUNDS[first["type"]].format_map({name: f"{bound:.15g}" for name, bound in context.items()})
+    else:
+        wanted = _words(kind, table) or first["msg"].removeprefix("Input should be ")
+    if first["type"] == "literal_error" and isinstance(first["input"], str):
+        wanted += near(first["input"], list(map(str, get_args(_bare(kind)))), otherwise="")
+    return Misfit(f"must be {wanted}{_shown(first['input'], table)}", where)
+
+
+def _shown(value: Any, table: str) -> str:
+    if isinstance(value, (bool, float)) or (isinstance(value, int) and abs(value) < 2**63):
+        return f", not {str(value).lower()}"
+    kinds = {str: "a text", dict: table, list: "a list"}
+    return f", not {kinds[type(value)]}" if value and type(value) in kinds else ""
+
+
+def _at(annotation: Any, place: Place, path: str) -> tuple[str, Any]:
+    """Returns the path of a place, and the annotation of what stands there."""
+    for part in place:
+        bare = _bare(annotation)
+        origin, arguments = get_origin(bare), get_args(bare)
+        if origin in (Union, UnionType):  # the name of its member that was meant, which is no place
+            annotation = next((one for one in arguments if getattr(_bare(one), "__name__", "") == part), Any)
+            continue
+        if dataclasses.is_dataclass(bare):
+            annotation = get_type_hints(bare, include_extras=True).get(str(part), Any)
+        else:
+            annotation = arguments[0 if isinstance(part, int) else -1] if arguments else Any
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    return path, annotation
+
+
+def _bare(annotation: Any) -> Any:
+    """An annotation without what it says beside its type, and without None."""
+    if get_origin(annotation) is Annotated:
+        return _bare(annotation.__origin__)
+    members = [one for one in get_args(annotation) if one is not type(None)]
+    return _bare(members[0]) if get_origin(annotation) in (Union, UnionType) and len(members) == 1 else annotation
+
+
+def _said_of(annotation: Any) -> str:
+    """The words that an annotation brings for its values (`doc`)."""
+    if get_origin(annotation) is Annotated:
+        own = (getattr(one, "documentation", "") for one in annotation.__metadata__)
+        return next(filter(None, own), "") or _said_of(annotation.__origin__)
+    optional = get_origin(annotation) in (Union, UnionType)
+    return next(filter(None, map(_said_of, get_args(annotation))), "") if optional else ""
+
+
+_KINDS: Mapping[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    Path: "a path",
+}
+
+
+def _words(annotation: Any, table: str) -> str:
+    """The values that an annotation stands for, in words; empty where there are none."""
+    bare = _bare(annotation)
+    if said := _said_of(annotation):
+        return said
+    if get_origin(bare) is Literal:
+        return "one of " + ", ".join(map(str, get_args(bare)))
+    if get_origin(bare) in (Union, UnionType):
+        return " or ".join(filter(None, (_words(one, table) for one in get_args(bare))))
+    of = " of texts" if _holds_texts(annotation) else ""
+    if get_origin(bare) in (tuple, list):
+        return f"a list{of}"
+    if dataclasses.is_dataclass(bare) or get_origin(bare) in (dict, Mapping):
+        return f"{table}{of}"
+    return _KINDS.get(bare, "")
+
+
+def _holds_texts(annotation: Any) -> bool:
+    bare = _bare(annotation)
+    if get_origin(bare) in (tuple, list):
+        return _bare(get_args(bare)[0]) is str
+    return get_origin(bare) in (dict, Mapping) and _bare(get_args(bare)[1]) is str
 
 
 def parse_params(spec: VerifierSpec, params: Mapping[str, Any]) -> Any:
@@ -43,9 +211,10 @@ def parse_params(spec: VerifierSpec, params: Mapping[str, Any]) -> Any:
     try:
         return _adapter(spec.params_type).validate_python(dict(params))
     except ValidationError as error:
-        path, message = _message(error, "params")
-        fields = ", ".join(f.name for f in dataclasses.fields(spec.params_type))
-        raise InvalidParams(f"verifier {spec.name!r}: {message} (it takes: {fields})", path=path) from None
+        misfit = _misfit(error, spec.params_type, "params")
+        fields = ", ".join(field.name for field in dataclasses.fields(spec.params_type))
+        message = f"verifier {spec.name!r}: {misfit.message} (it takes: {fields})"
+        raise InvalidParams(message, path=misfit.path) from None
 
 
 def parse_reference(spec: VerifierSpec, reference: Any) -> Any:
@@ -57,8 +226,8 @@ def parse_reference(spec: VerifierSpec, reference: Any) -> Any:
     try:
         return _adapter(spec.reference_type).validate_python(reference)
     except ValidationError as error:
-        path, message = _message(error, "reference")
-        raise InvalidReference(f"verifier {spec.name!r}: {message}", path=path) from None
+        misfit = _misfit(error, spec.reference_type, "reference")
+        raise InvalidReference(f"verifier {spec.name!r}: {misfit.message}", path=misfit.path) from None
 
 
 def json_schema(annotation: Any) -> dict[str, Any]:

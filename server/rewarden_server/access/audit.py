@@ -19,7 +19,8 @@ from typing import Any
 from rewarden.errors import Unavailable
 from rewarden.types import Verdict
 from rewarden.wire.json import dumps
-from rewarden_server.config import AuditSettings, ConfigError
+from rewarden_server.access.settings import AuditSettings
+from rewarden_server.config import ConfigError
 from rewarden_server.observe.logs import get_logger
 
 _WAITING = 100_000

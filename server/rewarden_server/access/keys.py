@@ -19,7 +19,8 @@ from rewarden.errors import Unauthorized
 from rewarden_server.access.caller import Caller
 from rewarden_server.access.rates import Meter
 from rewarden_server.access.rules import EVERYONE, OF_A_KEY, SCOPES, KeyRule
-from rewarden_server.config import ConfigError, KeySettings
+from rewarden_server.access.settings import KeySettings
+from rewarden_server.config import ConfigError
 
 ANONYMOUS = "anonymous"
 """The name of all callers where no keys are configured."""

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Literal, get_args
 
-SCOPES = ("verify", "run", "jobs", "sessions", "read", "admin")
+from annotated_types import MinLen, doc
+
+from rewarden_server.setting import Positive, Whole
+
+Scope = Literal["verify", "run", "jobs", "sessions", "read", "admin"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 """verify: have samples judged, by whatever route, and store blobs for it. run: have a program run and see what it
 printed. jobs: upload rescores, and fetch one's own. sessions: programs that are kept alive between requests; no route
 offers any yet. read: what is here and how it is (`/v1/info`, the catalogue, `/v1/models`, `/metrics`). admin: swap a
@@ -18,6 +24,9 @@ EVERYONE = "*"
 """The rule of all keys that have none of their own."""
 
 
+_SCOPES = doc(f"a list of {', '.join(SCOPES)}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRule:
     """A table `[keys.rules.NAME]`. None: no bound.
@@ -26,11 +35,11 @@ class KeyRule:
     rest. samples_per_day: of a day in UTC. concurrency: requests under way at once, a stream being one.
     """
 
-    scopes: tuple[str, ...] = tuple(scope for scope in SCOPES if scope in OF_A_KEY)
-    requests_per_minute: float | None = None
-    samples_per_minute: float | None = None
-    samples_per_day: int | None = None
-    concurrency: int | None = None
+    scopes: Annotated[tuple[Scope, ...], MinLen(1), _SCOPES] = tuple(scope for scope in SCOPES if scope in OF_A_KEY)
+    requests_per_minute: Positive | None = None
+    samples_per_minute: Positive | None = None
+    samples_per_day: Whole | None = None
+    concurrency: Whole | None = None
 
     @property
     def bounded(self) -> bool:

@@ -7,9 +7,9 @@ import time
 
 from rewarden.errors import MissingDependency
 from rewarden_server.config import Config
-from rewarden_server.engine.settings import JudgeEndpoint
 from rewarden_server.judges.endpoint import provider_of
 from rewarden_server.judges.failure import Failure
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_server.lean.projects import without_credentials
 
 _PATIENCE_S = 30.0

@@ -16,8 +16,8 @@ from rewarden_sandboxes.errors import HostError
 from rewarden_sandboxes.tls import Tls
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import ConfigError
-from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.processes.host import command, listening
+from rewarden_server.processes.settings import SandboxSettings
 
 HELP = "run the sandbox host by itself, for servers that name it in sandbox.address; or build what it needs"
 

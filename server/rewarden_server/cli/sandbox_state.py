@@ -8,9 +8,9 @@ from typing import Any
 
 from rewarden_sandboxes.errors import HostError
 from rewarden_server.engine.lanes.host_skew import host_skew
-from rewarden_server.engine.settings import SandboxSettings
 from rewarden_server.observe.health import mend_of, sandbox_problems
 from rewarden_server.processes.host import HostProcess, client_of
+from rewarden_server.processes.settings import SandboxSettings
 
 _START_S = 30.0
 _PROBE_S = 90.0

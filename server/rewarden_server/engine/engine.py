@@ -22,9 +22,13 @@ from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.plan import Planner
-from rewarden_server.engine.settings import EngineSettings, JudgeSettings, LeanSettings, ModelSettings, SandboxSettings
+from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.engine.stream import Stream
+from rewarden_server.judges.settings import JudgeSettings
+from rewarden_server.lean.settings import LeanSettings
+from rewarden_server.models.settings import ModelSettings
 from rewarden_server.observe.record import Recorder
+from rewarden_server.processes.settings import SandboxSettings
 from rewarden_verifiers.contract import Resources
 from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.registry import Registry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -16,22 +16,25 @@ from rewarden_server.http.access import Served, needs
 from rewarden_server.http.body import check_content_type, read_body
 from rewarden_server.http.declared import Name, body, errors, listing, ref, reply
 from rewarden_server.http.replies import JSON, json_reply
+from rewarden_server.setting import Text
+from rewarden_verifiers.schema import Misfit, json_schema, read
 
 _MOST = 64 * 1024
-_FIELDS = ("model", "revision")
 
 
 router = APIRouter()
 _MODEL = ref("Model")
-_TEXT_OR_NULL: dict[str, Any] = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "null"}]}
-_RELOAD: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "model": {**_TEXT_OR_NULL, "description": "A folder, or a hub's name, that the server allows."},
-        "revision": {**_TEXT_OR_NULL, "description": "Of a hub's name."},
-    },
-    "additionalProperties": False,
-}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reload:
+    """The model to load instead.
+
+    model: a folder, or a hub's name, that the server allows. revision: of a hub's name.
+    """
+
+    model: Text | None = None
+    revision: Text | None = None
 
 
 @router.get(
@@ -64,30 +67,25 @@ async def one_model(name: Name, service: Served) -> Response:
     summary="Swap a model's weights: for those of another folder or revision, or for what lies in the same place now. "
     "Answered when it is done; no work under way is lost.",
     responses={200: reply("The model after the swap.", _MODEL), **errors(404)},
-    openapi_extra=body(_RELOAD),
+    openapi_extra=body(json_schema(_Reload)),
 )
 async def reload(name: Name, request: Request, service: Served) -> Response:
     check_content_type(request, JSON)
     async with read_body(request, service.bodies, _MOST, "max_body_bytes") as content:
         asked = _asked(content)
-    detail(model=name, to=asked)
+    detail(model=name, to=asdict(asked))
     lane = service.engine.models
     try:
         # Not given up when the caller leaves: weights are not half swapped.
-        about = await service.until_stopped(lane.reload(name, asked.get("model"), asked.get("revision")))
+        about = await service.until_stopped(lane.reload(name, asked.model, asked.revision))
     except (ModelError, ProviderError) as error:
         raise Unavailable(error.message, **error.details) from None
     return json_reply({"name": name, **lane.status()[name], "about": to_wire(about)})
 
 
-def _asked(content: bytearray) -> dict[str, Any]:
-    """Returns the fields of the body: the model or revision to load instead. Raises InvalidRequest."""
-    value = loads(content) if content.strip() else {}
-    if not isinstance(value, dict):
-        raise InvalidRequest("the body must be an object, with 'model' and 'revision' or without", path="")
-    for name, item in value.items():
-        if name not in _FIELDS:
-            raise InvalidRequest(f"there is no field {name[:80]!r}; there are: {', '.join(_FIELDS)}", path=name[:80])
-        if item is not None and (not isinstance(item, str) or not item):
-            raise InvalidRequest(f"{name} must be a text", path=name)
-    return value
+def _asked(content: bytearray) -> _Reload:
+    """Returns what the body asks for. Raises InvalidRequest."""
+    try:
+        return read(_Reload, loads(content) if content.strip() else {}, "")
+    except Misfit as misfit:
+        raise InvalidRequest(misfit.message, path=misfit.path) from None

@@ -7,7 +7,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from rewarden_server.config import LimitSettings
+from rewarden_server.intake.settings import LimitSettings
 
 MAX_HEAD_BYTES = 64 * 1024
 """The limit on request line and headers together. Above it the answer is 431, and the connection is closed."""

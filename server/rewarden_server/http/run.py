@@ -11,12 +11,12 @@ from starlette.responses import Response
 from rewarden.errors import InvalidRequest
 from rewarden.types import Run, RunResult
 from rewarden.wire.json import dumps, run_from_json, run_result_to_json
-from rewarden_server.config import LimitSettings
 from rewarden_server.http.access import RawRoute, needs, service_of
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
 from rewarden_server.http.declared import body, ref, reply
 from rewarden_server.http.replies import JSON
 from rewarden_server.intake.json_expansion import read_json
+from rewarden_server.intake.settings import LimitSettings
 from rewarden_server.service import run_beside
 
 SURFACE = "http"

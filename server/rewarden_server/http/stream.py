@@ -32,12 +32,12 @@ from rewarden.wire.json import (
     verdict_to_json,
 )
 from rewarden_server.access.caller import charge_one, note
-from rewarden_server.config import LimitSettings
 from rewarden_server.http.access import RawRoute, needs, service_of
 from rewarden_server.http.body import ZSTD_WINDOW, Gunzip, check_content_type, encoding_of, pieces_of, until_gone
 from rewarden_server.http.declared import TEXT, body, errors, reply
 from rewarden_server.http.replies import NDJSON, ClientGone, NdjsonResponse
 from rewarden_server.intake.json_expansion import read_json
+from rewarden_server.intake.settings import LimitSettings
 from rewarden_server.observe.logs import VerdictLog, get_logger, log_defect
 from rewarden_server.refusals import as_request_error
 from rewarden_server.service import Service, too_long

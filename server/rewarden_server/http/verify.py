@@ -13,12 +13,12 @@ from starlette.responses import Response, StreamingResponse
 from rewarden.errors import InvalidRequest
 from rewarden.types import Batch, BatchResult
 from rewarden.wire.json import batch_from_json, dumps, group_to_json, result_to_json, verdict_to_json
-from rewarden_server.config import LimitSettings
 from rewarden_server.http.access import RawRoute, needs, service_of
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
 from rewarden_server.http.declared import body, errors, ref, reply
 from rewarden_server.http.replies import JSON, json_reply
 from rewarden_server.intake.json_expansion import read_json
+from rewarden_server.intake.settings import LimitSettings
 from rewarden_server.service import Service, check_count, run_beside
 
 SURFACE = "http"

@@ -20,8 +20,8 @@ from typing import Any
 
 from rewarden.errors import InvalidRequest, NotFound, TooLarge
 from rewarden.types import BadSample, Media, Sample
-from rewarden_server.config import LimitSettings
 from rewarden_server.intake.json_expansion import read_json
+from rewarden_server.intake.settings import LimitSettings
 
 MARK = "$blob"
 _NAME = re.compile(r"[0-9a-f]{64}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from rewarden.errors import TooLarge
 from rewarden.wire.json import loads
-from rewarden_server.config import LimitSettings
+from rewarden_server.intake.settings import LimitSettings
 
 _NESTING, _TEXT = 4, 1
 """The weights of an object or array, and of a text: an object takes about 200 bytes of memory, a short text about

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from rewarden.errors import BudgetExhausted
-from rewarden_server.engine.settings import JudgeEndpoint
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_verifiers.chat import Usage
 
 _NAMES = ("usd", "tokens", "calls")

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from rewarden_server.engine.settings import JudgeEndpoint
 from rewarden_server.judges.failure import malformed
 from rewarden_server.judges.price import cost
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_verifiers.chat import Alternative, Finish, Reply, Usage
 
 _FINISH: Mapping[str | None, Finish] = {

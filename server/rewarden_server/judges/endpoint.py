@@ -15,7 +15,6 @@ from typing import Any
 
 from rewarden.errors import MissingDependency, ProviderError, ProviderRefused
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import JudgeEndpoint
 from rewarden_server.judges.breaker import Breaker
 from rewarden_server.judges.budget import Budget
 from rewarden_server.judges.failure import Failure, timed_out
@@ -23,6 +22,7 @@ from rewarden_server.judges.line import Line
 from rewarden_server.judges.pace import Pace
 from rewarden_server.judges.price import bound
 from rewarden_server.judges.provider import OpenAIProvider, Provider
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_server.judges.vendors import LiteLLMProvider
 from rewarden_server.observe.telemetry.span import current, within
 from rewarden_verifiers.chat import Question, Reply, Usage

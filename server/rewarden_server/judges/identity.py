@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rewarden_server.engine.settings import JudgeEndpoint, JudgeSettings
+from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 
 
 def identity(settings: JudgeEndpoint) -> Mapping[str, Any]:

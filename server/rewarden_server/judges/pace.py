@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from rewarden.errors import MissingDependency
-from rewarden_server.engine.settings import JudgeEndpoint
 from rewarden_server.judges.price import prompt_bytes
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_verifiers.chat import Question
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rewarden_server.engine.settings import JudgeEndpoint
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_verifiers.chat import Question, Usage
 
 _A_MESSAGE = 16

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rewarden.errors import MissingDependency
-from rewarden_server.engine.settings import JudgeEndpoint
 from rewarden_server.judges.completion import read_completion
 from rewarden_server.judges.failure import Failure, malformed, of_status, timed_out, unreachable
 from rewarden_server.judges.price import bound
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_server.judges.wire import Wire
 from rewarden_server.observe.telemetry.span import current
 from rewarden_verifiers.chat import Question, Reply

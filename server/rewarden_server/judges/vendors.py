@@ -10,11 +10,11 @@ import os
 from typing import Any
 
 from rewarden.errors import MissingDependency
-from rewarden_server.engine.settings import JudgeEndpoint
 from rewarden_server.judges.completion import read_completion
 from rewarden_server.judges.failure import Failure, malformed, timed_out, unreachable
 from rewarden_server.judges.price import bound
 from rewarden_server.judges.provider import key_of, probe_question, said_by, status_failure, trace_headers
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_server.judges.wire import Wire
 from rewarden_verifiers.chat import Question, Reply
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from rewarden_server.engine.settings import JudgeEndpoint
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_verifiers.chat import Question
 
 Structured = Literal["json_schema", "json_object", "none"]

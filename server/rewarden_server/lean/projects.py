@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 from rewarden.errors import InvalidSample, SandboxError, near
 from rewarden_sandboxes.lake import INSTALL, LeanError, elan_home, elan_toolchains
 from rewarden_sandboxes.lean import NAME, LeanProject, resolve
-from rewarden_server.engine.settings import LeanSettings
+from rewarden_server.lean.settings import LeanSettings
 from rewarden_verifiers.provers import Project
 
 _REMOTE = ("http://", "https://")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rewarden_server.engine.settings import ModelSettings
 from rewarden_server.models.backend import Backend
 from rewarden_server.models.process import processes_of
 from rewarden_server.models.process_backend import ProcessBackend
+from rewarden_server.models.settings import ModelSettings
 
 
 def backends_of(settings: ModelSettings) -> dict[str, Backend]:

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from rewarden_models.endpoint import ModelEndpoint, is_local
-from rewarden_server.engine.settings import ModelSettings
+from rewarden_server.models.settings import ModelSettings
 
 
 def identity(settings: ModelEndpoint) -> Mapping[str, Any]:

@@ -11,8 +11,8 @@ from typing import ClassVar
 from rewarden.errors import ModelError, SampleError
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.settings import Place, ProcessSettings, settings_to_json
-from rewarden_server.engine.settings import ModelSettings
 from rewarden_server.models.connection import Connection, ProcessLost
+from rewarden_server.models.settings import ModelSettings
 from rewarden_server.processes.kept import KeptProcess
 
 

@@ -14,7 +14,7 @@ from typing import Any, TextIO, cast
 import structlog
 
 from rewarden.types import Verdict
-from rewarden_server.config import LogSettings
+from rewarden_server.observe.settings import LogSettings
 
 MOST_LINES = 20
 """Verdicts of one request that get a line of their own; a broken verifier must not write a line a sample."""

@@ -15,9 +15,10 @@ from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.secret import read_tokens
 from rewarden_sandboxes.settings import HostSettings
 from rewarden_sandboxes.tls import Tls
-from rewarden_server.engine.settings import LeanSettings, SandboxSettings
 from rewarden_server.lean.projects import local_places
+from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.processes.kept import KeptProcess
+from rewarden_server.processes.settings import SandboxSettings
 
 
 class HostProcess(KeptProcess[HostClient]):

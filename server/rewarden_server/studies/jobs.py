@@ -15,18 +15,21 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from annotated_types import doc
 
 from rewarden.client import AsyncClient
 from rewarden.errors import InvalidRequest, NotFound, RewardenError, TooLarge, Unavailable
 from rewarden.routing import STARTER, Routing, read_routing, routing_from_json
-from rewarden.wire.json import STATUSES, use_from_json
-from rewarden_server.config import JobSettings
+from rewarden.wire.json import use_from_json
 from rewarden_server.engine.engine import Engine
 from rewarden_server.observe.logs import get_logger, log_defect
 from rewarden_server.studies.rescore.options import RescoreOptions
 from rewarden_server.studies.rescore.progress import Watcher
 from rewarden_server.studies.rescore.run import published, rescore
+from rewarden_server.studies.settings import JobSettings
+from rewarden_verifiers.schema import Misfit, read
 
 JobStatus = Literal["queued", "running", "finished", "failed"]
 
@@ -284,41 +287,39 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-_ASKED = {"use", "routing", "columns", "sort", "only", "unscored", "overwrite"}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A job's JSON. use: a use, or an object of patterns of data sources to uses under `routes`. routing: instead of
+    it, what a routing file holds, or `starter`.
+    """
+
+    use: Any = None
+    routing: Any = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    sort: bool = False
+    only: frozenset[Literal["scored", "undecided", "error", "missing"]] = frozenset()
+    unscored: Annotated[Literal["skip"] | float | None, doc("null, 'skip' or a number")] = None
+    overwrite: bool = False
 
 
 def read_asked(asked: Mapping[str, Any], source: Path, output: Path, *, resume: bool = False) -> RescoreOptions:
     """The options of a rescore from a job's JSON. Raises InvalidRequest, naming the field.
 
-    use: a use, or an object of patterns of data sources to uses under `routes`. routing: instead of it, what a routing
-    file holds, or `starter`. Recipes stand inline: none is ever read from the server's disk.
+    Recipes stand inline: none is ever read from the server's disk.
     """
-    for name in asked:
-        if name not in _ASKED:
-            raise InvalidRequest(f"a job has no {name!r}; it has {', '.join(sorted(_ASKED))}", path=name)
-    columns = asked.get("columns", {})
-    if not isinstance(columns, Mapping) or not all(isinstance(value, str) for value in columns.values()):
-        raise InvalidRequest("columns must be an object of field to column", path="columns")
-    routing = _routing(asked)
-    only = asked.get("only", ())
-    if not isinstance(only, (list, tuple)) or not set(map(str, only)) <= {*STATUSES, "missing"}:
-        raise InvalidRequest(f"only must be a list of {', '.join(STATUSES)}, missing", path="only")
-    for name in ("sort", "overwrite"):
-        if not isinstance(asked.get(name, False), bool):
-            raise InvalidRequest(f"{name} must be true or false", path=name)
-    unscored = asked.get("unscored")
-    number = isinstance(unscored, (int, float)) and not isinstance(unscored, bool)
-    if unscored is not None and unscored != "skip" and not number:
-        raise InvalidRequest("unscored must be null, 'skip' or a number", path="unscored")
+    try:
+        made: _Asked = read(_Asked, asked, "")
+    except Misfit as misfit:
+        raise InvalidRequest(misfit.message, path=misfit.path) from None
     return RescoreOptions(
         input=source,
         output=output,
-        routing=routing,
-        columns=dict(columns),
-        sort=asked.get("sort", False),
-        only=frozenset(only),
-        unscored=unscored,
-        overwrite=asked.get("overwrite", False),
+        routing=_routing(asked),
+        columns=made.columns,
+        sort=made.sort,
+        only=made.only,
+        unscored=made.unscored,
+        overwrite=made.overwrite,
         resume=resume,
     )
 

@@ -12,7 +12,8 @@ import pytest
 
 from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings, SandboxSettings
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.processes.settings import SandboxSettings
 from rewarden_verifiers.registry import Registry
 
 

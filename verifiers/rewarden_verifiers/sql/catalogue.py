@@ -21,22 +21,44 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated
 
 import tomllib
+from annotated_types import MinLen
 
-from rewarden.errors import InvalidRequest, near
+from rewarden.errors import InvalidRequest
+from rewarden_verifiers.schema import Misfit, read
 from rewarden_verifiers.sql.databases import Database, Databases, EngineName
 
 SUFFIXES: Mapping[str, EngineName] = {".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".duckdb": "duckdb"}
 """Files that a folder of databases may hold."""
 
-_KEYS = ("engine", "file", "variants", "dsn", "dsn_env", "version", "script")
+_Text = Annotated[str, MinLen(1)]
 _WHOLE = 16 * 1024**2
 _BLOCKS = 256
 _BLOCK = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """One [databases.ID], as it stands in the file."""
+
+    engine: EngineName = "sqlite"
+    file: _Text | None = None
+    variants: tuple[_Text, ...] = ()
+    dsn: _Text | None = None
+    dsn_env: _Text | None = None
+    version: _Text | None = None
+    script: _Text | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Catalogue:
+    folders: tuple[_Text, ...] = ()
+    databases: Mapping[str, _Entry] = field(default_factory=dict)
 
 
 def read_catalogue(path: Path, servers: Mapping[str, str]) -> Databases:
@@ -46,25 +68,24 @@ def read_catalogue(path: Path, servers: Mapping[str, str]) -> Databases:
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
+        catalogue: _Catalogue = read(_Catalogue, data, "", unknown="there is no key {}", table="a table")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"{path}: is no TOML: {error}") from None
-    if strange := data.keys() - {"folders", "databases"}:
-        raise InvalidRequest(f"{path}: there is no key {min(strange)!r}; there is folders and [databases.ID]")
-    folders, entries = data.get("folders", []), data.get("databases", {})
-    if not isinstance(folders, list) or not all(isinstance(item, str) for item in folders):
-        raise InvalidRequest(f"{path}: folders must be a list of paths")
-    if not isinstance(entries, dict) or not all(isinstance(item, dict) for item in entries.values()):
-        raise InvalidRequest(f"{path}: databases must be tables: [databases.ID]")
+    except Misfit as misfit:
+        raise InvalidRequest(f"{path}: {misfit.message}") from None
     known: dict[str, tuple[Database, ...]] = {}
-    for folder in folders:
+    for folder in catalogue.folders:
         for id, found in _of_folder(path.parent / folder, str(path)):
             if id in known:
                 raise InvalidRequest(f"{path}: two folders hold a database {id!r}")
             known[id] = found
-    for id, entry in entries.items():
+    for id, entry in catalogue.databases.items():
         if id in known:
             raise InvalidRequest(f"{path}: database {id!r} stands in a folder as well")
-        known[id] = _Entry(id, entry, f"{path}: databases.{id}", path.parent).databases()
+        try:
+            known[id] = _of_entry(id, entry, path.parent)
+        except Misfit as misfit:
+            raise InvalidRequest(f"{path}: databases.{id}: {misfit.words}") from None
     return Databases(known=known, servers=servers)
 
 
@@ -84,73 +105,49 @@ def _of_folder(folder: Path, where: str) -> Iterator[tuple[str, tuple[Database, 
         raise InvalidRequest(f"{where}: folders: {str(folder)!r} holds no <id>/<id>.sqlite")
 
 
-class _Entry:
-    """One [databases.ID]."""
+def _of_entry(id: str, entry: _Entry, folder: Path) -> tuple[Database, ...]:
+    """The database and its variants. Raises Misfit, OSError."""
+    places = [name for name in ("file", "dsn", "dsn_env", "script") if getattr(entry, name) is not None]
+    if len(places) != 1:
+        raise Misfit("give one of file, dsn, dsn_env and script")
+    if entry.dsn is not None or entry.dsn_env is not None:
+        return (_served(id, entry),)
+    embedded = entry.engine in ("sqlite", "duckdb")
+    if entry.file is not None and not embedded:
+        raise Misfit(f"{entry.engine} has no files: give dsn or script")
+    if entry.variants and not embedded:
+        raise Misfit(f"variants are files, and {entry.engine} has none")
+    variants = [file_database(id, entry.engine, _existing(folder / name)) for name in entry.variants]
+    if entry.file is not None:
+        return file_database(id, entry.engine, _existing(folder / entry.file)), *variants
+    script = _existing(folder / str(entry.script))
+    found = script.stat()
+    made = Database(
+        id=id,
+        engine=entry.engine,
+        version=content_version(script),
+        script_file=os.path.abspath(script),
+        stat=(found.st_size, found.st_mtime_ns),
+    )
+    return made, *variants
 
-    def __init__(self, id: str, entry: Mapping[str, Any], where: str, folder: Path) -> None:
-        self._id, self._entry, self._where, self._folder = id, entry, where, folder
 
-    def databases(self) -> tuple[Database, ...]:
-        """The database and its variants. Raises InvalidRequest, OSError."""
-        for name, value in self._entry.items():
-            if name not in _KEYS:
-                self._fail(f"there is no key {name!r}{near(name, _KEYS)}")
-            if name != "variants" and (not isinstance(value, str) or not value):
-                self._fail(f"{name} must be a text")
-        engine = self._entry.get("engine", "sqlite")
-        if engine not in get_args(EngineName):
-            self._fail(f"engine must be one of {', '.join(get_args(EngineName))}, not {engine!r}")
-        places = [name for name in ("file", "dsn", "dsn_env", "script") if name in self._entry]
-        if len(places) != 1:
-            self._fail("give one of file, dsn, dsn_env and script")
-        if places == ["script"]:
-            return self._script(engine), *self._variants(engine)
-        if places == ["file"]:
-            if engine not in ("sqlite", "duckdb"):
-                self._fail(f"{engine} has no files: give dsn or script")
-            return self._file(engine, self._entry["file"]), *self._variants(engine)
-        return (self._served(engine, places[0]),)
+def _existing(file: Path) -> Path:
+    if not file.is_file():
+        raise Misfit(f"there is no file {str(file)!r}")
+    return file
 
-    def _variants(self, engine: EngineName) -> Sequence[Database]:
-        files = self._entry.get("variants", [])
-        if not isinstance(files, list) or not all(isinstance(item, str) for item in files):
-            self._fail("variants must be a list of paths")
-        if files and engine not in ("sqlite", "duckdb"):
-            self._fail(f"variants are files, and {engine} has none")
-        return [self._file(engine, file) for file in files]
 
-    def _file(self, engine: EngineName, name: str) -> Database:
-        file = self._folder / name
-        if not file.is_file():
-            self._fail(f"there is no file {str(file)!r}")
-        return file_database(self._id, engine, file)
-
-    def _script(self, engine: EngineName) -> Database:
-        file = self._folder / self._entry["script"]
-        if not file.is_file():
-            self._fail(f"there is no file {str(file)!r}")
-        found = file.stat()
-        return Database(
-            id=self._id,
-            engine=engine,
-            version=content_version(file),
-            script_file=os.path.abspath(file),
-            stat=(found.st_size, found.st_mtime_ns),
-        )
-
-    def _served(self, engine: EngineName, key: str) -> Database:
-        if engine not in ("postgres", "mysql"):
-            self._fail(f"{engine} has no server: give file or script")
-        dsn = self._entry[key] if key == "dsn" else os.environ.get(self._entry[key])
-        if not dsn:
-            self._fail(f"the variable {self._entry[key]!r} is not set")
-        if "version" not in self._entry:
-            # Verdicts are kept, and compared over months: nobody else can know when these rows change.
-            self._fail("give version: a text that says in what state the database is, changed whenever its rows change")
-        return Database(id=self._id, engine=engine, version=self._entry["version"], dsn=dsn)
-
-    def _fail(self, message: str) -> None:
-        raise InvalidRequest(f"{self._where}: {message}")
+def _served(id: str, entry: _Entry) -> Database:
+    if entry.engine not in ("postgres", "mysql"):
+        raise Misfit(f"{entry.engine} has no server: give file or script")
+    dsn = entry.dsn or os.environ.get(entry.dsn_env or "")
+    if not dsn:
+        raise Misfit(f"the variable {entry.dsn_env!r} is not set")
+    if entry.version is None:
+        # Verdicts are kept, and compared over months: nobody else can know when these rows change.
+        raise Misfit("give version: a text that says in what state the database is, changed whenever its rows change")
+    return Database(id=id, engine=entry.engine, version=entry.version, dsn=dsn)
 
 
 def file_database(id: str, engine: EngineName, file: Path) -> Database:

@@ -16,9 +16,9 @@ from rewarden.errors import BudgetExhausted, InvalidParams, MissingDependency, P
 from rewarden_server.engine.lanes.in_flight_cache import InFlightCache
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.orchestrator_slots import leave_slot
-from rewarden_server.engine.settings import JudgeEndpoint, JudgeSettings
 from rewarden_server.judges.endpoint import Endpoint
 from rewarden_server.judges.identity import default_judge, identity
+from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.chat import Question, Reply
 

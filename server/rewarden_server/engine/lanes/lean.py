@@ -22,7 +22,6 @@ from rewarden_sandboxes.job import Case, CaseResult, Job, Limits, Program, Repor
 from rewarden_sandboxes.lean import compile_language, worker_language
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import LeanSettings
 from rewarden_server.lean import printed
 from rewarden_server.lean.goals import Places, places
 from rewarden_server.lean.kept import Kept
@@ -31,6 +30,7 @@ from rewarden_server.lean.process import Bounds, Ended, Process
 from rewarden_server.lean.projects import Projects
 from rewarden_server.lean.protocol import Diagnostic
 from rewarden_server.lean.remote import Kimina
+from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.lean.source_map import INFOTREE, SourceMap
 from rewarden_server.observe.logs import get_logger
 from rewarden_verifiers.lean.source import Header, runs_code, split_header

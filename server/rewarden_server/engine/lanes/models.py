@@ -20,11 +20,11 @@ from rewarden_models.wire import kind_of, to_wire
 from rewarden_server.engine.lanes.in_flight_cache import InFlightCache
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.orchestrator_slots import leave_slot
-from rewarden_server.engine.settings import ModelSettings
 from rewarden_server.models.backend import Backend
 from rewarden_server.models.backends import backends_of
 from rewarden_server.models.identity import default_model, identity, source
 from rewarden_server.models.process import is_ours
+from rewarden_server.models.settings import ModelSettings
 from rewarden_server.observe.logs import get_logger
 from rewarden_server.observe.telemetry.span import current, within
 from rewarden_verifiers.canonical import canonical

@@ -12,8 +12,9 @@ from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostError, NoRoom
 from rewarden_sandboxes.settings import default_slots
 from rewarden_server.engine.lanes.hosts import Hosts, Lent, Wants
-from rewarden_server.engine.settings import LeanSettings, SandboxSettings
+from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.processes.host import HostProcess
+from rewarden_server.processes.settings import SandboxSettings
 
 _FRESH_S = 1.0
 """Seconds for which what the host said of itself is good: probes come often."""

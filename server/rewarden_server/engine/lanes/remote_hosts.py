@@ -12,7 +12,7 @@ from rewarden_sandboxes.errors import HostLost
 from rewarden_server.engine.lanes.host_skew import host_skew
 from rewarden_server.engine.lanes.hosts import Hosts, Lent, Wants
 from rewarden_server.engine.lanes.remote_host import HUNG_LOOKS, LOOK_PATIENCE_S, RemoteHost
-from rewarden_server.engine.settings import SandboxSettings
+from rewarden_server.processes.settings import SandboxSettings
 
 _STATUS_PATIENCE_S = 2.0
 

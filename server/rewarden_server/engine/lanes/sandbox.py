@@ -24,9 +24,10 @@ from rewarden_server.engine.lanes.remote_hosts import RemoteHosts
 from rewarden_server.engine.lanes.resizable_semaphore import ResizableSemaphore
 from rewarden_server.engine.lanes.single_runs import job_of_run, refused_run, result_of
 from rewarden_server.engine.observer import Observer
-from rewarden_server.engine.settings import LeanSettings, SandboxSettings
+from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.observe.telemetry.runs import ran
 from rewarden_server.observe.telemetry.span import current
+from rewarden_server.processes.settings import SandboxSettings
 
 _FOR_EACH_SLOT = 4
 """Jobs that are with the hosts at once, for each slot: enough that no slot waits for its next one."""

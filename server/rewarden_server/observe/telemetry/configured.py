@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from rewarden_server.config import ConfigError, TelemetrySettings
+from rewarden_server.config import ConfigError
+from rewarden_server.observe.settings import TelemetrySettings
 from rewarden_server.observe.telemetry.tracing import Tracing
 
 

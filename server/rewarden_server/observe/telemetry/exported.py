@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from rewarden_server.config import TelemetrySettings
+from rewarden_server.observe.settings import TelemetrySettings
 from rewarden_server.observe.telemetry.span import Kind, Span, Value
 from rewarden_server.observe.telemetry.tracing import Tracing
 

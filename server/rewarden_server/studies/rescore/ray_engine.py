@@ -29,7 +29,7 @@ from rewarden.wire.json import (
 )
 from rewarden_server.config import FILE_VARIABLE, PREFIX, Config, load_config
 from rewarden_server.engine.plan import Planner
-from rewarden_server.engine.settings import JudgeEndpoint
+from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_server.local import LocalTransport
 from rewarden_verifiers.registry import Registry
 

@@ -1,0 +1,47 @@
+"""The key for a service that is asked: `api_key`, `api_key_env` or `api_key_file` of a judge or a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rewarden_verifiers.schema import AfterValidator, BeforeValidator, Misfit
+
+_KEY_FILE = "api_key_file"
+
+
+def _with_key(value: Any) -> Any:
+    """The settings of a judge or a model with its key, which stands in the file that they name."""
+    if not isinstance(value, Mapping) or _KEY_FILE not in value:
+        return value
+    rest = {name: item for name, item in value.items() if name != _KEY_FILE}
+    file = value[_KEY_FILE]
+    if "api_key" in rest:
+        raise Misfit(f": api_key and {_KEY_FILE} are both set; one is enough")
+    if not isinstance(file, str):
+        raise Misfit("must be a path", f".{_KEY_FILE}")
+    try:
+        key = Path(file).expanduser().read_text(encoding="utf-8").strip()
+    except OSError as error:  # the name is not repeated: somebody may have put the key there
+        raise Misfit(f"cannot be read: {error.strerror}", f".{_KEY_FILE}") from None
+    except ValueError:
+        raise Misfit("is no text", f".{_KEY_FILE}") from None
+    if not key:
+        raise Misfit("is empty", f".{_KEY_FILE}")
+    return {**rest, "api_key": key}
+
+
+def _with_one_key(made: Any) -> Any:
+    if made.api_key is not None and made.api_key_env is not None:
+        raise Misfit(": api_key and api_key_env are both set; one is enough")
+    if made.api_key is not None and not (made.api_key.isascii() and made.api_key.isprintable()):
+        raise Misfit("holds characters that no key can have in a request's header", ".api_key")
+    return made
+
+
+KeyOfFile = BeforeValidator(_with_key)
+"""Lets a table name the file that holds its key (`api_key_file`)."""
+
+OneKey = AfterValidator(_with_one_key)
+"""Refuses two keys, and one that no header can hold."""

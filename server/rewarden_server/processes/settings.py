@@ -1,0 +1,89 @@
+"""The settings of the sandbox hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from annotated_types import doc
+
+from rewarden_sandboxes.checks import check_limits
+from rewarden_sandboxes.errors import BadJob
+from rewarden_sandboxes.job import Limits
+from rewarden_server.setting import Amount, File, Pairs, Positive, Text, Whole
+from rewarden_verifiers.schema import AfterValidator, BeforeValidator, Misfit
+
+_ADDRESSES = doc("a text, unix:PATH or HOST:PORT, several separated by commas, or a list of such")
+_LIMITS = doc("a table of limits (in the environment: cpu_s=10,memory_mb=512)")
+
+
+def _addresses(value: Any) -> Any:
+    """Sandbox hosts: a text with commas between them, or a list; as the text."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        return value
+    found = [part.strip() for part in parts if part.strip()]
+    for address in found:
+        host, _, port = address.rpartition(":")
+        unix = address.startswith("unix:") and len(address) > len("unix:")
+        if not unix and not (host and port.isdigit() and 0 < int(port) <= 65_535 and "/" not in host):
+            raise Misfit(f": {address!r} is no address: unix:PATH or HOST:PORT is")
+        if found.count(address) > 1:
+            raise Misfit(f": {address!r} is given twice")
+    return ",".join(found) or None
+
+
+def _checked(limits: Limits) -> Limits:
+    try:
+        check_limits(limits, "")
+    except BadJob as error:
+        raise Misfit(error.message, error.path) from None
+    return limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxSettings:
+    """The sandbox hosts on which programs run.
+
+    address: sandbox hosts that run already (`unix:PATH`, `HOST:PORT`, separated by commas); without one the server
+    starts its own. tls_cert, tls_key, tls_ca: PEM files for hosts on other machines: our certificate and its key, where
+    hosts ask for one, and who signed the hosts'. token_file: a secret that server and hosts share.
+    required: without a working sandbox the server is not ready. in_flight: jobs that are sent to the host at once, the
+    rest waits here in order; none: 4 for each slot. max_waiting: single runs that may wait; over it is 429.
+    start_s: seconds to wait for a host that starts, or is started again, before work is refused.
+
+    What follows is told to the host that the server starts, and means what it means in
+    `rewarden_sandboxes.settings.HostSettings`; none: the host's own default.
+    """
+
+    address: Annotated[Text | None, BeforeValidator(_addresses), _ADDRESSES] = None
+    tls_cert: File | None = None
+    tls_key: File | None = None
+    tls_ca: File | None = None
+    token_file: File | None = None
+    required: bool = False
+    in_flight: Whole | None = None
+    max_waiting: Whole = 2000
+    start_s: Positive = 30.0
+    launcher: Literal["auto", "docker", "bwrap", "none"] = "auto"
+    slots: Whole | None = None
+    sessions: Whole | None = None
+    warm: Whole | None = None
+    cpu_permits: Whole | None = None
+    runtime: Text | None = None
+    apparmor: Text | None = None
+    image_prefix: Text | None = None
+    image_tag: Text | None = None
+    rootfs: Text | None = None
+    uid: Whole | None = None
+    languages: File | None = None
+    rooms: Literal["auto", "yes", "no"] = "auto"
+    queue_timeout_s: Positive | None = None
+    drain_s: Amount | None = None
+    limits: Annotated[Limits, Pairs, AfterValidator(_checked), _LIMITS] = field(default_factory=Limits)
+    max_limits: Annotated[Limits, Pairs, AfterValidator(_checked), _LIMITS] = field(default_factory=Limits)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The hosts that run already."""
+        return tuple(part.strip() for part in (self.address or "").split(",") if part.strip())
