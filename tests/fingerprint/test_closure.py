@@ -62,7 +62,7 @@ def own(found: Closure) -> set[str]:
     ("name", "made_of"),
     [
         ("math", {"answer.math.parser", "extraction"}),
-        ("label", {"answer.label.verifier", "answer.text.size", "answer.text.folding"}),  # another verifier's modules
+        ("label", {"answer.label.verifier", "answer.text.markup", "answer.text.folding"}),  # another verifier's modules
         ("tool_calls", {"tools.tool_calls.matching", "structure.json.strict"}),
         ("language", {"structure.languages", "words"}),
         ("code", {"execution.plan", "rewarden_sandboxes.job"}),

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import re2
 
@@ -27,19 +27,6 @@ MAX_ANSWER = 20_000
 
 MAX_TEXTS = 64
 """Answers of a cluster that are looked at, the last ones: whoever offers more hedges in any case."""
-
-PRESETS: Mapping[str, tuple[str, ...]] = {
-    "strict": ("boxed", "answer_tag"),
-    "explicit": ("boxed", "answer_tag", "hash", "phrase"),
-    "lax": ("boxed", "answer_tag", "hash", "phrase", "last_number"),
-    "boxed": ("boxed",),
-    "answer_tag": ("answer_tag",),
-    "hash": ("hash",),
-    "phrase": ("phrase",),
-    "last_number": ("last_number",),
-    "last_line": ("last_line",),
-    "whole": ("whole",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +45,18 @@ class Extracted:
         """The last of the texts: the answer, where only one is expected."""
         return self.texts[-1]
 
+    @property
+    def oversized(self) -> bool:
+        """Returns whether an answer, or several that stand together, exceed 20,000 characters, box and blanks included.
+
+        Extraction cuts a box there and trims it: "Paris", 20,000 blanks and "London" would read as Paris. And
+        sixty-four boxes that stand together are sixty-four answers to read.
+        """
+        return self.span[1] - self.span[0] > MAX_ANSWER
+
 
 Rule = Callable[[str], "Extracted | None"]
+Own = TypeVar("Own")
 
 _BOX_TOKEN = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?:boxed|fbox)(?![A-Za-z])|\\.|[{}]", re.DOTALL)
 # What TeX takes without braces: a number, a command with its arguments, one letter.
@@ -264,6 +261,12 @@ _RULES: Mapping[str, Rule] = {
     "last_line": _last_line,
     "whole": _whole,
 }
+PRESETS: Mapping[str, tuple[str, ...]] = {
+    "strict": ("boxed", "answer_tag"),
+    "explicit": ("boxed", "answer_tag", "hash", "phrase"),
+    "lax": ("boxed", "answer_tag", "hash", "phrase", "last_number"),
+    **{rule: (rule,) for rule in _RULES},
+}
 _PRESET_RULES = {name: tuple(_RULES[rule] for rule in rules) for name, rules in PRESETS.items()}
 
 
@@ -288,11 +291,9 @@ def _regex_rule(pattern: str) -> Rule:
         last = None
         for match in compiled.finditer(encodable(text)):
             last = match
-        return (
-            None
-            if last is None or not last.group(group)
-            else _trimmed(text, last.start(group), last.end(group), "regex")
-        )
+        if last is None or not last.group(group):
+            return None
+        return _trimmed(text, last.start(group), last.end(group), "regex")
 
     return rule
 
@@ -337,6 +338,17 @@ def rules_of(extraction: Any) -> tuple[Rule, ...]:
                 path=f"extraction[{index}]",
             )
     return tuple(found)
+
+
+def rules_with(extraction: Any, name: str, own: Own) -> tuple[Rule | Own, ...]:
+    """The same where an extraction may also name a verifier's own rule, with which `lax` ends. None may stand for a
+    rule that is not known yet.
+    """
+    if isinstance(extraction, str):
+        if extraction == "lax":
+            return (*rules_of("explicit"), own)
+        return (own,) if extraction == name else rules_of(extraction)
+    return tuple(own if item == name else rules_of([item])[0] for item in extraction)
 
 
 def extract(text: str, extraction: Any = "strict") -> Extracted | None:

@@ -12,7 +12,7 @@ from rewarden.types import Outcome
 from rewarden_verifiers.answer.labels import MAX_LABELS, Alphabet, alphabet, expand, usual
 from rewarden_verifiers.answer.options import Options, normal, options_of
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import Extracted, Rule, rules_of
+from rewarden_verifiers.extraction import Extracted, rules_with
 from rewarden_verifiers.outcome import no_answer, right, scored, wrong
 
 OptionTexts = tuple[str, ...] | dict[str, str]
@@ -75,7 +75,7 @@ class ChoiceParams:
     def __post_init__(self) -> None:
         if not 0.0 <= self.abstain_score <= 1.0:
             raise ValueError("abstain_score must lie between 0 and 1")
-        _rules(self.extraction)
+        rules_with(self.extraction, "label_line", None)
         labels = self.own_labels
         if labels is not None and not 2 <= len(labels) <= MAX_LABELS:
             raise ValueError(f"labels must be between 2 and {MAX_LABELS}")
@@ -161,7 +161,8 @@ class Reader:
 
     def __init__(self, params: ChoiceParams) -> None:
         self._params = params
-        self._rules = _rules(params.extraction)
+        # None stands for `label_line`, which needs the labels.
+        self._rules = rules_with(params.extraction, "label_line", None)
         self.question = lru_cache(maxsize=_REFERENCES)(self._question)
 
     def ask(self, reference: Reference) -> Question:
@@ -216,7 +217,7 @@ class Reader:
             known = True
         letters = alphabet(labels)
         places = frozenset(self._place(gold, letters, options) for gold in golds)
-        abstained = frozenset(self._abstaining(letters))
+        abstained = frozenset(letters.index[text] for text in params.abstain if text in letters.index)
         return Question(
             letters,
             options,
@@ -225,9 +226,6 @@ class Reader:
             frozenset(normal(text).casefold() for text in params.abstain),
             len(labels) if known else None,
         )
-
-    def _abstaining(self, letters: Alphabet) -> Sequence[int]:
-        return [letters.index[text] for text in self._params.abstain if text in letters.index]
 
     def _place(self, gold: Gold, letters: Alphabet, options: Options | None) -> int:
         """The option that a reference means. Raises InvalidReference where it means none, or two."""
@@ -292,15 +290,6 @@ def _golds(reference: ChoiceReference) -> tuple[Gold, ...]:
     return reference.answers
 
 
-def _rules(extraction: str | tuple[str | dict[str, str], ...]) -> tuple[Rule | None, ...]:
-    """The rules of extraction; None stands for `label_line`, which needs the labels. Raises InvalidParams."""
-    if extraction == "lax":
-        return (*rules_of("explicit"), None)
-    if isinstance(extraction, str):
-        return (None,) if extraction == "label_line" else rules_of(extraction)
-    return tuple(None if item == "label_line" else rules_of([item])[0] for item in extraction)
-
-
 def label_line(text: str, letters: Alphabet) -> Extracted | None:
     """A label that is the last line, or the first one, of a response ("B", "(B)", "B) Paris", "A, C"), or that the last
     line chooses in words ("so B is correct").
@@ -315,11 +304,9 @@ def label_line(text: str, letters: Alphabet) -> Extracted | None:
                 return Extracted((line,), "label_line", (at, at + len(line)))
     line, at, _ = _last_line(text)
     chosen = letters.states(line)
-    return (
-        Extracted(tuple(letters.labels[place] for place in chosen), "label_line", (at, at + len(line)))
-        if chosen
-        else None
-    )
+    if not chosen:
+        return None
+    return Extracted(tuple(letters.labels[place] for place in chosen), "label_line", (at, at + len(line)))
 
 
 def _last_line(text: str) -> tuple[str, int, str]:

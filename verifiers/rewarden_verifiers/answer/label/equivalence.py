@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rewarden_verifiers.answer.label.names import Names, Read
 from rewarden_verifiers.answer.label.params import LabelParams
-from rewarden_verifiers.answer.text.size import oversized
 
 
 class LabelEquivalence:
@@ -21,7 +20,7 @@ class LabelEquivalence:
     def extract(self, text: str) -> str | None:
         """The labels named; None where there is none, for hedges, and for labels that mean "I do not know"."""
         found = self._reader.extract(text, self._names)
-        if found is None or oversized(found):
+        if found is None or found.oversized:
             return None
         several = self._params.mode != "single"
         reads = [self._names.read(answer, several=several) for answer in found.texts]

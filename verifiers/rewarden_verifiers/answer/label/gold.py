@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rewarden.errors import InvalidReference
 from rewarden_verifiers.answer.label.names import MAX_ENTRIES, Names
-from rewarden_verifiers.answer.label.params import Reader
+from rewarden_verifiers.answer.label.params import LabelParams
 
 Gold = str | int | bool
 Reference = Gold | tuple[Gold, ...]
@@ -20,10 +20,10 @@ class Prepared:
     names: Names
 
 
-def prepare(reference: Reference, reader: Reader) -> Prepared:
+def prepare(reference: Reference, params: LabelParams) -> Prepared:
     """The reference, read. Raises InvalidReference for a label that is not in the set, or none where one is needed."""
     golds = reference if isinstance(reference, tuple) else (reference,)
-    mode = reader.params.mode
+    reader, mode = params.reader, params.mode
     if len(golds) > MAX_ENTRIES:
         raise InvalidReference(f"the reference has more than {MAX_ENTRIES} labels", path="reference")
     if not golds and mode != "multi":

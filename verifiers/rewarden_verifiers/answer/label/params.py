@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from rewarden_verifiers.answer.label.hierarchy import Hierarchy
 from rewarden_verifiers.answer.label.names import MAX_ENTRIES, MAX_LABELS, Names
-from rewarden_verifiers.extraction import Extracted, Rule, rules_of
+from rewarden_verifiers.extraction import Extracted, rules_with
 
 Mode = Literal["single", "multi", "vector"]
 Metric = Literal["exact", "depth", "precision", "recall", "f1", "fbeta", "jaccard"]
@@ -124,7 +124,8 @@ class Reader:
 
     def __init__(self, params: LabelParams) -> None:
         self.params = params
-        self.rules = _rules(params.extraction)
+        # None stands for `label_line`, which needs the labels.
+        self.rules = rules_with(params.extraction, "label_line", None)
         labels = _listed(params)
         if len(labels) == 1 or len(labels) > MAX_LABELS:
             raise ValueError(f"labels must be none, or between 2 and {MAX_LABELS}")
@@ -189,15 +190,6 @@ def _names(labels: list[Label], exact: bool, separator: str | None) -> Names:
         codes = () if label.code is None else (str(label.code),)
         spelled[label.name] = (label.name, *label.aliases, *codes)
     return Names(spelled, exact, separator)
-
-
-def _rules(extraction: str | tuple[str | dict[str, str], ...]) -> tuple[Rule | None, ...]:
-    """The rules of extraction; None stands for `label_line`, which needs the labels. Raises InvalidParams."""
-    if extraction == "lax":
-        return (*rules_of("explicit"), None)
-    if isinstance(extraction, str):
-        return (None,) if extraction == "label_line" else rules_of(extraction)
-    return tuple(None if item == "label_line" else rules_of([item])[0] for item in extraction)
 
 
 def label_line(text: str, names: Names, params: LabelParams) -> Extracted | None:

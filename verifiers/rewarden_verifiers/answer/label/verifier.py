@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rewarden.types import Outcome
-from rewarden_verifiers.answer.label import gold
 from rewarden_verifiers.answer.label.equivalence import LabelEquivalence
-from rewarden_verifiers.answer.label.gold import Prepared, Reference
+from rewarden_verifiers.answer.label.gold import Prepared, prepare
 from rewarden_verifiers.answer.label.names import Read
 from rewarden_verifiers.answer.label.params import LabelParams, Reader, is_empty
 from rewarden_verifiers.answer.label.scoring import overlap, shared_depth
-from rewarden_verifiers.answer.text.size import oversized
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import Extracted
 from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
@@ -21,11 +19,6 @@ _SHOWN = 50
 _EXCERPT = 200
 
 Details = dict[str, Any]
-
-
-def prepare(reference: Reference, params: LabelParams) -> Prepared:
-    """The reference, read. Raises InvalidReference."""
-    return gold.prepare(reference, params.reader)
 
 
 @verifier(version="1", graded=True, inline=True, prepare=prepare, equivalence=LabelEquivalence)
@@ -53,7 +46,7 @@ def label(response: str, prepared: Prepared, params: LabelParams) -> Outcome:
     if found is None:
         return no_answer()
     details: Details = {"extracted": found.text[:_EXCERPT], "evidence": {"rule": found.rule}}
-    if oversized(found):
+    if found.oversized:
         return too_expensive(**details)
     if params.mode == "single":
         return _single(found, prepared, reader, details)

@@ -20,7 +20,6 @@ from rewarden_verifiers.answer.math.reading import join_words
 from rewarden_verifiers.answer.math.regions import NoRegion, Region, is_interval, is_region, region, variable_of
 from rewarden_verifiers.answer.math.scalars import Rules, Scalars, evaluator
 from rewarden_verifiers.answer.math.syntax import (
-    SCALARS,
     Braces,
     Builder,
     Call,
@@ -38,6 +37,7 @@ from rewarden_verifiers.answer.math.syntax import (
     Product,
     Quotient,
     Relation,
+    Scalar,
     SetOperation,
     Sum,
     Symbol,
@@ -85,7 +85,7 @@ class Comparison:
             return True
         self.budget.spend(COMPARISON_COST)
         reference, candidate = self.settled(reference), self.settled(candidate)
-        plain = isinstance(reference, SCALARS) and isinstance(candidate, SCALARS)
+        plain = isinstance(reference, Scalar) and isinstance(candidate, Scalar)
         if plain and not count_signs(reference) and not count_signs(candidate):
             return self.scalars.same(reference, candidate)
         if isinstance(reference, Text) or isinstance(candidate, Text):
@@ -103,7 +103,7 @@ class Comparison:
             return self.relations(reference, candidate)
         if isinstance(reference, Group) and isinstance(candidate, Group):
             return self.groups(reference, candidate)
-        if isinstance(reference, SCALARS) and isinstance(candidate, SCALARS):
+        if isinstance(reference, Scalar) and isinstance(candidate, Scalar):
             return self.scalars.same(reference, candidate)
         if type(reference) is type(candidate):
             return self.alike(reference, candidate)
@@ -128,7 +128,7 @@ class Comparison:
                 return node
             pairs = zip(first.items, last.items, strict=True)
             return Listing(tuple(Relation(pair, ("=",)) for pair in pairs), "and")
-        structured = not isinstance(last, SCALARS) or (count_signs(last) and is_name(first))
+        structured = not isinstance(last, Scalar) or (count_signs(last) and is_name(first))
         if structured and (is_name(first) or isinstance(last, Braces | Matrix | SetOperation)):
             return last
         return node
@@ -145,12 +145,7 @@ class Comparison:
         return kept[0] if len(kept) == 1 else Relation(kept, node.operators[:at])
 
     def _near(self, exact: Node, rough: Node) -> bool:
-        try:
-            ours = evaluator(20).value(exact, {}, self.budget)
-            theirs = evaluator(20).value(rough, {}, self.budget)
-        except Undefined:
-            return True
-        return bool(abs(ours - theirs) <= 0.01 * max(abs(ours), abs(theirs)))
+        return self.scalars.near(exact, rough, 0.01)
 
     def _renamed(self, reference: Node, candidate: Node) -> Node | None:
         """The candidate with its one foreign variable named as the reference names it, where that name is free.
@@ -455,7 +450,7 @@ class Comparison:
         return values[-1]
 
     def _near_scalars(self, one: Node, two: Node) -> bool:
-        return isinstance(one, SCALARS) and isinstance(two, SCALARS) and not free_symbols(one) and self._near(one, two)
+        return isinstance(one, Scalar) and isinstance(two, Scalar) and not free_symbols(one) and self._near(one, two)
 
     def value_of_equation(self, reference: Relation, candidate: Node) -> bool | None:
         """A plain value where the reference is an equation: its right side, or the solution of a linear equation."""
@@ -470,7 +465,7 @@ class Comparison:
                 return None if None in verdicts else False
         if is_name(operands[-1]) and self.answers(operands[0], candidate):
             return True
-        if not isinstance(candidate, SCALARS) or self.rules.strict or len(operands) != 2:
+        if not isinstance(candidate, Scalar) or self.rules.strict or len(operands) != 2:
             return False
         if self.scalars.same(operands[0], operands[1]):  # an identity: the answer is either side
             return self.scalars.same(operands[1], candidate)

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 from rewarden_verifiers.answer.math import words
 from rewarden_verifiers.answer.math.limits import MAX_DEPTH, TooExpensive, Unreadable
-from rewarden_verifiers.answer.math.syntax import (
-    Node,
-)
+from rewarden_verifiers.answer.math.syntax import Node
 from rewarden_verifiers.answer.math.tokens import Token
 
 
@@ -82,10 +80,6 @@ class Cursor(ABC):
     @abstractmethod
     def product(self) -> Node:
         """Factors."""
-
-    @abstractmethod
-    def atom(self, plain: bool = False) -> Node:
-        """A number, name, bracket, fraction, root or function."""
 
     @abstractmethod
     def power(self) -> Node:

@@ -14,7 +14,6 @@ from rewarden_verifiers.answer.math.prepared import readings
 from rewarden_verifiers.answer.math.reading import read
 from rewarden_verifiers.answer.math.scalars import Rules, has_decimals, strip_units
 from rewarden_verifiers.answer.math.syntax import (
-    SCALARS,
     Based,
     Braces,
     Degrees,
@@ -24,6 +23,7 @@ from rewarden_verifiers.answer.math.syntax import (
     Percent,
     Ratio,
     Relation,
+    Scalar,
     Symbol,
     Text,
     walk,
@@ -87,7 +87,8 @@ def canonical(node: Node, budget: Budget) -> str | None:
             keys = [canonical(item, budget) for item in items]
             if None in keys or (isinstance(node, Listing) and any(isinstance(item, Relation) for item in items)):
                 return None
-            return "{" + ";".join(sorted(key for key in keys if key is not None)) + "}" if _unique(keys) else None
+            unique = len(set(keys)) == len(keys)
+            return "{" + ";".join(sorted(key for key in keys if key is not None)) + "}" if unique else None
         case Group(opening=opening, items=items, closing=closing):
             keys = [canonical(item, budget) for item in items]
             return None if None in keys else opening + ";".join(key for key in keys if key is not None) + closing
@@ -95,14 +96,10 @@ def canonical(node: Node, budget: Budget) -> str | None:
             return canonical(value, budget)
         case Text(words=words):
             return "words " + words
-        case _ if isinstance(node, SCALARS):
+        case _ if isinstance(node, Scalar):
             return _scalar(node, budget)
         case _:
             return None
-
-
-def _unique(keys: list[str | None]) -> bool:
-    return len(set(keys)) == len(keys)
 
 
 def _scalar(node: Node, budget: Budget) -> str | None:

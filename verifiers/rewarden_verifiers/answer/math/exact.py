@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import comb, factorial, gcd, isqrt, lcm, log2
-from typing import Any
+from math import ceil, comb, factorial, floor, gcd, isqrt, lcm, log2, prod
 
 from rewarden_verifiers.answer.math.limits import MAX_BITS, MAX_FACTORIAL, MAX_TERMS, Budget, TooExpensive
 from rewarden_verifiers.answer.math.syntax import (
@@ -27,6 +26,11 @@ from rewarden_verifiers.answer.math.syntax import (
 )
 
 Bindings = dict[str, Fraction]
+Function = Callable[[list[Fraction]], Fraction]
+
+
+class Irrational(Exception):
+    """The node is not rational by rational steps."""
 
 
 def rational(node: Node, budget: Budget, bindings: Bindings | None = None) -> Fraction | None:
@@ -34,15 +38,10 @@ def rational(node: Node, budget: Budget, bindings: Bindings | None = None) -> Fr
 
     Raises TooExpensive where the value is rational but too large, ZeroDivisionError where it does not exist.
     """
-    kind = type(node)
-    if kind is Number:
-        return node.value  # type: ignore[union-attr]
-    budget.spend()
-    step = _STEPS.get(kind)
-    if step is None:
+    try:
+        return _value(node, budget, bindings or {})
+    except Irrational:
         return None
-    value = step(node, budget, bindings)
-    return value if value is None else _charged(value, budget)
 
 
 def bits(value: Fraction) -> int:
@@ -60,84 +59,69 @@ def _charged(value: Fraction, budget: Budget) -> Fraction:
     return value
 
 
-def _symbol(node: Symbol, budget: Budget, bindings: Bindings | None) -> Fraction | None:
-    return bindings.get(node.name) if bindings else None
+def _value(node: Node, budget: Budget, bindings: Bindings) -> Fraction:
+    if isinstance(node, Number):
+        return node.value
+    budget.spend()
+    return _charged(_step(node, budget, bindings), budget)
 
 
-def _based(node: Based, budget: Budget, bindings: Bindings | None) -> Fraction | None:
-    try:
-        return Fraction(int(node.digits, node.base))
-    except ValueError:
-        return None
+def _step(node: Node, budget: Budget, bindings: Bindings) -> Fraction:
+    match node:
+        case Symbol(name=name):
+            if name not in bindings:
+                raise Irrational
+            return bindings[name]
+        case Quotient():
+            return _quotient(node, budget, bindings)
+        case Negation(body=body):
+            return -_value(body, budget, bindings)
+        case Sum(terms=terms):
+            total = Fraction(0)
+            for term in terms:
+                total = _charged(total + _value(term, budget, bindings), budget)
+            return total
+        case Product(factors=factors):
+            total = Fraction(1)
+            for factor in factors:
+                value = _value(factor, budget, bindings)
+                if bits(total) + bits(value) > MAX_BITS:
+                    raise TooExpensive("too many digits")
+                total *= value
+            return total
+        case Power(base=base, exponent=exponent):
+            value, raised = _value(base, budget, bindings), _value(exponent, budget, bindings)
+            return _power(value if raised.denominator == 1 else _root(value, raised.denominator), raised.numerator)
+        case Root(radicand=radicand, index=index):
+            value, degree = _value(radicand, budget, bindings), _value(index, budget, bindings)
+            if degree.denominator != 1 or degree < 1:
+                raise Irrational
+            return _root(value, degree.numerator)
+        case Call(name=name, arguments=arguments) if name in _FUNCTIONS:
+            return _FUNCTIONS[name]([_value(argument, budget, bindings) for argument in arguments])
+        case Mixed(whole=whole, part=part):
+            fraction = _quotient(part, budget, bindings)
+            return whole.value + fraction if whole.value >= 0 else whole.value - fraction
+        case Percent(body=body):
+            return _value(body, budget, bindings) / 100
+        case Measure(body=body):
+            return _value(body, budget, bindings)
+        case Based(digits=digits, base=radix):
+            try:
+                return Fraction(int(digits, radix))
+            except ValueError:
+                raise Irrational from None
+        case Series():
+            return _series(node, budget, bindings)
+        case _:
+            raise Irrational
 
 
-def _sum(node: Sum, budget: Budget, bindings: Bindings | None) -> Fraction | None:
-    total = Fraction(0)
-    for term in node.terms:
-        value = rational(term, budget, bindings)
-        if value is None:
-            return None
-        total = _charged(total + value, budget)
-    return total
+def _quotient(node: Quotient, budget: Budget, bindings: Bindings) -> Fraction:
+    return _value(node.top, budget, bindings) / _value(node.bottom, budget, bindings)
 
 
-def _negation(node: Negation, budget: Budget, bindings: Bindings | None) -> Fraction | None:
-    value = rational(node.body, budget, bindings)
-    return None if value is None else -value
-
-
-def _product(node: Product, budget: Budget, bindings: Bindings | None) -> Fraction | None:
-    total = Fraction(1)
-    for factor in node.factors:
-        value = rational(factor, budget, bindings)
-        if value is None:
-            return None
-        if bits(total) + bits(value) > MAX_BITS:
-            raise TooExpensive("too many digits")
-        total *= value
-    return total
-
-
-def _quotient(node: Quotient, budget: Budget, bindings: Bindings | None) -> Fraction | None:
-    top = rational(node.top, budget, bindings)
-    if top is None:
-        return None
-    bottom = rational(node.bottom, budget, bindings)
-    return None if bottom is None else top / bottom
-
-
-def _mixed(node: Mixed, budget: Budget, bindings: Bindings | None) -> Fraction | None:
-    part = _quotient(node.part, budget, bindings)
-    if part is None:
-        return None
-    return node.whole.value + part if node.whole.value >= 0 else node.whole.value - part
-
-
-def _percent(node: Percent, budget: Budget, bindings: Bindings | None) -> Fraction | None:
-    value = rational(node.body, budget, bindings)
-    return None if value is None else value / 100
-
-
-def _measure(node: Measure, budget: Budget, bindings: Bindings | None) -> Fraction | None:
-    return rational(node.body, budget, bindings)
-
-
-def _power(node: Power, budget: Budget, bindings: Bindings | None) -> Fraction | None:
-    base = rational(node.base, budget, bindings)
-    if base is None:
-        return None
-    exponent = rational(node.exponent, budget, bindings)
-    if exponent is None:
-        return None
-    if exponent.denominator != 1:
-        root = exact_root(base, exponent.denominator)
-        if root is None:
-            return None
-        base = root
-    return power(base, exponent.numerator)
-
-
-def power(base: Fraction, exponent: int) -> Fraction:
+def _power(base: Fraction, exponent: int) -> Fraction:
     """An integer power, its size estimated first."""
     if base in (0, 1, -1) or exponent in (0, 1):
         if base == 0 and exponent < 0:
@@ -158,28 +142,25 @@ def _log2_of(value: int) -> float:
     return log2(value) if value.bit_length() < 1000 else float(value.bit_length())
 
 
-def exact_root(value: Fraction, index: int) -> Fraction | None:
-    """The rational root, where there is one; of a negative number only for the odd index."""
-    if index < 0 or index > 1000:
-        return None
+def _root(value: Fraction, index: int) -> Fraction:
+    """The rational root; of a negative number only for the odd index. Raises Irrational where there is none."""
+    if index > 1000 or (value < 0 and index % 2 == 0):
+        raise Irrational
     if value < 0:
-        if index % 2 == 0:
-            return None
-        root = exact_root(-value, index)
-        return None if root is None else -root
-    top = _integer_root(value.numerator, index)
-    bottom = _integer_root(value.denominator, index)
-    return None if top is None or bottom is None else Fraction(top, bottom)
+        return -_root(-value, index)
+    return Fraction(_integer_root(value.numerator, index), _integer_root(value.denominator, index))
 
 
-def _integer_root(value: int, index: int) -> int | None:
+def _integer_root(value: int, index: int) -> int:
     if value in (0, 1):
         return value
     if index == 2:
         root = isqrt(value)
-        return root if root * root == value else None
+        if root * root != value:
+            raise Irrational
+        return root
     if value.bit_length() > 4096:
-        return None
+        raise Irrational
     low, high = 1, 1 << (value.bit_length() // index + 1)
     while low < high:
         middle = (low + high) // 2
@@ -187,132 +168,72 @@ def _integer_root(value: int, index: int) -> int | None:
             low = middle + 1
         else:
             high = middle
-    return low if low**index == value else None
+    if low**index != value:
+        raise Irrational
+    return low
 
 
-def _root(node: Root, budget: Budget, bindings: Bindings | None) -> Fraction | None:
-    value = rational(node.radicand, budget, bindings)
-    if value is None:
-        return None
-    index = rational(node.index, budget, bindings)
-    if index is None or index.denominator != 1 or index < 1:
-        return None
-    return exact_root(value, index.numerator)
-
-
-def _call(node: Call, budget: Budget, bindings: Bindings | None) -> Fraction | None:
-    values: list[Fraction] = []
-    if node.name not in _FUNCTIONS:
-        return None
-    for argument in node.arguments:
-        value = rational(argument, budget, bindings)
-        if value is None:
-            return None
-        values.append(value)
-    return _FUNCTIONS[node.name](values)
-
-
-def _factorial(values: list[Fraction]) -> Fraction | None:
+def _natural(values: list[Fraction]) -> int:
+    """The argument of a factorial. Raises Irrational where it has none, TooExpensive where it has too many digits."""
     (value,) = values
     if value.denominator != 1 or value < 0:
-        return None
+        raise Irrational
     if value > MAX_FACTORIAL:
         raise TooExpensive("factorial too large")
-    return Fraction(factorial(value.numerator))
+    return value.numerator
 
 
-def _double_factorial(values: list[Fraction]) -> Fraction | None:
-    (value,) = values
-    if value.denominator != 1 or value < 0:
-        return None
-    if value > MAX_FACTORIAL:
-        raise TooExpensive("factorial too large")
-    result = 1
-    for factor in range(value.numerator, 1, -2):
-        result *= factor
-    return Fraction(result)
-
-
-def _binomial(values: list[Fraction]) -> Fraction | None:
+def _binomial(values: list[Fraction]) -> Fraction:
     if len(values) != 2 or any(value.denominator != 1 or value < 0 for value in values):
-        return None
+        raise Irrational
     if values[0] > 100 * MAX_FACTORIAL or min(values[1], values[0] - values[1]) > MAX_FACTORIAL // 2:
         raise TooExpensive("binomial too large")
     return Fraction(comb(values[0].numerator, values[1].numerator))
 
 
-def _floor(values: list[Fraction]) -> Fraction | None:
-    return Fraction(values[0].__floor__()) if len(values) == 1 else None
+def _of_one(compute: Callable[[Fraction], Fraction | int]) -> Function:
+    def apply(values: list[Fraction]) -> Fraction:
+        if len(values) != 1:
+            raise Irrational
+        return Fraction(compute(values[0]))
+
+    return apply
 
 
-def _ceil(values: list[Fraction]) -> Fraction | None:
-    return Fraction(values[0].__ceil__()) if len(values) == 1 else None
+def _of_integers(compute: Callable[..., int]) -> Function:
+    def apply(values: list[Fraction]) -> Fraction:
+        if any(value.denominator != 1 for value in values):
+            raise Irrational
+        return Fraction(compute(*(value.numerator for value in values)))
+
+    return apply
 
 
-def _absolute(values: list[Fraction]) -> Fraction | None:
-    return abs(values[0]) if len(values) == 1 else None
-
-
-def _sign(values: list[Fraction]) -> Fraction | None:
-    return Fraction((values[0] > 0) - (values[0] < 0)) if len(values) == 1 else None
-
-
-def _whole(values: list[Fraction]) -> list[int] | None:
-    return [value.numerator for value in values] if all(value.denominator == 1 for value in values) else None
-
-
-def _gcd(values: list[Fraction]) -> Fraction | None:
-    whole = _whole(values)
-    return None if whole is None else Fraction(gcd(*whole))
-
-
-def _lcm(values: list[Fraction]) -> Fraction | None:
-    whole = _whole(values)
-    return None if whole is None else Fraction(lcm(*whole))
-
-
-def _series(node: Series, budget: Budget, bindings: Bindings | None) -> Fraction | None:
-    lower = rational(node.lower, budget, bindings)
-    upper = rational(node.upper, budget, bindings)
+def _series(node: Series, budget: Budget, bindings: Bindings) -> Fraction:
+    # Both ends are read, also where the first is not rational: the second may be too expensive.
+    lower, upper = rational(node.lower, budget, bindings), rational(node.upper, budget, bindings)
     if lower is None or upper is None or lower.denominator != 1 or upper.denominator != 1:
-        return None
+        raise Irrational
     if upper - lower > MAX_TERMS:
         raise TooExpensive("too many terms")
     total = Fraction(0) if node.kind == "sum" else Fraction(1)
     for index in range(lower.numerator, upper.numerator + 1):
-        value = rational(node.body, budget, {**(bindings or {}), node.variable: Fraction(index)})
-        if value is None:
-            return None
+        value = _value(node.body, budget, {**bindings, node.variable: Fraction(index)})
         total = _charged(total + value if node.kind == "sum" else total * value, budget)
     return total
 
 
-_FUNCTIONS: dict[str, Callable[[list[Fraction]], Fraction | None]] = {
-    "factorial": _factorial,
-    "factorial2": _double_factorial,
+_FUNCTIONS: dict[str, Function] = {
+    "factorial": lambda values: Fraction(factorial(_natural(values))),
+    "factorial2": lambda values: Fraction(prod(range(_natural(values), 1, -2))),
     "binom": _binomial,
-    "floor": _floor,
-    "ceil": _ceil,
-    "abs": _absolute,
-    "sign": _sign,
-    "gcd": _gcd,
-    "lcm": _lcm,
+    "floor": _of_one(floor),
+    "ceil": _of_one(ceil),
+    "abs": _of_one(abs),
+    "sign": _of_one(lambda value: (value > 0) - (value < 0)),
+    "gcd": _of_integers(gcd),
+    "lcm": _of_integers(lcm),
     "max": lambda values: max(values),
     "min": lambda values: min(values),
     "mod": lambda values: values[0],
-}
-_STEPS: dict[type, Callable[[Any, Budget, Bindings | None], Fraction | None]] = {
-    Symbol: _symbol,
-    Based: _based,
-    Sum: _sum,
-    Negation: _negation,
-    Product: _product,
-    Quotient: _quotient,
-    Mixed: _mixed,
-    Percent: _percent,
-    Measure: _measure,
-    Power: _power,
-    Root: _root,
-    Call: _call,
-    Series: _series,
 }

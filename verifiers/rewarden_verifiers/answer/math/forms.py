@@ -141,9 +141,7 @@ def _undone(node: Node, budget: Budget) -> bool:
         value = _rational(node.radicand, budget)
         index = _integer(node.index, budget)
         return value is not None and index is not None and _has_power(value, index)
-    if isinstance(node, Power):
-        return _rational(node, budget) is not None and _small(node, budget)
-    if isinstance(node, Call | Series):
+    if isinstance(node, Power | Call | Series):
         return _rational(node, budget) is not None and _small(node, budget)
     if isinstance(node, Sum):
         return _like_terms(node, budget)

@@ -50,7 +50,7 @@ class Evaluator:
         """The value. Raises Undefined, or TooExpensive."""
         try:
             result = self._value(node, bindings, budget)
-        except (ZeroDivisionError, ValueError, OverflowError, ArithmeticError, TypeError, NotImplementedError) as error:
+        except (ArithmeticError, ValueError, TypeError, NotImplementedError) as error:
             raise Undefined(type(error).__name__) from None
         if not self.context.isfinite(result):
             raise Undefined("not finite")
@@ -58,10 +58,58 @@ class Evaluator:
 
     def _value(self, node: Node, bindings: Bindings, budget: Budget) -> Value:
         budget.spend()
-        step = _STEPS.get(type(node))
-        if step is None:
-            raise Undefined(type(node).__name__)
-        return step(self, node, bindings, budget)
+        match node:
+            case Number(value=value):
+                whole = self.context.mpf(value.numerator)
+                return whole if value.denominator == 1 else whole / value.denominator
+            case Symbol(name=name):
+                if name not in bindings:
+                    raise Undefined(name)
+                return bindings[name]
+            case Sum(terms=terms):
+                total = self._value(terms[0], bindings, budget)
+                for term in terms[1:]:
+                    total = total + self._value(term, bindings, budget)
+                return total
+            case Product(factors=factors):
+                total = self._value(factors[0], bindings, budget)
+                for factor in factors[1:]:
+                    total = total * self._value(factor, bindings, budget)
+                return total
+            case Quotient(top=top, bottom=bottom):
+                return self._value(top, bindings, budget) / self._value(bottom, bindings, budget)
+            case Negation(body=body):
+                return -self._value(body, bindings, budget)
+            case Power(base=base, exponent=exponent):
+                return _raise(self, self._value(base, bindings, budget), self._value(exponent, bindings, budget))
+            case Root(radicand=radicand, index=index):
+                return _root(self, self._value(radicand, bindings, budget), self._value(index, bindings, budget))
+            case Call():
+                return _call(self, node, bindings, budget)
+            case Constant(name="pi"):
+                return +self.context.pi
+            case Constant(name="e"):
+                return +self.context.e
+            case Constant(name="i"):
+                return self.context.mpc(0, 1)
+            case Constant():
+                raise Undefined("infinite")
+            case Mixed(whole=integer, part=part):
+                fraction = self._value(part, bindings, budget)
+                total = self._value(integer, bindings, budget)
+                return total + fraction if integer.value >= 0 else total - fraction
+            case Percent(body=body):
+                return self._value(body, bindings, budget) / 100
+            case Degrees(body=body):
+                return self._value(body, bindings, budget) * self.context.pi / 180
+            case Measure(body=body):
+                return self._value(body, bindings, budget)
+            case Based(digits=digits, base=radix):
+                return self.context.mpf(int(digits, radix))
+            case Series():
+                return _series(self, node, bindings, budget)
+            case _:
+                raise Undefined(type(node).__name__)
 
     def integer(self, node: Node, bindings: Bindings, budget: Budget) -> int:
         """The value, which must be an integer of moderate size."""
@@ -79,79 +127,6 @@ class Evaluator:
             raise TooExpensive("magnitude too large")
 
 
-def _number(at: Evaluator, node: Number, bindings: Bindings, budget: Budget) -> Value:
-    value = node.value
-    whole = at.context.mpf(value.numerator)
-    return whole if value.denominator == 1 else whole / value.denominator
-
-
-def _based(at: Evaluator, node: Based, bindings: Bindings, budget: Budget) -> Value:
-    return at.context.mpf(int(node.digits, node.base))
-
-
-def _symbol(at: Evaluator, node: Symbol, bindings: Bindings, budget: Budget) -> Value:
-    try:
-        return bindings[node.name]
-    except KeyError:
-        raise Undefined(node.name) from None
-
-
-def _constant(at: Evaluator, node: Constant, bindings: Bindings, budget: Budget) -> Value:
-    if node.name == "pi":
-        return +at.context.pi
-    if node.name == "e":
-        return +at.context.e
-    if node.name == "i":
-        return at.context.mpc(0, 1)
-    raise Undefined("infinite")
-
-
-def _sum(at: Evaluator, node: Sum, bindings: Bindings, budget: Budget) -> Value:
-    total = at._value(node.terms[0], bindings, budget)
-    for term in node.terms[1:]:
-        total = total + at._value(term, bindings, budget)
-    return total
-
-
-def _negation(at: Evaluator, node: Negation, bindings: Bindings, budget: Budget) -> Value:
-    return -at._value(node.body, bindings, budget)
-
-
-def _product(at: Evaluator, node: Product, bindings: Bindings, budget: Budget) -> Value:
-    total = at._value(node.factors[0], bindings, budget)
-    for factor in node.factors[1:]:
-        total = total * at._value(factor, bindings, budget)
-    return total
-
-
-def _quotient(at: Evaluator, node: Quotient, bindings: Bindings, budget: Budget) -> Value:
-    return at._value(node.top, bindings, budget) / at._value(node.bottom, bindings, budget)
-
-
-def _mixed(at: Evaluator, node: Mixed, bindings: Bindings, budget: Budget) -> Value:
-    part = at._value(node.part, bindings, budget)
-    whole = at._value(node.whole, bindings, budget)
-    return whole + part if node.whole.value >= 0 else whole - part
-
-
-def _percent(at: Evaluator, node: Percent, bindings: Bindings, budget: Budget) -> Value:
-    return at._value(node.body, bindings, budget) / 100
-
-
-def _degrees(at: Evaluator, node: Degrees, bindings: Bindings, budget: Budget) -> Value:
-    return at._value(node.body, bindings, budget) * at.context.pi / 180
-
-
-def _measure(at: Evaluator, node: Measure, bindings: Bindings, budget: Budget) -> Value:
-    return at._value(node.body, bindings, budget)
-
-
-def _power(at: Evaluator, node: Power, bindings: Bindings, budget: Budget) -> Value:
-    base = at._value(node.base, bindings, budget)
-    exponent = at._value(node.exponent, bindings, budget)
-    return _raise(at, base, exponent)
-
-
 def _raise(at: Evaluator, base: Value, exponent: Value) -> Value:
     if base == 0:
         if at.context.re(exponent) <= 0 and exponent != 0:
@@ -163,9 +138,7 @@ def _raise(at: Evaluator, base: Value, exponent: Value) -> Value:
     return base**exponent
 
 
-def _root(at: Evaluator, node: Root, bindings: Bindings, budget: Budget) -> Value:
-    radicand = at._value(node.radicand, bindings, budget)
-    index = at._value(node.index, bindings, budget)
+def _root(at: Evaluator, radicand: Value, index: Value) -> Value:
     context = at.context
     if index == 2:
         return context.sqrt(radicand)
@@ -248,20 +221,13 @@ def _hyperbolic(name: str) -> Callable[..., Value]:
     return apply
 
 
-def _logarithm(at: Evaluator, value: Value) -> Value:
-    return at.context.ln(value)
+def _factorial(name: str) -> Callable[..., Value]:
+    def apply(at: Evaluator, value: Value) -> Value:
+        if at.context.mag(value) > 17:
+            raise TooExpensive("factorial too large")
+        return getattr(at.context, name)(value)
 
-
-def _factorial(at: Evaluator, value: Value) -> Value:
-    if at.context.mag(value) > 17:
-        raise TooExpensive("factorial too large")
-    return at.context.factorial(value)
-
-
-def _double_factorial(at: Evaluator, value: Value) -> Value:
-    if at.context.mag(value) > 17:
-        raise TooExpensive("factorial too large")
-    return at.context.fac2(value)
+    return apply
 
 
 def _binomial(at: Evaluator, top: Value, bottom: Value) -> Value:
@@ -270,32 +236,12 @@ def _binomial(at: Evaluator, top: Value, bottom: Value) -> Value:
     return at.context.binomial(top, bottom)
 
 
-def _floor(at: Evaluator, value: Value) -> Value:
-    return at.context.floor(_settled(at, value))
-
-
-def _ceil(at: Evaluator, value: Value) -> Value:
-    return at.context.ceil(_settled(at, value))
-
-
 def _settled(at: Evaluator, value: Value) -> Value:
     """A value that rounding left a hair beside an integer, as that integer."""
     if at.context.mag(value) > 200:
         raise Undefined("too large to round")
     nearest = at.context.nint(value)
     return nearest if abs(value - nearest) < at.context.mpf(10) ** (10 - at.digits) else value
-
-
-def _sign(at: Evaluator, value: Value) -> Value:
-    return at.context.sign(value)
-
-
-def _largest(at: Evaluator, *values: Value) -> Value:
-    return max(values)
-
-
-def _smallest(at: Evaluator, *values: Value) -> Value:
-    return min(values)
 
 
 def _common(name: str) -> Callable[..., Value]:
@@ -310,55 +256,23 @@ def _common(name: str) -> Callable[..., Value]:
     return apply
 
 
-def _first(at: Evaluator, value: Value, modulus: Value) -> Value:
-    return value
-
-
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     **{name: _trigonometric(name) for name in ("sin", "cos", "tan", "cot", "sec", "csc")},
     **{name: _hyperbolic(name) for name in ("sinh", "cosh", "tanh", "coth", "sech", "csch")},
-    "arcsin": _unary("asin"),
-    "arccos": _unary("acos"),
-    "arctan": _unary("atan"),
-    "arccot": _unary("acot"),
-    "arcsec": _unary("asec"),
-    "arccsc": _unary("acsc"),
-    "asinh": _unary("asinh"),
-    "acosh": _unary("acosh"),
-    "atanh": _unary("atanh"),
-    "ln": _logarithm,
+    **{f"arc{name}": _unary(f"a{name}") for name in ("sin", "cos", "tan", "cot", "sec", "csc")},
+    **{name: _unary(name) for name in ("asinh", "acosh", "atanh", "ln", "sign", "arg")},
+    "Re": _unary("re"),
+    "Im": _unary("im"),
     "abs": lambda at, value: abs(value),
-    "factorial": _factorial,
-    "factorial2": _double_factorial,
+    "factorial": _factorial("factorial"),
+    "factorial2": _factorial("fac2"),
     "binom": _binomial,
-    "floor": _floor,
-    "ceil": _ceil,
-    "sign": _sign,
-    "max": _largest,
-    "min": _smallest,
+    "floor": lambda at, value: at.context.floor(_settled(at, value)),
+    "ceil": lambda at, value: at.context.ceil(_settled(at, value)),
+    "max": lambda at, *values: max(values),
+    "min": lambda at, *values: min(values),
     "gcd": _common("gcd"),
     "lcm": _common("lcm"),
-    "mod": _first,
-    "Re": lambda at, value: at.context.re(value),
-    "Im": lambda at, value: at.context.im(value),
-    "arg": lambda at, value: at.context.arg(value),
+    "mod": lambda at, value, modulus: value,
 }
 _VALUELESS = frozenset({"deg", "dim", "ker", "tr", "rank"})
-_STEPS: dict[type, Callable[[Evaluator, Any, Bindings, Budget], Value]] = {
-    Number: _number,
-    Based: _based,
-    Symbol: _symbol,
-    Constant: _constant,
-    Sum: _sum,
-    Negation: _negation,
-    Product: _product,
-    Quotient: _quotient,
-    Mixed: _mixed,
-    Percent: _percent,
-    Degrees: _degrees,
-    Measure: _measure,
-    Power: _power,
-    Root: _root,
-    Series: _series,
-    Call: _call,
-}

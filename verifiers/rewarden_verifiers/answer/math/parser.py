@@ -6,21 +6,43 @@ and juxtaposition included), signs, powers, postfix signs (`!` `%` degrees, unit
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from rewarden_verifiers.answer.math import words
-from rewarden_verifiers.answer.math.build import is_domain
-from rewarden_verifiers.answer.math.expressions import Expressions
+from rewarden_verifiers.answer.math.atoms import ACCENTS, GREEK, Atoms
+from rewarden_verifiers.answer.math.build import add, is_domain, is_proper, is_set, mixed, negate, times
 from rewarden_verifiers.answer.math.limits import Unreadable
 from rewarden_verifiers.answer.math.syntax import (
+    Based,
     Braces,
+    Builder,
+    Call,
+    Constant,
+    Degrees,
     Group,
     Listing,
+    Measure,
     Membership,
+    Mixed,
     NamedSet,
+    Negation,
     Node,
+    Number,
+    Percent,
+    PlusMinus,
+    Power,
+    Product,
+    Quotient,
+    Ratio,
     Relation,
+    Root,
+    Scalar,
     SetOperation,
+    Sum,
+    Symbol,
     Text,
 )
+from rewarden_verifiers.answer.math.units import is_unit
 
 _RELATIONS = {
     "=": "=", "==": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "!=": "!=", r"\le": "<=", r"\ge": ">=",
@@ -29,9 +51,10 @@ _RELATIONS = {
 _SET_OPERATORS = {r"\cup": "cup", r"\cap": "cap", r"\setminus": "minus"}
 _CLOSING = {"(": ")", "[": "]", r"\{": r"\}"}
 _DISPLAY_SEPARATORS = frozenset({",", ";", r"\\"})
+_BASES = range(2, 37)
 
 
-class Parser(Expressions):
+class Parser(Atoms):
     """One pass over one list of tokens."""
 
     def answer(self) -> Node:
@@ -168,7 +191,7 @@ class Parser(Expressions):
                 self.index += 1
                 continue
             break
-        if self.at(r"\in", r"\notin") or (self.at(r"\subset", r"\subseteq")):
+        if self.at(r"\in", r"\notin", r"\subset", r"\subseteq"):
             negative = self.at(r"\notin")
             self.index += 1
             container = self.sets()
@@ -199,3 +222,288 @@ class Parser(Expressions):
                 node = SetOperation("cup", (*node.operands, right))
             else:
                 node = SetOperation(operator, (node, right))
+
+    # --- expressions, from sums down to powers and what follows a value (percent, degrees, units, bases)
+
+    def sum(self) -> Node:
+        """Terms with signs."""
+        terms: list[Node] = []
+        while True:
+            kind, text, _ = self.peek()
+            if (kind == "o" and text in "+-") or (kind == "c" and text in (r"\pm", r"\mp")):
+                self.index += 1
+                if text == "+":
+                    if self.at("/") and self.peek(1)[1] == "-":
+                        self.index += 2
+                        text = r"\pm"
+                    elif self.at("-"):
+                        continue
+                if text == "-" and self.at("+"):
+                    self.index += 1
+                term = self.product()
+                if text == "-":
+                    if isinstance(term, Braces | Builder | SetOperation | Group) and terms and is_set(terms[-1]):
+                        terms[-1] = SetOperation("minus", (terms[-1], term))
+                        continue
+                    term = negate(term)
+                elif text != "+":
+                    left = add(terms) if terms else None
+                    terms = [PlusMinus(left, term, text == r"\mp")]
+                    continue
+                terms.append(term)
+                continue
+            if terms:
+                return add(terms)
+            terms.append(self.product())
+
+    def product(self) -> Node:
+        """Factors joined by signs or by standing together."""
+        node = self.signed()
+        ratio: list[Node] | None = None
+        while True:
+            kind, text, _ = self.peek()
+            if kind == "o" and text == "*":
+                self.index += 1
+                node = times(node, self.signed())
+            elif kind == "o" and text == "/":
+                self.index += 1
+                below = self.signed()
+                if self.starts_factor():
+                    self.saw_tight = True
+                    if self.style.tight or not isinstance(below, Number):
+                        while self.starts_factor():
+                            below = times(below, self.signed())
+                node = Quotient(node, below)
+            elif kind == "o" and text == ":" and not self.in_builder:
+                self.index += 1
+                ratio = [*(ratio or [node]), self.signed()]
+                node = Quotient(node, ratio[-1])
+            elif kind == "c" and text in (r"\bmod", r"\pmod"):
+                # "3 (mod 7)" as an answer: the modulus is part of the wording, the residue is the answer
+                self.index += 1
+                node = Call("mod", (node, self.signed()))
+            elif self.starts_factor():
+                node = self._juxtapose(node)
+            else:
+                break
+        if ratio is not None and len(ratio) > 2:
+            return Ratio(tuple(ratio))
+        return node
+
+    def _juxtapose(self, node: Node) -> Node:
+        """Multiply by what follows, unless the pair is a mixed number."""
+        kind, text, spaced = self.peek()
+        if isinstance(node, Number) and node.places is None:
+            if kind == "c" and text == r"\frac":
+                return mixed(node, self.signed())
+            if kind == "n":
+                if spaced and self.peek(1)[1] == "/" and self.peek(2)[0] == "n":
+                    top = self.signed()
+                    self.take("/")
+                    part = Quotient(top, self.signed())
+                    if is_proper(part):
+                        return Mixed(node, part)
+                raise Unreadable("two numbers side by side")
+        elif kind == "n" and not isinstance(node, (Group, Call, Measure)):
+            # "x2" is a product; "x 2" is none that anyone writes
+            beside = not spaced and isinstance(node, (Symbol, Product))
+            if not beside:
+                raise Unreadable("a number after an expression")
+        return times(node, self.signed())
+
+    def starts_factor(self) -> bool:
+        """Returns whether the next token begins a factor that stands beside this one."""
+        kind, text, _ = self.peek()
+        if kind in ("n", "f", "t"):
+            return True
+        if kind == "v":
+            return not (text == "U" and self.peek(1)[1] in ("(", "[", r"\{"))
+        if kind == "o":
+            if text == "|":
+                return not self.in_builder and self.bars == 0
+            return text in ("(", "[", "{") and not self.at_remark()
+        if kind == "c":
+            return (
+                text in GREEK
+                or text in ACCENTS
+                or text in (r"\frac", r"\sqrt", r"\pi", r"\infty", r"\binom", r"\lfloor", r"\lceil", r"\sum", r"\prod")
+                or text == r"\begin"
+            )
+        return False
+
+    def signed(self) -> Node:
+        """A factor with its own sign, as after a multiplication sign."""
+        if self.at("-"):
+            self.enter()
+            self.index += 1
+            node = negate(self.signed())
+            self.depth -= 1
+            return node
+        if self.at("+"):
+            self.index += 1
+        return self.power()
+
+    def power(self) -> Node:
+        """An atom with its postfix signs and exponents."""
+        self.enter()
+        node = self.postfix(self.atom())
+        self.depth -= 1
+        return node
+
+    def postfix(self, node: Node) -> Node:
+        """Exponents, factorials, percent and degree signs, minutes, units and bases."""
+        while True:
+            kind, text, spaced = self.peek()
+            if kind == "o" and text in ("^", "**"):
+                self.index += 1
+                if self.at(r"\circ", r"\degree") or self.peek()[0] == "end":
+                    node = self.degrees(node)
+                    continue
+                if self.at("{") and self.peek(1)[1] in (r"\circ", r"\degree") and self.peek(2)[1] == "}":
+                    self.index += 1
+                    node = self.degrees(node)
+                    continue
+                if self.at("'"):
+                    continue
+                exponent = self.script()
+                ordinal = isinstance(exponent, Text) and exponent.words in ("st", "nd", "rd", "th")
+                node = node if ordinal else Power(node, exponent)
+            elif kind == "o" and text == "!":
+                self.index += 1
+                name = "factorial"
+                if self.at("!") and not self.peek()[2]:
+                    self.index += 1
+                    name = "factorial2"
+                node = Call(name, (node,))
+            elif kind == "o" and text == "%":
+                self.index += 1
+                node = Percent(node)
+            elif kind == "c" and text in (r"\degree", r"\circ"):
+                node = self.degrees(node)
+            elif kind == "o" and text == "'" and isinstance(node, (Symbol, Degrees, Number, Sum)):
+                self.index += 1
+                if isinstance(node, Symbol):
+                    node = Symbol(node.name + "'")
+                    if self.at("("):
+                        return self.applied(node.name)
+                elif isinstance(node, Number):
+                    node = Degrees(Quotient(node, Number(Fraction(60))))
+            elif kind == "o" and text == "_" and isinstance(node, (Number, Group)):
+                self.index += 1
+                node = self.based(node)
+            elif kind == "c" and text == r"\$" and isinstance(node, (Number, Quotient)):
+                self.index += 1
+                node = Measure(node, "$")
+            elif self._starts_unit(node, kind, text, spaced):
+                node = self.unit(node)
+            else:
+                return node
+
+    def degrees(self, node: Node) -> Node:
+        """After `x^\\circ`: minutes and seconds may follow; a letter C or F makes it a temperature."""
+        if self.peek()[0] != "end":
+            self.index += 1
+        if self.at("}"):
+            self.index += 1
+        kind, text, _ = self.peek()
+        if kind in "vt" and text in ("C", "F"):
+            self.index += 1
+            return Measure(node, "°" + text.lower())
+        total: list[Node] = [node]
+        for divisor in (60, 3600):
+            if self.peek()[0] == "n" and self.peek(1)[1] in ("'", "^"):
+                ahead = 1 if self.peek(1)[1] == "'" else 2
+                if ahead == 2 and self.peek(2)[1] not in ("'", "{"):
+                    break
+                part = Number(Fraction(self.peek()[1]))
+                self.index += 1
+                marks = 0
+                while self.at("'", "^", "{", "}"):
+                    marks += self.at("'")
+                    self.index += 1
+                total.append(Quotient(part, Number(Fraction(divisor if marks < 2 else 3600))))
+        return Degrees(total[0] if len(total) == 1 else Sum(tuple(total)))
+
+    def based(self, node: Node) -> Node:
+        """A numeral with a subscript: its base."""
+        body = node.items[0] if isinstance(node, Group) and len(node.items) == 1 else node
+        if not isinstance(body, Number) or body.places is not None:
+            raise Unreadable("subscript")
+        script = self.script()
+        if isinstance(script, Text):
+            value = words.NUMBER_WORDS.get(script.words.replace("base ", ""), 0)
+        else:
+            value = int(script.value) if isinstance(script, Number) and script.value.denominator == 1 else 0
+        if value not in _BASES:
+            raise Unreadable("base")
+        return Based(str(body.value), value)
+
+    def _starts_unit(self, node: Node, kind: str, text: str, spaced: bool) -> bool:
+        """Returns whether a unit follows the value just read."""
+        if kind not in ("w", "t", "f") or not isinstance(node, Scalar):
+            return False
+        if kind == "f":
+            return text == "min" and self.peek(1)[1] not in ("(", "{", "_")
+        if kind == "t":
+            return isinstance(node, (Number, Quotient, Mixed, Root, Product, Power, Constant, Sum))
+        if isinstance(node, Symbol) and not is_unit(text):
+            return False  # "a circle"
+        return text not in words.CONDITION_WORDS and text not in words.NEVER_UNITS
+
+    def unit(self, node: Node) -> Node:
+        """Words after a value, with exponents and a quotient: `km/h`, `square units`, `m^2`."""
+        parts: list[str] = []
+        while True:
+            kind, text, _ = self.peek()
+            if kind == "w" and (text in words.NUMBER_WORDS or text in words.HEDGES):
+                raise Unreadable("a second answer in words")
+            if (
+                (kind == "w" and text not in words.CONDITION_WORDS and text not in ("or", "and"))
+                or kind == "t"
+                or (kind == "f" and text == "min")
+            ):
+                parts.append(text)
+            elif kind == "o" and text == "/" and parts and self.peek(1)[0] in "wtvf":
+                parts.append("/")
+                if self.peek(1)[0] == "v":
+                    parts.append(self.peek(1)[1])
+                    self.index += 1
+            elif kind in "oc" and text in ("*",) and parts and self.peek(1)[0] in "wt":
+                pass
+            elif kind == "o" and text == "^" and parts:
+                self.index += 1
+                exponent = self.script()
+                if isinstance(exponent, Negation):
+                    exponent = negate(exponent.body)
+                if not isinstance(exponent, Number):
+                    raise Unreadable("exponent of a unit")
+                parts.append(f"^{exponent.value}")
+                continue
+            else:
+                break
+            self.index += 1
+        if not 0 < len(parts) <= 8:
+            raise Unreadable("no unit after a number, or a sentence")
+        name = " ".join(parts)
+        return Percent(node) if name == "percent" else Measure(node, name)
+
+    def script(self) -> Node:
+        """The argument of `^` or `_`: braces, one token, or a signed token."""
+        if self.at("{"):
+            return self.braced()
+        if self.at("-", "+"):
+            sign = self.peek()[1]
+            self.index += 1
+            node = self.script()
+            return negate(node) if sign == "-" else node
+        if self.at("("):
+            return self.group()
+        if self.peek()[0] == "w":
+            text = self.peek()[1]
+            self.index += 1
+            return Text(text)
+        node = self.atom(plain=True)
+        if self.at("!"):
+            self.index += 1
+            node = Call("factorial", (node,))
+        return node

@@ -11,6 +11,7 @@ from rewarden_verifiers.answer.math.cursor import Style
 from rewarden_verifiers.answer.math.limits import MAX_REFERENCE_TEXT, MAX_TEXT, TooExpensive, Unreadable
 from rewarden_verifiers.answer.math.reading import read
 from rewarden_verifiers.answer.math.syntax import Node, Text
+from rewarden_verifiers.extraction import boxes
 
 # One answer, or several of which one must be met.
 Reference: TypeAlias = str | int | float | list[str | int | float] | dict[Literal["any_of"], list[str | int | float]]
@@ -107,8 +108,6 @@ def _number(value: int | float) -> str:
 def _stated(text: str) -> str:
     """The answer in a reference that is a solution: what is boxed last, or stands after `####`."""
     if "\\boxed" in text:
-        from rewarden_verifiers.extraction import boxes
-
         found = boxes(text)
         if found:
             return found[-1][2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -22,6 +23,9 @@ from rewarden_verifiers.answer.math.syntax import (
     height,
 )
 from rewarden_verifiers.answer.math.tokens import tokenize
+
+# A text command, or nothing, before an opening brace.
+_WRAPPER = re.compile(r"(?:\\(?:text|textbf|textrm|textit|mathrm|mathbf|mbox|boxed|fbox))?(?=\{)")
 
 
 class Reading(NamedTuple):
@@ -63,28 +67,11 @@ def read(text: str, style: Style | None = None, limit: int = MAX_TEXT) -> Readin
 def unwrap(text: str) -> str:
     """The inside of a text command, or of braces, that spans the whole answer."""
     for _ in range(8):
-        start = -1
-        if text.startswith("{") and text.endswith("}"):
-            start = 0
-        elif text.startswith("\\") and text.endswith("}"):
-            for command in (
-                r"\text",
-                r"\textbf",
-                r"\mathrm",
-                r"\mbox",
-                r"\textrm",
-                r"\textit",
-                r"\boxed",
-                r"\mathbf",
-                r"\fbox",
-            ):
-                if text.startswith(command + "{"):
-                    start = len(command)
-                    break
-        if start < 0 or not _spans(text, start):
+        wrapper = _WRAPPER.match(text)
+        if wrapper is None or not text.endswith("}") or not _spans(text, wrapper.end()):
             return text
-        inner = text[start + 1 : -1].strip()
-        if start == 0 and "," in inner:
+        inner = text[wrapper.end() + 1 : -1].strip()
+        if not wrapper.group() and "," in inner:
             return text
         text = inner
     return text

@@ -226,9 +226,8 @@ class Scalars:
         verdict = self._in_field(reference, candidate)
         if verdict is not None and (verdict or not (inexact or self.rules.rel_tol is not None)):
             self.method = "identity"
-            if verdict and not symbols:
-                return self._roughly(reference, candidate)
-            return verdict
+            # What the field calls equal must also agree in floating point.
+            return self.near(reference, candidate, 1e-9, 1e-9) if verdict and not symbols else verdict
         if symbols:
             self.method = "points"
             return self._at_points(reference, candidate, symbols, inexact)
@@ -252,11 +251,8 @@ class Scalars:
         difference = abs(ours - theirs)
         size = abs(ours)
         if rules.rel_tol is not None:
-            return (
-                bool(difference <= Fraction(rules.rel_tol) * size)
-                if exact
-                else bool(difference <= rules.rel_tol * size)
-            )
+            share = Fraction(rules.rel_tol) if exact else rules.rel_tol
+            return bool(difference <= share * size)
         ours_decimal, theirs_decimal = has_decimals(reference), has_decimals(candidate)
         if not (ours_decimal or theirs_decimal):
             return False
@@ -291,14 +287,16 @@ class Scalars:
             return None
         return True
 
-    def _roughly(self, reference: Node, candidate: Node) -> bool:
-        """Returns whether values that the field calls equal also agree in floating point."""
+    def near(self, reference: Node, candidate: Node, share: float, least: float = 0) -> bool:
+        """Returns whether values agree in floating point, but for a share of the larger one (or of `least`); so do
+        those that have none.
+        """
         try:
             ours = evaluator(20).value(reference, {}, self.budget)
             theirs = evaluator(20).value(candidate, {}, self.budget)
         except Undefined:
             return True
-        return bool(abs(ours - theirs) <= 1e-9 * max(abs(ours), abs(theirs), 1e-9))
+        return bool(abs(ours - theirs) <= share * max(abs(ours), abs(theirs), least))
 
     def _large(self, reference: Node, candidate: Node, ours_large: bool, theirs_large: bool) -> bool | None:
         """Rationals too large to write out. Beside a moderate reference a candidate's size is its own fault; otherwise
@@ -309,9 +307,7 @@ class Scalars:
         verdict = self._in_field(reference, candidate)
         if verdict is None:
             raise TooExpensive("value too large")
-        if not verdict:
-            return False
-        return self._roughly(reference, candidate)
+        return verdict and self.near(reference, candidate, 1e-9, 1e-9)
 
     def _numerically(self, reference: Node, candidate: Node, inexact: bool) -> bool | None:
         """Values without variables."""

@@ -229,7 +229,7 @@ class Text:
     words: str
 
 
-Node: TypeAlias = (
+Scalar: TypeAlias = (
     Number
     | Based
     | Symbol
@@ -248,41 +248,12 @@ Node: TypeAlias = (
     | Measure
     | Ratio
     | Series
-    | Listing
-    | Group
-    | Braces
-    | Builder
-    | SetOperation
-    | NamedSet
-    | Matrix
-    | Relation
-    | Membership
-    | Text
+)
+Node: TypeAlias = (
+    Scalar | Listing | Group | Braces | Builder | SetOperation | NamedSet | Matrix | Relation | Membership | Text
 )
 
-ONE = Number(Fraction(1))
 TWO = Number(Fraction(2))
-
-SCALARS = (
-    Number,
-    Based,
-    Symbol,
-    Constant,
-    Sum,
-    Negation,
-    Product,
-    Quotient,
-    Mixed,
-    Power,
-    Root,
-    Call,
-    PlusMinus,
-    Percent,
-    Degrees,
-    Measure,
-    Ratio,
-    Series,
-)
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -317,40 +288,26 @@ def children(node: Node) -> tuple[Node, ...]:
 def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
     """The same node over changed children."""
     match node:
-        case Sum(terms=items):
-            return Sum(tuple(map(change, items)))
-        case Product(factors=items):
-            return Product(tuple(map(change, items)))
+        case Sum(terms=items) | Product(factors=items) | Ratio(parts=items) | Braces(items=items):
+            return type(node)(tuple(map(change, items)))
         case Call(name=name, arguments=items):
             return Call(name, tuple(map(change, items)))
-        case Ratio(parts=items):
-            return Ratio(tuple(map(change, items)))
         case Listing(items=items, joiner=joiner):
             return Listing(tuple(map(change, items)), joiner)
         case Group(opening=opening, items=items, closing=closing):
             return Group(opening, tuple(map(change, items)), closing)
-        case Braces(items=items):
-            return Braces(tuple(map(change, items)))
         case SetOperation(kind=kind, operands=items):
             return SetOperation(kind, tuple(map(change, items)))
         case Relation(operands=items, operators=operators):
             return Relation(tuple(map(change, items)), operators)
-        case Negation(body=body):
-            return Negation(change(body))
-        case Percent(body=body):
-            return Percent(change(body))
-        case Degrees(body=body):
-            return Degrees(change(body))
+        case Negation(body=body) | Percent(body=body) | Degrees(body=body):
+            return type(node)(change(body))
         case Measure(body=body, unit=unit):
             return Measure(change(body), unit)
-        case Quotient(top=first, bottom=second):
-            return Quotient(change(first), change(second))
-        case Power(base=first, exponent=second):
-            return Power(change(first), change(second))
-        case Root(radicand=first, index=second):
-            return Root(change(first), change(second))
-        case Builder(element=first, condition=second):
-            return Builder(change(first), change(second))
+        case Quotient(top=first, bottom=second) | Power(base=first, exponent=second):
+            return type(node)(change(first), change(second))
+        case Root(radicand=first, index=second) | Builder(element=first, condition=second):
+            return type(node)(change(first), change(second))
         case Membership(element=first, container=second):
             return Membership(change(first), change(second))
         case PlusMinus(left=left, right=right, flipped=flipped):

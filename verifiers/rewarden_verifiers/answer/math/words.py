@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 
+from rewarden_verifiers.answer.number.words import SMALL
+
 OR_WORDS = frozenset({"or"})
 AND_WORDS = frozenset({"and"})
 # What follows one of these is a condition on the answer, not part of it: "2k for all integers k".
@@ -24,13 +26,7 @@ ENGLISH = frozenset(
     to too true two under up via was we west who will yes yet you zero""".split()
 )
 
-NUMBER_WORDS = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split()
-    )
-}
+NUMBER_WORDS = {**SMALL, "twenty": 20}
 
 INFINITE = frozenset({"infinitely many", "infinite", "infinity", "infinite number", "an infinite number", "inf", "oo"})
 NOTHING = frozenset(

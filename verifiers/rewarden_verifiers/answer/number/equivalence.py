@@ -8,6 +8,7 @@ from rewarden_verifiers.answer.number.params import NumberParams
 from rewarden_verifiers.answer.number.quantity import Quantity
 from rewarden_verifiers.answer.number.reading import read_scalar, read_vector
 from rewarden_verifiers.answer.number.reference import Gold
+from rewarden_verifiers.extraction import first_found
 
 _KEYED_BITS = 4096
 
@@ -20,14 +21,13 @@ class NumberEquivalence:
 
     def extract(self, text: str) -> str | None:
         """The answer of a response; None where there is none, where it is no number, or hedges."""
-        for rule in self._params.rules:
-            found = rule(text)
-            if found is not None:
-                texts = tuple(dict.fromkeys(found.texts))
-                if self._read(texts[0]) is None or any(self.same(texts[0], other) is not True for other in texts[1:]):
-                    return None
-                return texts[0]
-        return None
+        found = first_found(text, self._params.rules)
+        if found is None:
+            return None
+        texts = tuple(dict.fromkeys(found.texts))
+        if self._read(texts[0]) is None or any(self.same(texts[0], other) is not True for other in texts[1:]):
+            return None
+        return texts[0]
 
     def key(self, answer: str) -> str | None:
         """The value in base units, exactly; None for what is no number or very long."""
@@ -39,17 +39,14 @@ class NumberEquivalence:
             value, unit = entry.value, entry.unit
             if entry.percent and self._params.percent == "same":
                 value /= 100
+            dimension = ""
             if unit is not None and self._params.units != "ignored":
                 value = value * unit.factor + unit.offset
+                dimension = str([(name, str(power)) for name, power in unit.dimension])
             bits = value.numerator.bit_length() + value.denominator.bit_length()
             if bits > _KEYED_BITS:
                 return None
             sign = "%" if entry.percent and self._params.percent in ("required", "either") else ""
-            dimension = (
-                ""
-                if unit is None or self._params.units == "ignored"
-                else str([(name, str(power)) for name, power in unit.dimension])
-            )
             keys.append(f"{value}{sign}{dimension}")
         return ";".join(keys) + ("" if len(keys) == 1 else ";")
 

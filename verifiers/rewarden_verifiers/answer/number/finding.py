@@ -6,10 +6,9 @@ The shared rule `last_number` gives the digits alone: it would take 5 for 10^5, 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any
 
-from rewarden_verifiers.extraction import Extracted, Rule, rules_of
+from rewarden_verifiers.extraction import Extracted, Rule, rules_of, rules_with
 
 _REACH = 2000
 _AFTER = 80
@@ -52,17 +51,6 @@ def last_quantity(text: str) -> Extracted | None:
     return Extracted((body,), "last_quantity", (start, start + len(body)))
 
 
-@lru_cache(maxsize=256)
-def _preset(name: str) -> tuple[Rule, ...]:
-    if name == "last_quantity":
-        return (last_quantity,)
-    return (*rules_of("explicit"), last_quantity) if name == "lax" else rules_of(name)
-
-
 def number_rules(extraction: Any) -> tuple[Rule, ...]:
     """The parameter `extraction` as rules. Raises InvalidParams, naming what is wrong."""
-    if isinstance(extraction, str):
-        return _preset(extraction)
-    if not extraction:
-        return rules_of(extraction)
-    return tuple(last_quantity if item == "last_quantity" else rules_of([item])[0] for item in extraction)
+    return rules_with(extraction, "last_quantity", last_quantity) if extraction else rules_of(extraction)

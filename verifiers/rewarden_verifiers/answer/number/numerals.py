@@ -57,6 +57,14 @@ def bounded(exponent: str) -> int:
     return int(exponent)
 
 
+def as_float(value: Fraction) -> float | None:
+    """The nearest float; None for a number that is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
 def power(base: Fraction, exponent: str) -> Fraction:
     """An integer power of a number that is not 0. Raises TooExpensive where it would have too many digits."""
     size = bounded(exponent)

@@ -91,8 +91,8 @@ class NumberParams:
 
     @cached_property
     def tolerances(self) -> tuple[Fraction | None, Fraction | None]:
-        """The absolute and the relative tolerance, exact as they are written: 0.1 is a tenth."""
-        return _exact(self.abs_tol), _exact(self.rel_tol)
+        """The absolute and the relative tolerance."""
+        return exact(self.abs_tol), exact(self.rel_tol)
 
     @property
     def tolerant(self) -> bool:
@@ -101,5 +101,6 @@ class NumberParams:
         return any(one is not None for one in given)
 
 
-def _exact(value: float | None) -> Fraction | None:
+def exact(value: float | None) -> Fraction | None:
+    """A tolerance, if one is given, exactly as it is written: 0.1 is a tenth."""
     return None if value is None else Fraction(repr(value))

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from rewarden.errors import InvalidReference
 from rewarden_verifiers.answer.number.limits import MAX_ITEMS, TooExpensive, Unreadable
-from rewarden_verifiers.answer.number.params import NumberParams
+from rewarden_verifiers.answer.number.params import NumberParams, exact
 from rewarden_verifiers.answer.number.quantity import Quantity
 from rewarden_verifiers.answer.number.reading import Span, name_of, read_scalar, read_vector
 
@@ -112,9 +112,7 @@ def _expected(given: Single, params: NumberParams) -> Expected:
     if isinstance(given, str):
         found = _read(given, params)
         if isinstance(found, Span):
-            return Range(
-                None if found.low is None else Gold(found.low), None if found.high is None else Gold(found.high)
-            )
+            return _between(found.low, found.high)
         return Gold(found)
     return Gold(_quantity(given, params))
 
@@ -137,23 +135,21 @@ def _formed(given: dict[str, Value]) -> dict[str, Value] | Measure | Interval:
 def _range(low: Value | None, high: Value | None, params: NumberParams) -> Range:
     if low is None and high is None:
         raise InvalidReference("the reference needs 'low' or 'high'", path="reference.low")
-    ends = Range(
-        None if low is None else Gold(_quantity(low, params)), None if high is None else Gold(_quantity(high, params))
-    )
-    if ends.low is not None and ends.high is not None:
-        first, second = ends.low.quantity, ends.high.quantity
-        if first.unit is None and second.unit is not None:
-            first = replace(first, unit=second.unit)
-            ends = Range(Gold(first), ends.high)
-        if second.unit is None and first.unit is not None:
-            second = replace(second, unit=first.unit)
-            ends = Range(ends.low, Gold(second))
+    first = None if low is None else _quantity(low, params)
+    second = None if high is None else _quantity(high, params)
+    if first is not None and second is not None:
+        # A unit that stands at one end holds for both.
+        first, second = replace(first, unit=first.unit or second.unit), replace(second, unit=second.unit or first.unit)
         if first.unit is not None and second.unit is not None and first.unit.dimension != second.unit.dimension:
             raise InvalidReference("the reference's ends have units of different dimensions", path="reference")
         size = second.unit.to(first.unit, second.value) if first.unit and second.unit else second.value
         if first.value > size:
             raise InvalidReference("the reference's 'low' is more than its 'high'", path="reference.low")
-    return ends
+    return _between(first, second)
+
+
+def _between(low: Quantity | None, high: Quantity | None) -> Range:
+    return Range(None if low is None else Gold(low), None if high is None else Gold(high))
 
 
 def _measure(given: Measure, params: NumberParams) -> Gold:
@@ -168,11 +164,7 @@ def _measure(given: Measure, params: NumberParams) -> Gold:
         if not isinstance(unit, Quantity) or unit.value != 1:
             raise _bad(given.unit, "is no unit")
         quantity = replace(quantity, unit=unit.unit, percent=unit.percent, label=unit.label)
-    return Gold(quantity, _tolerance(given.abs_tol), _tolerance(given.rel_tol))
-
-
-def _tolerance(value: float | None) -> Fraction | None:
-    return None if value is None else Fraction(repr(value))
+    return Gold(quantity, exact(given.abs_tol), exact(given.rel_tol))
 
 
 def _vector(given: tuple[Value, ...], params: NumberParams) -> tuple[Gold, ...]:

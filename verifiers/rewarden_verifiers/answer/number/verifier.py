@@ -7,24 +7,17 @@ from fractions import Fraction
 from typing import Any
 
 from rewarden.types import Outcome
-from rewarden_verifiers.answer.number.compare import (
-    Comparison,
-    between,
-    compare,
-    digits_shared,
-    in_terms_of,
-    shaped,
-    within,
-)
+from rewarden_verifiers.answer.number.compare import between, compare, digits_shared, in_terms_of, shaped, within
 from rewarden_verifiers.answer.number.equivalence import NumberEquivalence
 from rewarden_verifiers.answer.number.limits import TooExpensive, Unreadable
+from rewarden_verifiers.answer.number.numerals import as_float
 from rewarden_verifiers.answer.number.params import NumberParams
 from rewarden_verifiers.answer.number.quantity import Quantity
 from rewarden_verifiers.answer.number.reading import Span, distinct_entries, read_scalar, read_table, read_vector
 from rewarden_verifiers.answer.number.reference import Expected, Gold, Prepared, Range, prepare
 from rewarden_verifiers.answer.number.units import registry
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import Extracted
+from rewarden_verifiers.extraction import Extracted, first_found
 from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
 
 _EXCERPT = 500
@@ -68,11 +61,7 @@ def number(response: str, prepared: Prepared, params: NumberParams) -> Outcome:
 
     Where the reference has no unit and `units` is not `required`, a unit in the answer is not judged.
     """
-    found = None
-    for rule in params.rules:
-        found = rule(response)
-        if found is not None:
-            break
+    found = first_found(response, params.rules)
     if found is None:
         return no_answer()
     shown = [text[:_EXCERPT] for text in found.texts]
@@ -91,7 +80,7 @@ def _merit(judgement: Judgement) -> tuple[float, bool]:
 def _outcome(judgement: Judgement, details: dict[str, Any], params: NumberParams) -> Outcome:
     evidence = details["evidence"]
     for name, value in (("value", judgement.value), ("distance", judgement.distance)):
-        if value is not None and (number := _float(value)) is not None:
+        if value is not None and (number := as_float(value)) is not None:
             evidence[name] = number
     if judgement.right:
         return right(**details)
@@ -103,13 +92,6 @@ def _outcome(judgement: Judgement, details: dict[str, Any], params: NumberParams
     partly = judgement.score > params.wrong_score
     reason = "partly_right" if partly and judgement.reason == "wrong" else judgement.reason
     return scored(score, passed=score >= params.passes, reason=reason, **details)
-
-
-def _float(value: Fraction) -> float | None:
-    try:
-        return float(value)
-    except OverflowError:
-        return None
 
 
 def _judged(found: Extracted, expected: Expected, params: NumberParams) -> Judgement:
@@ -172,20 +154,17 @@ def _range(answer: Quantity | Span, expected: Range, params: NumberParams) -> Ju
 
 
 def _vector(answer: tuple[Quantity, ...], gold: tuple[Gold, ...], params: NumberParams) -> Judgement:
-    found = [compare(one, value, params) for one, value in zip(gold, answer, strict=False)]
-    return _many(found, list(zip(gold, answer, strict=False)), max(len(gold), len(answer)), "wrong_length", params)
+    return _many(list(zip(gold, answer, strict=False)), max(len(gold), len(answer)), "wrong_length", params)
 
 
 def _table(answer: dict[str, Quantity], gold: dict[str, Gold], params: NumberParams) -> Judgement:
     shared = [(one, answer[name]) for name, one in gold.items() if name in answer]
-    found = [compare(one, value, params) for one, value in shared]
-    return _many(found, shared, len(answer.keys() | gold.keys()), "wrong_names", params)
+    return _many(shared, len(answer.keys() | gold.keys()), "wrong_names", params)
 
 
-def _many(
-    found: list[Comparison], pairs: list[tuple[Gold, Quantity]], entries: int, incomplete: str, params: NumberParams
-) -> Judgement:
+def _many(pairs: list[tuple[Gold, Quantity]], entries: int, incomplete: str, params: NumberParams) -> Judgement:
     """Entries compared one by one; `entries` counts also those that are missing or too many."""
+    found = [compare(one, value, params) for one, value in pairs]
     hits = sum(one.right for one in found)
     complete = len(found) == entries
     if complete and hits == entries:

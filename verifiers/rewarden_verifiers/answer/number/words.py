@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-_SMALL: Mapping[str, int] = {
+SMALL: Mapping[str, int] = {
     word: value
     for value, word in enumerate(
         (
@@ -14,10 +14,12 @@ _SMALL: Mapping[str, int] = {
         )
     )
 }  # fmt: skip
-_TENS: Mapping[str, int] = {
+"""The numbers below twenty."""
+TENS: Mapping[str, int] = {
     word: 10 * (place + 2)
     for place, word in enumerate(("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"))
 }
+"""Twenty to ninety."""
 _HUNDRED, _DOZEN = "hundred", "dozen"
 _SCALES: Mapping[str, int] = {
     "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "quadrillion": 10**15,
@@ -35,7 +37,7 @@ PARTS: Mapping[str, int] = {
     "thousandth": 1000, "thousandths": 1000,
 }  # fmt: skip
 _ARTICLES = frozenset(("a", "an"))
-STARTS = frozenset((*_SMALL, *_TENS, *_ARTICLES, "half"))
+STARTS = frozenset((*SMALL, *TENS, *_ARTICLES, "half"))
 """Words with which a number in words may begin."""
 _MAX_WORDS = 40
 
@@ -61,7 +63,7 @@ def number_in_words(words: Sequence[str], at: int) -> tuple[Fraction, int] | Non
             digits, after = _digits(words, end + 1)
             if digits:
                 return Fraction(value) + Fraction(int(digits), 10 ** len(digits)), _scaled(words, after)[1]
-        elif words[end] in PARTS and value > 0 and words[end - 1] in _SMALL:
+        elif words[end] in PARTS and value > 0 and words[end - 1] in SMALL:
             return Fraction(value, PARTS[words[end]]), end + 1
     more = part_after(words, end)
     if more is not None:
@@ -73,7 +75,7 @@ def number_in_words(words: Sequence[str], at: int) -> tuple[Fraction, int] | Non
 def part_after(words: Sequence[str], at: int) -> tuple[Fraction, int] | None:
     """The part that "and" adds to a number: "and a half", "and three quarters"; None where there is none."""
     if at + 2 < len(words) and words[at] == "and" and words[at + 2] in PARTS:
-        count = 1 if words[at + 1] in _ARTICLES else _SMALL.get(words[at + 1])
+        count = 1 if words[at + 1] in _ARTICLES else SMALL.get(words[at + 1])
         if count:
             return Fraction(count, PARTS[words[at + 2]]), at + 3
     return None
@@ -87,8 +89,8 @@ def _scaled(words: Sequence[str], at: int) -> tuple[int, int]:
 
 def _digits(words: Sequence[str], at: int) -> tuple[str, int]:
     digits = ""
-    while at < len(words) and len(digits) < _MAX_WORDS and _SMALL.get(words[at], 10) < 10:
-        digits += str(_SMALL[words[at]])
+    while at < len(words) and len(digits) < _MAX_WORDS and SMALL.get(words[at], 10) < 10:
+        digits += str(SMALL[words[at]])
         at += 1
     return digits, at
 
@@ -103,16 +105,16 @@ def _whole(words: Sequence[str], at: int) -> tuple[int, int]:
             if not empty or at + 1 >= len(words) or words[at + 1] not in MULTIPLIERS:
                 break
             current, empty = 1, False
-        elif word in _SMALL:
-            small = _SMALL[word]
+        elif word in SMALL:
+            small = SMALL[word]
             fits = empty or (current % 100 == 0 and current and small) or (current % 10 == 0 and current % 100 >= 20)
             if not fits or (not empty and small == 0) or (current % 100 and small > 9):
                 break
             current, empty = current + small, False
-        elif word in _TENS:
+        elif word in TENS:
             if not empty and (current == 0 or current % 100):
                 break
-            current, empty = current + _TENS[word], False
+            current, empty = current + TENS[word], False
         elif word == _HUNDRED:
             if empty or not 0 < current < 100:
                 break
@@ -126,7 +128,7 @@ def _whole(words: Sequence[str], at: int) -> tuple[int, int]:
             total, current, empty = total + current * largest, 0, True
         elif word == "and":
             following = words[at + 1] if at + 1 < len(words) else ""
-            below_hundred = following in _TENS or _SMALL.get(following, 0)
+            below_hundred = following in TENS or SMALL.get(following, 0)
             after = words[at + 2] if at + 2 < len(words) else ""
             if after in PARTS or not below_hundred or not (words[at - 1] == _HUNDRED or words[at - 1] in _SCALES):
                 break

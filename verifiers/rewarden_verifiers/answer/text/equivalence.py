@@ -8,7 +8,6 @@ from rewarden_verifiers.answer.text.normalise import tokens
 from rewarden_verifiers.answer.text.params import TextParams
 from rewarden_verifiers.answer.text.reference import MAX_FUZZY
 from rewarden_verifiers.answer.text.similarity import numbers, ratio
-from rewarden_verifiers.answer.text.size import oversized
 
 
 class TextEquivalence:
@@ -23,7 +22,7 @@ class TextEquivalence:
     def extract(self, text: str) -> str | None:
         """The answer; None where there is none, where several differ, and for a refusal: silence is no majority."""
         found = self._reader.extract(text)
-        if found is None or oversized(found) or self._reader.refuses(self._reader.plain(found.text)):
+        if found is None or found.oversized or self._reader.refuses(self._reader.plain(found.text)):
             return None
         return found.text if len({self.key(other) for other in found.texts}) == 1 else None
 

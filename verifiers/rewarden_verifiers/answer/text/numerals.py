@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 
-_SMALL = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)  # fmt: skip
-_ROUND = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_UNITS = {word: value for value, word in enumerate(_SMALL)}
-_TENS = {word: 10 * value for value, word in enumerate(_ROUND, start=2)}
+from rewarden_verifiers.answer.number.words import SMALL, TENS
+
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_WORDS = _UNITS.keys() | _TENS.keys() | _SCALES.keys() | {"hundred"}
-_HYPHENED = re.compile(rf"\b({'|'.join(_TENS)})-(?=(?:{'|'.join(_UNITS)})\b)", re.IGNORECASE)
+_WORDS = SMALL.keys() | TENS.keys() | _SCALES.keys() | {"hundred"}
+_HYPHENED = re.compile(rf"\b({'|'.join(TENS)})-(?=(?:{'|'.join(SMALL)})\b)", re.IGNORECASE)
 _PIECE = re.compile(r"[^\W\d_]+|\s+|.", re.DOTALL)
 
 
@@ -43,16 +38,16 @@ def _read(pieces: list[str], place: int) -> tuple[int, int] | None:
     end = None
     while place < len(pieces):
         word = pieces[place].lower()
-        if word in _UNITS:
-            value = _UNITS[word]
+        if word in SMALL:
+            value = SMALL[word]
             if smallest <= max(value, 9) or (smallest <= 19 and value > 9):
                 break
             group += value
             smallest = 0
-        elif word in _TENS:
+        elif word in TENS:
             if smallest <= 90:
                 break
-            group += _TENS[word]
+            group += TENS[word]
             smallest = 10
         elif word == "hundred":
             if not 0 < group < 100 or smallest >= 100:

@@ -12,6 +12,11 @@ from rapidfuzz.distance import Levenshtein
 
 Scorer = Literal["ratio", "edit", "partial", "token_sort"]
 
+_PERCENTAGES: Mapping[Scorer, Callable[[str, str], float]] = {
+    "ratio": fuzz.ratio,
+    "partial": fuzz.partial_ratio,
+    "token_sort": fuzz.token_sort_ratio,
+}
 _NUMBER = re.compile(r"-?[0-9]+(?:[.,/:^][0-9-]+)*")
 
 
@@ -41,9 +46,11 @@ def ratio(scorer: Scorer, answer: str, reference: str) -> float:
     `partial` finds the reference within the answer and never the other way round: each letter of the reference would
     be "part" of it and earn full marks. An answer that is shorter than the reference is compared whole.
     """
+    if scorer == "edit":
+        return float(Levenshtein.normalized_similarity(answer, reference))
     if scorer == "partial" and len(answer) < len(reference):
         scorer = "ratio"
-    return _SCORERS[scorer](answer, reference)
+    return float(_PERCENTAGES[scorer](answer, reference)) / 100
 
 
 def numbers(normalised: str) -> tuple[str, ...]:
@@ -54,27 +61,3 @@ def numbers(normalised: str) -> tuple[str, ...]:
 def among(few: tuple[str, ...], many: tuple[str, ...]) -> bool:
     """Returns whether numbers are all among others, each as often."""
     return not few or Counter(few) <= Counter(many)
-
-
-def _ratio(a: str, b: str) -> float:
-    return float(fuzz.ratio(a, b)) / 100
-
-
-def _edit(a: str, b: str) -> float:
-    return float(Levenshtein.normalized_similarity(a, b))
-
-
-def _partial(a: str, b: str) -> float:
-    return float(fuzz.partial_ratio(a, b)) / 100
-
-
-def _token_sort(a: str, b: str) -> float:
-    return float(fuzz.token_sort_ratio(a, b)) / 100
-
-
-_SCORERS: Mapping[Scorer, Callable[[str, str], float]] = {
-    "ratio": _ratio,
-    "edit": _edit,
-    "partial": _partial,
-    "token_sort": _token_sort,
-}

@@ -16,7 +16,6 @@ from rewarden_verifiers.answer.text.normalise import tokens
 from rewarden_verifiers.answer.text.params import Reader, TextParams
 from rewarden_verifiers.answer.text.reference import MAX_FUZZY, Alternative, Prepared, Reference, read
 from rewarden_verifiers.answer.text.similarity import among, counted, f1, numbers, ratio
-from rewarden_verifiers.answer.text.size import oversized
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import Extracted, encodable
 from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
@@ -80,11 +79,11 @@ def text(response: str, prompt: str | None, prepared: Prepared, params: TextPara
     answer = found.texts[-1]
     evidence: Details = {"rule": found.rule}
     details: Details = {"extracted": answer[:_EXCERPT], "evidence": evidence}
-    if oversized(found):
+    if found.oversized:
         return too_expensive(**details)
     if params.mode == "regex":
         return _matched(found, prompt, prepared, params, details)
-    form = reader.normal(answer) if params.mode != "exact" else answer
+    form = _form(answer, params)
     if len(found.texts) > 1 and any(_form(other, params) != form for other in found.texts):
         return wrong("hedged", flags=("hedged",), **details)
     place = prepared.places.get(form)
@@ -93,8 +92,7 @@ def text(response: str, prompt: str | None, prepared: Prepared, params: TextPara
         return scored(1.0, passed=True, extracted=answer[:_EXCERPT], evidence=evidence)  # `right`, without a detour
     place = _led(answer, prepared, params)
     if place is not None:
-        evidence["reference"] = place
-        return right(**details)
+        return _met(place, details)
     lenient = params.mode not in ("exact", "normalised")
     question = question_of(prompt) if prompt and lenient else None
     if question is not None:
@@ -105,8 +103,7 @@ def text(response: str, prompt: str | None, prepared: Prepared, params: TextPara
             answer, form = rest, reader.normal(rest)
             place = prepared.places.get(form)
             if place is not None:
-                details["evidence"]["reference"] = place
-                return right(**details)
+                return _met(place, details)
     problem = _problem(answer, form, prepared, params, details)
     if problem is not None:
         return problem
@@ -164,8 +161,7 @@ def _matched(found: Extracted, prompt: str | None, prepared: Prepared, params: T
     readable = encodable(answer)
     for index, pattern in enumerate(prepared.patterns):
         if pattern.fullmatch(readable) is not None:
-            details["evidence"]["reference"] = index
-            return right(**details)
+            return _met(index, details)
     return _refused(details, params) if params.reader.refuses(params.reader.plain(answer)) else wrong(**details)
 
 
@@ -175,14 +171,14 @@ def _within(answer: str, spaced: str, prepared: Prepared, params: TextParams, de
     for one in prepared.alternatives:
         if one.closed:
             if _first_clause(answer, one.normal, params.reader):
-                return _found(one, details)
+                return _met(one.index, details)
             continue
         if f" {one.spaced} " in f" {spaced} ":
             if _affirmed(answer, spaced, one, params.reader):
-                return _found(one, details)
+                return _met(one.index, details)
             denied = True
         elif params.mode == "two_way" and _is_enough(spaced, one, params):
-            return _found(one, details)
+            return _met(one.index, details)
     return wrong("denied" if denied else "wrong", **details)
 
 
@@ -218,8 +214,9 @@ def _is_enough(spaced: str, one: Alternative, params: TextParams) -> bool:
     return f" {spaced} " in f" {one.spaced} "
 
 
-def _found(one: Alternative, details: Details) -> Outcome:
-    details["evidence"]["reference"] = one.index
+def _met(place: int, details: Details) -> Outcome:
+    """The outcome for an answer that is, or has, the reference at this place."""
+    details["evidence"]["reference"] = place
     return right(**details)
 
 

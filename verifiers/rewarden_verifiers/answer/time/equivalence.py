@@ -8,6 +8,7 @@ from rewarden_verifiers.answer.time.moments import Duration, Moment, Point
 from rewarden_verifiers.answer.time.params import TimeParams
 from rewarden_verifiers.answer.time.reading import plain_name, read_moment
 from rewarden_verifiers.answer.time.reference import guessed
+from rewarden_verifiers.extraction import first_found
 
 _LONG = 4_000
 
@@ -20,14 +21,13 @@ class TimeEquivalence:
 
     def extract(self, text: str) -> str | None:
         """The answer of a response; None where there is none, or where it hedges or names no such date."""
-        for rule in self._params.rules:
-            found = rule(text)
-            if found is not None:
-                texts = tuple(dict.fromkeys(found.texts))
-                if len(texts[0]) > _LONG or not self._sound(texts[0]):
-                    return None
-                return texts[0] if all(self.same(texts[0], other) for other in texts[1:]) else None
-        return None
+        found = first_found(text, self._params.rules)
+        if found is None:
+            return None
+        texts = tuple(dict.fromkeys(found.texts))
+        if len(texts[0]) > _LONG or not self._sound(texts[0]):
+            return None
+        return texts[0] if all(self.same(texts[0], other) for other in texts[1:]) else None
 
     def key(self, answer: str) -> str | None:
         """A canonical spelling: equal keys mean equal answers."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any
 
-from rewarden_verifiers.extraction import Extracted, Rule, rules_of
+from rewarden_verifiers.extraction import Extracted, Rule, rules_of, rules_with
 
 _REACH = 2000
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,7}\.?"
@@ -43,17 +42,6 @@ def last_time(text: str) -> Extracted | None:
     return Extracted((body,), "last_time", (start, start + len(body)))
 
 
-@lru_cache(maxsize=256)
-def _preset(name: str) -> tuple[Rule, ...]:
-    if name == "last_time":
-        return (last_time,)
-    return (*rules_of("explicit"), last_time) if name == "lax" else rules_of(name)
-
-
 def time_rules(extraction: Any) -> tuple[Rule, ...]:
     """The parameter `extraction` as rules. Raises InvalidParams, naming what is wrong."""
-    if isinstance(extraction, str):
-        return _preset(extraction)
-    if not extraction:
-        return rules_of(extraction)
-    return tuple(last_time if item == "last_time" else rules_of([item])[0] for item in extraction)
+    return rules_with(extraction, "last_time", last_time) if extraction else rules_of(extraction)

@@ -117,13 +117,13 @@ def _at(text: str, at: int, order: DayOrder) -> Found | None:
         point, end = dated
         join = _TO_CLOCK.match(text, end)
         if point.day is not None and join is not None:
-            clocked = _clock_at(text, join.end(), explicit=False)
+            clocked = _clock_at(text, join.end())
             if clocked is not None:
                 return Found(replace(point, clock=clocked[0]), at, clocked[1])
         if point.day is not None and (basic := _BASIC_TIME.match(text, end)) is not None:
             return Found(replace(point, clock=_clock(basic)), at, basic.end())
         return Found(point, at, end)
-    clocked = _clock_at(text, at, explicit=True)
+    clocked = _clock_at(text, at)
     if clocked is None:
         return None
     clock, end = clocked
@@ -221,14 +221,12 @@ def _ordinal(year: int | None, number: int | None) -> Point | None:
     return Point(found.year, found.month, found.day) if found.year == year else None
 
 
-def _clock_at(text: str, at: int, *, explicit: bool) -> tuple[Clock, int] | None:
-    """A time of day. `explicit`: a bare hour is none ("at 5"); it needs minutes, am or pm."""
+def _clock_at(text: str, at: int) -> tuple[Clock, int] | None:
+    """A time of day. A bare hour is none ("at 5"); it needs minutes, am or pm."""
     match = _TIME.match(text, at)
     if match is None or (match.end() < len(text) and text[match.end()].isalnum()):
         return None
     if not (match["word"] or match["minute"] or match["half"]):
-        return None
-    if not explicit and match["word"] is None and match["minute"] is None and match["half"] is None:
         return None
     return _clock(match), match.end()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rewarden.types import Outcome, Progress
 from rewarden_verifiers.answer.number.limits import TooExpensive, Unreadable
+from rewarden_verifiers.answer.number.numerals import as_float
 from rewarden_verifiers.answer.time.compare import compare, shaped
 from rewarden_verifiers.answer.time.equivalence import TimeEquivalence
 from rewarden_verifiers.answer.time.moments import Clock, Duration, Unit
@@ -15,7 +16,7 @@ from rewarden_verifiers.answer.time.params import TimeParams
 from rewarden_verifiers.answer.time.reading import MomentKind, plain_name, read_moment, read_order, read_parts
 from rewarden_verifiers.answer.time.reference import Entity, Expected, Order, Prepared, prepare, weight_of
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import Extracted
+from rewarden_verifiers.extraction import Extracted, first_found
 from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
 
 _EXCERPT = 500
@@ -54,11 +55,7 @@ def time(response: str, prepared: Prepared, params: TimeParams, progress: Progre
     a date), `too_precise`, `missing_zone`, `not_a_permutation`, `too_expensive`. `wrong` and `partly_right` are what
     `partial` and `ordering` pay.
     """
-    found = None
-    for rule in params.rules:
-        found = rule(response)
-        if found is not None:
-            break
+    found = first_found(response, params.rules)
     if found is None:
         return no_answer()
     shown = [text[:_EXCERPT] for text in found.texts]
@@ -77,7 +74,7 @@ def time(response: str, prepared: Prepared, params: TimeParams, progress: Progre
     except TooExpensive:
         return too_expensive(**details)
     if judgement.distance is not None and judgement.unit is not None:
-        far = _float(judgement.distance)
+        far = as_float(judgement.distance)
         if far is not None:
             evidence |= {"distance": far, "unit": judgement.unit}
     if judgement.right:
@@ -88,13 +85,6 @@ def time(response: str, prepared: Prepared, params: TimeParams, progress: Progre
         return wrong(judgement.reason, **details)
     passed = judgement.score >= params.passes
     return scored(judgement.score, passed=passed, reason="partly_right", **details)
-
-
-def _float(value: Fraction) -> float | None:
-    try:
-        return float(value)
-    except OverflowError:
-        return None
 
 
 def _judged(found: Extracted, expected: Expected, params: TimeParams, rate: float) -> Judgement:
