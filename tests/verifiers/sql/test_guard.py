@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rewarden_verifiers.sql import guard
-from rewarden_verifiers.sql.statement import Unreadable, read_statement
+from rewarden_verifiers.sql.dependence import constant, time_dependent
+from rewarden_verifiers.sql.statement import read_statement
+from rewarden_verifiers.sql.tokens import Unreadable
 
 DIALECTS = ("sqlite", "duckdb", "postgres", "mysql")
 
@@ -516,18 +518,18 @@ DEPENDENT = [
     [(text, dialect) for dialect in DIALECTS for text in CONSTANT if (dialect, text[:6]) != ("mysql", "VALUES")],
 )
 def test_an_answer_of_constants_is_found(text: str, dialect: str) -> None:
-    assert guard.constant(read_statement(text, dialect))
+    assert constant(read_statement(text, dialect))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("text", DEPENDENT)
 def test_an_answer_out_of_rows_is_not_constant(text: str, dialect: str) -> None:
-    assert not guard.constant(read_statement(text, dialect))
+    assert not constant(read_statement(text, dialect))
 
 
 def test_what_cannot_be_read_is_constant_where_it_names_no_table() -> None:
-    assert guard.constant(read_statement("SELECT 5 IS IS 5", "sqlite"))
-    assert not guard.constant(read_statement("SELECT a IS IS NOT 5 FROM t", "sqlite"))
+    assert constant(read_statement("SELECT 5 IS IS 5", "sqlite"))
+    assert not constant(read_statement("SELECT a IS IS NOT 5 FROM t", "sqlite"))
 
 
 @pytest.mark.parametrize(
@@ -558,4 +560,4 @@ def test_what_cannot_be_read_is_constant_where_it_names_no_table() -> None:
     ],
 )
 def test_what_asks_the_clock_is_known(dialect: str, text: str, expected: bool) -> None:
-    assert guard.time_dependent(read_statement(text, dialect)) is expected
+    assert time_dependent(read_statement(text, dialect)) is expected

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rewarden_verifiers.sql.comparison.comparison import Difference, difference
-from rewarden_verifiers.sql.comparison.ordering import sorted_by
 from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.engines.engine import ResultSet
-from rewarden_verifiers.sql.statement import read_statement
+from rewarden_verifiers.sql.statement import read_statement, sorted_by
 
 
 @pytest.mark.parametrize(

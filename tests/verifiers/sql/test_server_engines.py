@@ -27,7 +27,8 @@ from rewarden_verifiers.sql.connections import MOST_SERVED, Connections, Databas
 from rewarden_verifiers.sql.databases import Database, EngineName, Table
 from rewarden_verifiers.sql.engines import scratch
 from rewarden_verifiers.sql.engines.engine import Caps, DatabaseFailed, QueryFailed, Session
-from rewarden_verifiers.sql.engines.mysql_wire import Late, Wire, connect_arguments
+from rewarden_verifiers.sql.engines.mysql_wire import Wire, connect_arguments
+from rewarden_verifiers.sql.engines.served import Late
 from tests.stopped import stop
 from tests.verifiers.sql.servers import Server
 from tests.verifiers.sql.world import SCRIPT, World

@@ -9,7 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rewarden_verifiers.sql import guard
-from rewarden_verifiers.sql.statement import MAX_STATEMENT, Statement, Unreadable, read_statement
+from rewarden_verifiers.sql.dependence import constant, time_dependent
+from rewarden_verifiers.sql.statement import MAX_STATEMENT, Statement, read_statement
+from rewarden_verifiers.sql.tokens import Unreadable
 
 DIALECTS = ("sqlite", "duckdb", "postgres", "mysql")
 
@@ -293,8 +295,8 @@ def _read(text: str, dialect: str) -> Statement | None:
         return None
     assert statement.kind in ("query", "write", "other")
     assert statement.ordered in (True, False)
-    assert guard.constant(statement) in (True, False)
-    assert guard.time_dependent(statement) in (True, False)
+    assert constant(statement) in (True, False)
+    assert time_dependent(statement) in (True, False)
     refusals = []
     for writes in (False, True):
         try:

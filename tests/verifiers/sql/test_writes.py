@@ -17,8 +17,8 @@ from rewarden_verifiers.sql.engines.engine import Caps, QueryFailed
 from rewarden_verifiers.sql.gold import prepare
 from rewarden_verifiers.sql.params import SqlParams
 from rewarden_verifiers.sql.reference import SqlReference
-from rewarden_verifiers.sql.tables import StateUnknown, state
 from rewarden_verifiers.sql.verifier import sql as verifier
+from rewarden_verifiers.sql.writing import StateUnknown, state
 from tests.verifiers.sql.world import World
 
 PASSES = [

@@ -6,14 +6,13 @@ The reference and the answers never share one. Any exception closes all: whateve
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
 from rewarden.errors import InvalidSample, SampleError
 from rewarden_verifiers.contract import Unwatched, Watch
-from rewarden_verifiers.sql.databases import Database
+from rewarden_verifiers.sql.databases import Database, EngineName
 from rewarden_verifiers.sql.engines import engine_named
 from rewarden_verifiers.sql.engines.engine import DatabaseFailed, QueryFailed, Session
 from rewarden_verifiers.sql.engines.scratch import WAIT_S, make_seconds
@@ -21,6 +20,7 @@ from rewarden_verifiers.sql.make import make_cpu_s
 
 Side = Literal["reference", "answer"]
 _SERVED = ("postgres", "mysql")
+_Key = tuple[EngineName, str, Side]
 
 MOST = 64
 """Sessions that a worker keeps open."""
@@ -48,17 +48,15 @@ class Connections:
     """Sessions by database and side, the least recently used closed first."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[tuple[str, Side], Session] = OrderedDict()
-        self._served: OrderedDict[tuple[str, Side], None] = OrderedDict()
+        self._open: dict[_Key, Session] = {}
 
     @contextmanager
     def session(
         self, database: Database, side: Side, servers: Mapping[str, str], watch: Watch | None = None
     ) -> Iterator[Session]:
         """A session that only reads. Raises SampleError where the database cannot be had."""
-        key = (database.key, side)
+        key = (database.engine, database.key, side)
         session = self._open.pop(key, None)
-        self._served.pop(key, None)
         if session is not None and _changed(database):
             # Read as immutable, a file that is written meanwhile answers from pages old and new: nobody's mistake here.
             session.close()
@@ -69,7 +67,7 @@ class Connections:
             yield session
         except QueryFailed as failed:
             if failed.reason in ("syntax_error", "runtime_error", "forbidden"):
-                self._keep(key, session, database)  # the statement ended by itself
+                self._keep(key, session)  # the statement ended by itself
             else:
                 session.close()
             raise
@@ -79,26 +77,24 @@ class Connections:
         except BaseException:
             session.close()
             raise
-        self._keep(key, session, database)
+        self._keep(key, session)
 
-    def _keep(self, key: tuple[str, Side], session: Session, database: Database) -> None:
+    def _keep(self, key: _Key, session: Session) -> None:
         self._open[key] = session
-        if database.engine in _SERVED:
-            self._served[key] = None
-            self._served.move_to_end(key)
-        while self._over():
-            oldest = next(iter(self._served if len(self._served) > MOST_SERVED else self._open))
-            self._served.pop(oldest, None)
+        while (oldest := self._surplus()) is not None:
             self._open.pop(oldest).close()
 
-    def _over(self) -> bool:
-        if len(self._open) > MOST or len(self._served) > MOST_SERVED:
-            return True
-        return len(self._open) > 1 and sum(session.held for session in self._open.values()) > MOST_HELD
+    def _surplus(self) -> _Key | None:
+        """Returns which session to close, where there are too many."""
+        served = [key for key in self._open if key[0] in _SERVED]
+        if len(served) > MOST_SERVED:
+            return served[0]
+        held = sum(session.held for session in self._open.values())
+        over = len(self._open) > MOST or (len(self._open) > 1 and held > MOST_HELD)
+        return next(iter(self._open)) if over else None
 
     def close(self) -> None:
         """Close all."""
-        self._served.clear()
         while self._open:
             self._open.popitem()[1].close()
 
@@ -130,10 +126,9 @@ def _changed(database: Database) -> bool:
     if database.file is None or database.stat is None:
         return False
     try:
-        found = os.stat(database.file)
+        return database.changed(os.stat(database.file))
     except OSError:
         return True
-    return (found.st_size, found.st_mtime_ns) != tuple(database.stat)
 
 
 def _unavailable(database: Database, failed: DatabaseFailed) -> SampleError:

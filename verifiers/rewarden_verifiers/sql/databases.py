@@ -7,6 +7,7 @@ is, or how it is made, and holds a version that changes with its content.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -71,6 +72,15 @@ class Database:
     def made(self) -> bool:
         """Returns whether it has to be made before it can be asked."""
         return self.file is None and self.dsn is None
+
+    @property
+    def ours(self) -> bool:
+        """Returns whether its file, or the script that makes it, is of the server's own catalogue."""
+        return self.file is not None or self.script_file is not None
+
+    def changed(self, found: os.stat_result) -> bool:
+        """Returns whether its file, or its script's, is another than when it was registered."""
+        return self.stat is not None and (found.st_size, found.st_mtime_ns) != tuple(self.stat)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,15 +32,20 @@ _NONE = _Source(False, False)
 _Sources = Mapping[str, _Source]
 
 
-def constant(tree: exp.Expr) -> bool:
-    """Returns whether no column of a query holds anything of a table's rows. How many rows there are does not count, so
-    that `SELECT 5 FROM t LIMIT 1` is constant; but where the rows choose between several constants, it is not.
-
-    Raises RecursionError for what is nested too deeply.
+def constant(statement: Statement) -> bool:
+    """Returns whether what a query answers cannot depend on the rows of any table: nothing but constants in its
+    columns, or no table at all. How many rows there are does not count, so that `SELECT 5 FROM t LIMIT 1` is constant;
+    but where the rows choose between several constants, it is not.
     """
-    if not isinstance(tree, (exp.Query, exp.Values)):
+    tree = statement.tree
+    if statement.kind != "query":
         return False
-    return not _query(tree, {}, {}).reads
+    if tree is None:
+        return not any(token.kind == "word" and token.lower in ("from", "table", "pivot") for token in statement.tokens)
+    try:
+        return isinstance(tree, (exp.Query, exp.Values)) and not _query(tree, {}, {}).reads
+    except RecursionError:  # it is nested too deeply
+        return False
 
 
 def _query(tree: exp.Expr, ctes: _Sources, outer: _Sources) -> _Source:
@@ -62,12 +67,12 @@ def _query(tree: exp.Expr, ctes: _Sources, outer: _Sources) -> _Source:
     if not isinstance(tree, exp.Select):
         return _TABLE
     sources = dict(_sources(tree, ctes, outer))
+    around = {**outer, **sources}
     counts = any(source.counts for source in sources.values()) or any(
-        _reads_within(tree.args.get(part), ctes, {**outer, **sources}) for part in ("where", "having", "qualify")
+        _reads_within(tree.args.get(part), ctes, around) for part in ("where", "having", "qualify")
     )
     if _none(tree):
-        return _Source(False, False)
-    around = {**outer, **sources}
+        return _NONE
     several = any(source.several for source in sources.values())
     if several and _chooses(tree, ctes, around):
         return _Source(True, counts)
@@ -107,13 +112,10 @@ def _compound(tree: exp.SetOperation, ctes: _Sources, outer: _Sources) -> _Sourc
         source.counts and any(branch.args.get(part) for part in ("where", "having", "qualify"))
         for branch, source in alive
     )
-    columns: dict[str, bool] = {}
-    if found:
-        names = list(found[0].columns)
-        columns = {
-            name: any(list(source.columns.values())[place] for source in found if len(source.columns) > place)
-            for place, name in enumerate(names)
-        }
+    columns = {
+        name: any(list(source.columns.values())[place] for source in found if len(source.columns) > place)
+        for place, name in enumerate(found[0].columns)
+    }
     counts = any(source.counts for source in found)
     return _Source(reads or chosen, counts, {} if chosen else columns, several=len(texts) > 1)
 
@@ -313,7 +315,9 @@ _NOW = frozenset(("now", "today", "tomorrow", "yesterday", "current_date", "curr
 
 
 def time_dependent(statement: Statement) -> bool:
-    """See `guard.time_dependent`. Errs towards yes: then a result is only not kept."""
+    """Returns whether what a query answers depends on when it is asked (`now`, CURRENT_DATE): it is not kept then. Errs
+    towards yes: then a result is only not kept.
+    """
     tokens = statement.tokens
     for place, token in enumerate(tokens):
         if token.kind == "string" and token.lower.strip() in _NOW:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rewarden_verifiers.extraction import encodable
-from rewarden_verifiers.sql.comparison.arrangement import by_name, closest
+from rewarden_verifiers.sql.comparison.arrangement import likeliest
 from rewarden_verifiers.sql.comparison.columns import columns_of, shaped_rows
 from rewarden_verifiers.sql.comparison.matching import alone
 from rewarden_verifiers.sql.comparison.settings import Comparison
-from rewarden_verifiers.sql.comparison.values import Tolerance
 from rewarden_verifiers.sql.engines.engine import Cell, ResultSet
 
 MOST = 2000
@@ -60,19 +58,13 @@ def _places(
     if not expected.rows or not got.rows:
         return list(range(len(expected.rows))), list(range(len(got.rows)))
     ours, theirs = columns_of(expected, comparison.folded), columns_of(got, comparison.folded)
-    if comparison.columns == "name":
-        found = by_name(expected.columns, got.columns)
-        pairs = [(ours[place], theirs[other]) for place, other in enumerate(found) if other is not None]
-        if len(pairs) < len(ours):
-            return None
-    elif not ours or not comparison.fits(len(ours), len(theirs)):
+    if comparison.columns != "name" and (not ours or not comparison.fits(len(ours), len(theirs))):
         return None
-    elif comparison.columns == "position":
-        pairs = list(zip(ours, theirs, strict=True))
-    else:
-        pairs = [pair for pair, _ in closest(ours, theirs, comparison)]
+    pairs = likeliest(ours, theirs, comparison)
+    if len(pairs) < len(ours):
+        return None
     left, right = shaped_rows(pairs, comparison)
-    tolerance = Tolerance(comparison.abs, comparison.rel)
+    tolerance = comparison.tolerance
     if how == "order":
         differ = [
             place for place in range(min(len(left), len(right))) if any(alone([left[place]], [right[place]], tolerance))
@@ -87,7 +79,7 @@ def _size(result: ResultSet) -> str:
 
 
 def _names(result: ResultSet) -> str:
-    shown = ", ".join(_printed(name, _CELL) for name in result.columns[:_CELLS])
+    shown = ", ".join(_printed(name) for name in result.columns[:_CELLS])
     return shown[:_NAMES] + ("…" if len(result.columns) > _CELLS or len(shown) > _NAMES else "")
 
 
@@ -108,23 +100,18 @@ def _cell(cell: Cell) -> str:
         return "NULL"
     if isinstance(cell, bytes):
         return f"<{len(cell)} bytes>"
-    if isinstance(cell, str):
-        return _printed(cell, _CELL)
-    return _printed(_said(cell), _CELL)
-
-
-def _said(cell: Any) -> str:
     try:
         # In a list or structure, only repr() tells a text from a number.
-        return repr(cell) if isinstance(cell, (list, tuple, dict)) else str(cell)
+        text = repr(cell) if isinstance(cell, (list, tuple, dict)) else str(cell)
     except (ValueError, RecursionError):  # a whole number of thousands of digits; a list nested too deep
-        return f"<{type(cell).__name__}>"
+        text = f"<{type(cell).__name__}>"
+    return _printed(text)
 
 
-def _printed(text: str, most: int) -> str:
+def _printed(text: str) -> str:
     """The text in one line, without anything that does not print: a cell cannot forge lines, nor hide some."""
-    cut = text[:most]
+    cut = text[:_CELL]
     shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
-    if len(text) > most or len(shown) > most:
-        return shown[: most - 1] + "…"
+    if len(text) > _CELL or len(shown) > _CELL:
+        return shown[: _CELL - 1] + "…"
     return shown

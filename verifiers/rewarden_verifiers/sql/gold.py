@@ -15,12 +15,14 @@ from rewarden_verifiers.contract import Watch
 from rewarden_verifiers.sql import guard
 from rewarden_verifiers.sql.connections import Connections
 from rewarden_verifiers.sql.databases import CarriedDatabase, Database, Databases
+from rewarden_verifiers.sql.dependence import constant, time_dependent
 from rewarden_verifiers.sql.engines import engine_named
 from rewarden_verifiers.sql.engines.engine import Caps, QueryFailed, ResultSet
 from rewarden_verifiers.sql.kept import Kept
 from rewarden_verifiers.sql.params import SqlParams
 from rewarden_verifiers.sql.reference import SqlReference
-from rewarden_verifiers.sql.statement import Statement, Unreadable, read_statement
+from rewarden_verifiers.sql.statement import Statement, read_statement
+from rewarden_verifiers.sql.tokens import Unreadable
 from rewarden_verifiers.sql.writing import Written, differs, written
 
 T = TypeVar("T")
@@ -71,17 +73,17 @@ class Gold:
     @property
     def dialect(self) -> str:
         """sqlglot's name of the databases' dialect."""
-        return engine_named(self.databases[0].engine).dialect
+        return self.databases[0].engine
 
     @cached_property
     def reads_rows(self) -> bool:
         """Returns whether the reference's answer depends on the database's rows."""
-        return self.stored is not None or not any(guard.constant(statement) for statement in self.statements)
+        return self.stored is not None or not any(constant(statement) for statement in self.statements)
 
     @cached_property
     def timed(self) -> bool:
         """Returns whether what its queries answer depends on when they are asked."""
-        return any(guard.time_dependent(statement) for statement in self.statements)
+        return any(time_dependent(statement) for statement in self.statements)
 
     @property
     def writes(self) -> bool:
@@ -100,37 +102,33 @@ class Gold:
         """The result of each of the queries on a database. Raises ReferenceFailed, SampleError, Expired."""
         if self.stored is not None:
             return (self.stored,)
-        return [self._result(database, statement, caps, watch) for statement in self.statements]
 
-    def _result(self, database: Database, statement: Statement, caps: Caps, watch: Watch) -> ResultSet:
-        def ask() -> ResultSet:
+        def ask(statement: Statement) -> ResultSet:
             with CONNECTIONS.session(database, "reference", self.servers, watch) as session:
                 return session.query(statement.text, caps, watch)
 
-        return _known(RESULTS, database, statement, ask, watch)
+        return [_known(RESULTS, database, statement, ask, watch) for statement in self.statements]
 
     def written(self, database: Database, caps: Caps, watch: Watch) -> Sequence[Written]:
         """Returns what each of the statements does to a database. Raises ReferenceFailed, SampleError, Expired."""
-        return [self._written(database, statement, caps, watch) for statement in self.statements]
 
-    def _written(self, database: Database, statement: Statement, caps: Caps, watch: Watch) -> Written:
-        def ask() -> Written:
+        def ask(statement: Statement) -> Written:
             return written(database, statement, self.servers, caps, watch)
 
-        return _known(WRITTEN, database, statement, ask, watch)
+        return [_known(WRITTEN, database, statement, ask, watch) for statement in self.statements]
 
 
-def _known(kept: Kept[T], database: Database, statement: Statement, ask: Callable[[], T], watch: Watch) -> T:
+def _known(kept: Kept[T], database: Database, statement: Statement, ask: Callable[[Statement], T], watch: Watch) -> T:
     """Returns what a reference's statement gave on a database: kept, unless it depends on when it is asked."""
     key = (database.key, statement.text)
     found = kept.get(key)
     if found is None:
         try:
             with watch.preparing():
-                found = ask()
+                found = ask(statement)
         except QueryFailed as failed:
             raise ReferenceFailed(f"reference.sql: {failed.reason}: {failed.message}", path="reference.sql") from None
-        if not guard.time_dependent(statement):
+        if not time_dependent(statement):
             kept.put(key, found)
     return found
 
@@ -145,8 +143,8 @@ def prepare(reference: SqlReference, params: SqlParams, resources: Databases, wa
     Raises InvalidReference (empty_reference, reference_failed among them), InvalidSample for an unknown database.
     """
     databases = _databases(reference, params, resources)
-    dialect = engine_named(databases[0].engine).dialect
-    statements = tuple(_read(text, dialect, params) for text in reference.queries)
+    engine_named(databases[0].engine)  # a package that is missing is told first, whatever else is wrong
+    statements = tuple(_read(text, databases[0].engine, params) for text in reference.queries)
     stored = None
     if reference.result is not None:
         width = len(reference.result.rows[0]) if reference.result.rows else len(reference.result.columns or ())

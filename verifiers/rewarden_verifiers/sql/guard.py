@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import expressions as exp
 
-from rewarden_verifiers.sql import dependence
 from rewarden_verifiers.sql.engines.functions import DUCKDB, MYSQL, POSTGRES, SQLITE
 from rewarden_verifiers.sql.statement import Statement
 from rewarden_verifiers.sql.tokens import Token
@@ -115,20 +114,6 @@ def check(statement: Statement, *, writes: bool) -> None:
     _check_tables(statement, statement.tree)
 
 
-def constant(statement: Statement) -> bool:
-    """Returns whether what a query answers cannot depend on the rows of any table: nothing but constants in its
-    columns, or no table at all.
-    """
-    if statement.kind != "query":
-        return False
-    if statement.tree is None:
-        return not any(token.kind == "word" and token.lower in ("from", "table", "pivot") for token in statement.tokens)
-    try:
-        return dependence.constant(statement.tree)
-    except RecursionError:
-        return False
-
-
 def _check_words(statement: Statement) -> None:
     tokens = statement.tokens
     bare = _BARE[statement.dialect]
@@ -226,11 +211,6 @@ def _check_tables(statement: Statement, tree: exp.Expression) -> None:
             raise Forbidden("other_database", f"{schema[:80]}.{name[:80]}: name tables without their database")
         if statement.dialect == "duckdb" and isinstance(table.this, exp.Identifier) and _FILE.match(name):
             raise Forbidden("outside", f"{name[:80]} is a file")
-
-
-def time_dependent(statement: Statement) -> bool:
-    """Returns whether what a query answers depends on when it is asked (`now`, CURRENT_DATE): it is not kept then."""
-    return dependence.time_dependent(statement)
 
 
 def _text(tokens: Sequence[Token], place: int) -> str:

@@ -62,8 +62,7 @@ def statements_of(database: Database, engine: EngineName) -> Iterator[str | Inse
     if database.script_file is not None:
         try:
             with open(database.script_file, encoding="utf-8", errors="surrogateescape") as file:
-                found = os.fstat(file.fileno())
-                if database.stat is not None and (found.st_size, found.st_mtime_ns) != tuple(database.stat):
+                if database.changed(os.fstat(file.fileno())):
                     raise DatabaseFailed(
                         "its script has changed since the server read the catalogue; restart the server", ours=True
                     )

@@ -1,4 +1,4 @@
-"""A statement, read: what it is, its words, and its tree."""
+"""A statement, read: what it is, its words, its tree, and by what it puts its rows in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Literal
 from sqlglot import expressions as exp
 from sqlglot.dialects.dialect import Dialect
 
-from rewarden_verifiers.sql.tokens import Executable, Token, Unclosed, cut
+from rewarden_verifiers.sql.tokens import Token, Unreadable, cut
 
 Kind = Literal["query", "write", "other"]
 
@@ -94,19 +94,6 @@ class Statement:
         return _ordered(self.tokens)
 
 
-class Unreadable(Exception):
-    """A text that is something other than one statement.
-
-    `reason`: no_answer, several_statements, statement_too_long, too_deep, bad_characters, executable_comment,
-    syntax_error.
-    """
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.message = message
-
-
 def read_statement(text: str, dialect: str) -> Statement:
     """The one statement of a text, with blanks for its comments and without the semicolon behind it.
 
@@ -116,12 +103,7 @@ def read_statement(text: str, dialect: str) -> Statement:
         raise Unreadable("statement_too_long", f"the statement has more than {MAX_STATEMENT} characters")
     if _BAD.search(text):
         raise Unreadable("bad_characters", "the statement holds NUL or half of a surrogate pair")
-    try:
-        clean, tokens = cut(text, dialect)
-    except Unclosed as error:
-        raise Unreadable("syntax_error", str(error)) from None
-    except Executable as error:
-        raise Unreadable("executable_comment", str(error)) from None
+    clean, tokens = cut(text, dialect)
     tokens = _one(tokens)
     if len(tokens) > MAX_WORDS:
         raise Unreadable("statement_too_long", f"the statement has more than {MAX_WORDS} words")
@@ -223,3 +205,40 @@ def _ordered(tokens: Sequence[Token]) -> bool:
     if tokens and tokens[0].text == "(" and (not rest or rest[0].lower in ("limit", "offset", "fetch")):
         return _ordered(tokens[1:closed])
     return False
+
+
+def sorted_by(statement: Statement) -> tuple[int, ...]:
+    """The places of the columns that the outermost ORDER BY names, by number, by name or as written; empty where there
+    is none, or where any of them is not among the columns.
+
+    Rows that are equal in all of these may stand in any order: the query leaves it open.
+    """
+    tree = statement.tree
+    if not isinstance(tree, (exp.Select, exp.SetOperation)) or tree.args.get("order") is None:
+        return ()
+    try:
+        columns: Sequence[exp.Expr] = tree.selects
+        if any(isinstance(column, (exp.Star, exp.Columns)) or column.is_star for column in columns):
+            return ()
+        found = [_place(item.this, columns, statement.dialect) for item in tree.args["order"].expressions]
+    except (AttributeError, RecursionError):  # a form of its own (ORDER BY ALL), or one nested too deeply
+        return ()
+    return tuple(place for place in found if place is not None) if None not in found else ()
+
+
+def _place(item: exp.Expr, columns: Sequence[exp.Expr], dialect: str) -> int | None:
+    if isinstance(item, exp.Literal):
+        place = int(item.name) - 1 if not item.is_string and item.name.isdecimal() and len(item.name) < 6 else -1
+        return place if 0 <= place < len(columns) else None
+    if isinstance(item, exp.Column) and not item.table:
+        # An alias comes before a column of that name.
+        for kind in (exp.Alias, exp.Column):
+            named = [
+                place
+                for place, column in enumerate(columns)
+                if isinstance(column, kind) and column.alias_or_name.lower() == item.name.lower()
+            ]
+            if named:
+                return named[0] if len(named) == 1 else None
+    text = item.sql(dialect)
+    return next((place for place, column in enumerate(columns) if column.unalias().sql(dialect) == text), None)

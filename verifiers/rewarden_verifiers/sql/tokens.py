@@ -14,12 +14,17 @@ from typing import Literal, NamedTuple
 Kind = Literal["word", "quoted", "string", "number", "variable", "sign"]
 
 
-class Unclosed(Exception):
-    """A string, a quoted name or a comment that does not end."""
+class Unreadable(Exception):
+    """A text that is something other than one statement.
 
+    `reason`: no_answer, several_statements, statement_too_long, too_deep, bad_characters, executable_comment,
+    syntax_error.
+    """
 
-class Executable(Exception):
-    """A comment that MySQL runs: `/*! … */`."""
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
 
 
 class Token(NamedTuple):
@@ -106,7 +111,10 @@ def _pattern(dialect: str) -> re.Pattern[str]:
 
 
 def cut(text: str, dialect: str) -> tuple[str, list[Token]]:
-    """The text with blanks for its comments, and its words. Linear in the text. Raises Unclosed, Executable."""
+    """The text with blanks for its comments, and its words. Linear in the text.
+
+    Raises Unreadable for a string, a quoted name or a comment that does not end, and for a comment that MySQL runs.
+    """
     pattern = _pattern(dialect)
     tokens: list[Token] = []
     clean: list[str] = []
@@ -125,12 +133,15 @@ def cut(text: str, dialect: str) -> tuple[str, list[Token]]:
                 if match.group().isascii():
                     continue
             elif kind == "unclosed":
-                raise Unclosed(f"{match.group()} is never closed")
+                raise Unreadable("syntax_error", f"{match.group()} is never closed")
             elif kind == "nested":
-                place = end = _end_of_comment(text, start)
+                place = end_of_comment(text, start)
+                if place is None:
+                    raise Unreadable("syntax_error", "/* is never closed")
+                end = place
             elif kind == "comment":
                 if dialect == "mysql" and re.match(r"/\*M?!", match.group()):
-                    raise Executable("comments that run, /*! … */, are not permitted")
+                    raise Unreadable("executable_comment", "comments that run, /*! … */, are not permitted")
             else:
                 tokens.append(_token("string" if kind == "tag" else str(kind), match.group(), start))
                 continue
@@ -151,10 +162,11 @@ def _token(kind: str, text: str, start: int) -> Token:
     return Token(kind, text, start, end, text.lower())  # type: ignore[arg-type]
 
 
-def _end_of_comment(text: str, start: int) -> int:
+def end_of_comment(text: str, start: int) -> int | None:
+    """Returns where a comment ends that begins at a place and may hold others; None where it is never closed."""
     depth = 0
     for mark in _NESTED.finditer(text, start):
         depth += 1 if mark.group() == "/*" else -1
         if depth == 0:
             return mark.end()
-    raise Unclosed("/* is never closed")
+    return None

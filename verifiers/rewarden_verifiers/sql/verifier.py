@@ -15,9 +15,9 @@ from rewarden_verifiers.extraction import encodable
 from rewarden_verifiers.outcome import no_answer, scored, wrong
 from rewarden_verifiers.sql import feedback, guard
 from rewarden_verifiers.sql.comparison.comparison import Difference, difference
-from rewarden_verifiers.sql.comparison.ordering import sorted_by
 from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.databases import Database, Databases, EngineName
+from rewarden_verifiers.sql.dependence import constant, time_dependent
 from rewarden_verifiers.sql.engines import engine_named
 from rewarden_verifiers.sql.engines.engine import QueryFailed, ResultSet
 from rewarden_verifiers.sql.extract import continued, find_statement
@@ -25,7 +25,8 @@ from rewarden_verifiers.sql.gold import CONNECTIONS, Gold, prepare
 from rewarden_verifiers.sql.metrics import metrics
 from rewarden_verifiers.sql.mutation.mutated import mutated
 from rewarden_verifiers.sql.params import SqlParams
-from rewarden_verifiers.sql.statement import Statement, Unreadable, read_statement
+from rewarden_verifiers.sql.statement import Statement, read_statement, sorted_by
+from rewarden_verifiers.sql.tokens import Unreadable
 from rewarden_verifiers.sql.writing import differs, written
 
 
@@ -33,7 +34,8 @@ def warm() -> None:
     """Load the engines that are installed, and each dialect's parser, before workers are forked."""
     for name in get_args(EngineName):
         with contextlib.suppress(MissingDependency):
-            read_statement("SELECT 1", engine_named(name).dialect)
+            engine_named(name)
+            read_statement("SELECT 1", name)
 
 
 _LIMITS = ("time_limit", "memory_limit", "rows_limit", "bytes_limit")
@@ -93,9 +95,9 @@ class _Judgement:
             guard.check(statement, writes=self.params.writes)
         except (Unreadable, guard.Forbidden) as refused:
             return self._zero(refused.reason, refused.message)
-        if not self.params.constants and not self.gold.writes and self.gold.reads_rows and guard.constant(statement):
+        if not self.params.constants and not self.gold.writes and self.gold.reads_rows and constant(statement):
             return self._zero("constant_answer", "what it answers does not depend on the database's rows")
-        self.timed = self.gold.timed or guard.time_dependent(statement)
+        self.timed = self.gold.timed or time_dependent(statement)
         try:
             return self._judged(statement, database)
         except QueryFailed as failed:

@@ -10,19 +10,25 @@ from rewarden_verifiers.sql.comparison import matching
 from rewarden_verifiers.sql.comparison.columns import Column, Pairs, agree, shaped_rows
 from rewarden_verifiers.sql.comparison.matching import Work
 from rewarden_verifiers.sql.comparison.settings import Comparison
-from rewarden_verifiers.sql.comparison.values import Tolerance
 
 _WORK = 4_000_000
 """Cells that `closest` looks at."""
 
 
-def by_name(expected: Sequence[str], got: Sequence[str]) -> list[int | None]:
-    """For each expected name its place among those got, case aside; of equal names the first is the first. None for
-    one that is missing."""
-    places: dict[str, list[int]] = {}
-    for place in reversed(range(len(got))):
-        places.setdefault(got[place].casefold(), []).append(place)
-    return [left.pop() if (left := places.get(name.casefold())) else None for name in expected]
+def by_name(expected: Sequence[Column], got: Sequence[Column]) -> Pairs:
+    """Each expected column with the one of its name among those got, case aside; of equal names the first is the first.
+    Without those that are missing."""
+    named: dict[str, list[Column]] = {}
+    for column in reversed(got):
+        named.setdefault(column.name.casefold(), []).append(column)
+    return [(column, left.pop()) for column in expected if (left := named.get(column.name.casefold()))]
+
+
+def likeliest(expected: Sequence[Column], got: Sequence[Column], how: Comparison) -> Pairs:
+    """Columns paired as they are compared: by position, by name, or each with the one that shares most values."""
+    if how.columns == "position":
+        return list(zip(expected, got, strict=True))
+    return by_name(expected, got) if how.columns == "name" else [pair for pair, _ in closest(expected, got, how)]
 
 
 def arrangement(expected: Sequence[Column], got: Sequence[Column], how: Comparison, work: Work) -> Pairs | None:
@@ -73,19 +79,18 @@ def closest(
         for place, one in enumerate(expected)
         for other_place, other in enumerate(got)
     )
-    taken: tuple[set[int], set[int]] = (set(), set())
-    pairs = {}
+    taken: set[int] = set()
+    pairs: dict[int, tuple[tuple[Column, Column], int]] = {}
     for lacking, _, place, other_place in found:
-        if place not in taken[0] and other_place not in taken[1]:
-            taken[0].add(place)
-            taken[1].add(other_place)
+        if place not in pairs and other_place not in taken:
+            taken.add(other_place)
             pairs[place] = ((expected[place], got[other_place]), -lacking)
     return [pairs[place] for place in sorted(pairs)]
 
 
 def common(pairs: Pairs, how: Comparison) -> int:
     """Returns how many rows of the paired columns both sides have, duplicates counted."""
-    return matching.shared(*shaped_rows(pairs, how), Tolerance(how.abs, how.rel))
+    return matching.shared(*shaped_rows(pairs, how), how.tolerance)
 
 
 def _choices(candidates: Sequence[int], taken: Sequence[int], twins: Sequence[int]) -> Iterator[int]:

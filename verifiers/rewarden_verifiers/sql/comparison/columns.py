@@ -15,7 +15,6 @@ from rewarden_verifiers.sql.comparison.values import (
     Key,
     Number,
     Reading,
-    Tolerance,
     holds_dates,
     holds_fractions,
     kinds_of,
@@ -26,7 +25,8 @@ from rewarden_verifiers.sql.engines.engine import ResultSet
 class Column:
     """One column. Its cells are read when they are first asked for, and kept."""
 
-    def __init__(self, cells: Sequence[Any], folded: bool) -> None:
+    def __init__(self, cells: Sequence[Any], folded: bool, name: str = "") -> None:
+        self.name = name
         self.cells = cells
         self._folded = folded
         self._kinds = kinds_of(cells)
@@ -55,35 +55,31 @@ Pairs = Sequence[tuple[Column, Column]]
 def columns_of(result: ResultSet, folded: bool) -> list[Column]:
     """The columns of a result."""
     if not result.rows:
-        return [Column((), folded) for _ in result.columns]
-    return [Column(cells, folded) for cells in zip(*result.rows, strict=True)]
+        return [Column((), folded, name) for name in result.columns]
+    cells = zip(*result.rows, strict=True)
+    return [Column(those, folded, name) for name, those in zip(result.columns, cells, strict=True)]
 
 
 def agree(pairs: Pairs, how: Comparison, work: Work) -> bool:
     """Returns whether the rows that the paired columns make agree. Raises matching.Exhausted."""
     if not pairs:
         return True
-    if how.ordered and how.duplicates and not any(_inexact(pair, how) for pair in pairs):
-        return all(_same(one.keys(dated), other.keys(dated)) for one, other, dated in _read(pairs))
-    left, right = key_rows(pairs)
-    if how.ordered:
-        if not how.duplicates:
-            firsts = (dict.fromkeys(left), dict.fromkeys(right))
-            if list(firsts[0]) == list(firsts[1]):
-                return True
-        elif left == right:
-            return True
-    elif (Counter(left) == Counter(right)) if how.duplicates else (set(left) == set(right)):
+    exact = not any(_inexact(pair, how) for pair in pairs)
+    if how.ordered and how.duplicates and exact:
+        return all(list(one.keys(dated)) == list(other.keys(dated)) for one, other, dated in _read(pairs))
+    left, right = keys = key_rows(pairs)
+    if not how.duplicates:
+        left, right = list(dict.fromkeys(left)), list(dict.fromkeys(right))
+    if left == right if how.ordered else Counter(left) == Counter(right):
         return True
-    if not any(_inexact(pair, how) for pair in pairs):
+    if exact:
         return False
     shaped = shaped_rows(pairs, how)
-    tolerance = Tolerance(how.abs, how.rel)
     if how.ordered:
         if not how.duplicates:
-            shaped = (_firsts(left, shaped[0]), _firsts(right, shaped[1]))
-        return matching.in_order(*shaped, tolerance)
-    return (matching.one_to_one if how.duplicates else matching.covered)(*shaped, tolerance, work)
+            shaped = (_firsts(keys[0], shaped[0]), _firsts(keys[1], shaped[1]))
+        return matching.in_order(*shaped, how.tolerance)
+    return (matching.one_to_one if how.duplicates else matching.covered)(*shaped, how.tolerance, work)
 
 
 def key_rows(pairs: Pairs) -> tuple[list[tuple[Key, ...]], list[tuple[Key, ...]]]:
@@ -136,11 +132,7 @@ def _read(pairs: Pairs) -> list[tuple[Column, Column, bool]]:
 
 
 def _inexact(pair: tuple[Column, Column], how: Comparison) -> bool:
-    return (how.abs > 0 or how.rel > 0) and (pair[0].fractions or pair[1].fractions)
-
-
-def _same(one: Sequence[Key], other: Sequence[Key]) -> bool:
-    return list(one) == list(other)
+    return bool(how.tolerance) and (pair[0].fractions or pair[1].fractions)
 
 
 def _firsts(keys: Sequence[Key], rows: Sequence[Row]) -> list[Row]:

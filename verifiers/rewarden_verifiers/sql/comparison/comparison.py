@@ -34,8 +34,7 @@ def difference(expected: ResultSet, got: ResultSet, how: Comparison) -> Differen
     ours, theirs = columns_of(expected, how.folded), columns_of(got, how.folded)
     chosen: Pairs | None = None
     if how.columns == "name":
-        places = by_name(expected.columns, got.columns)
-        chosen = [(column, theirs[place]) for column, place in zip(ours, places, strict=True) if place is not None]
+        chosen = by_name(ours, theirs)
         if len(chosen) < len(ours):
             return "column_names"
     elif how.columns == "position":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from rewarden_verifiers.sql.comparison.values import Tolerance
+
 SURPLUS = 16
 """Columns that an answer may have beside the reference's under `subset`: a row of two thousand guesses (`count(*) * 0 +
 1`, `count(*) * 0 + 2`, …) holds whatever number is asked for."""
@@ -28,6 +30,11 @@ class Comparison:
     abs: float = 1e-9
     rel: float = 1e-6
     folded: bool = False
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """The distance by which numbers may lie apart."""
+        return Tolerance(self.abs, self.rel)
 
     def fits(self, expected: int, got: int) -> bool:
         """Returns True if an answer of so many columns can agree with so many expected ones."""

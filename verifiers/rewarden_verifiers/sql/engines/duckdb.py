@@ -26,13 +26,15 @@ from rewarden_verifiers.sql.engines.engine import (
     GRACE_S,
     Caps,
     Cell,
-    Column,
     DatabaseFailed,
     FailureReason,
     QueryFailed,
     ResultSet,
     Schema,
+    check_file,
+    schema_of,
 )
+from rewarden_verifiers.sql.engines.lookout import lookout
 from rewarden_verifiers.sql.make import MAKE_BYTES, Insert, make_cpu_s, statements_of
 
 _OPENING: dict[str, str | bool | int | float | list[str]] = {
@@ -71,18 +73,9 @@ _MIB = 1024**2
 _NESTED = frozenset({"list", "array", "struct", "map", "union", "tuple"})
 
 
-class DuckdbEngine:
-    """See `Engine`."""
-
-    dialect = "duckdb"
-    version = str(duckdb.__version__)
-
-    def open(self, database: Database, *, scratch: str | None = None, copy: bool = False) -> DuckdbSession:
-        """See `Engine.open`. Needs no server. A copy is held in memory."""
-        return DuckdbSession(database, _Instance(database, copy=True) if copy else _shared(database))
-
-
-ENGINE = DuckdbEngine()
+def open(database: Database, *, scratch: str | None = None, copy: bool = False) -> DuckdbSession:
+    """See `Engine.open`. Needs no server. A copy is held in memory."""
+    return DuckdbSession(database, _Instance(database, copy=True) if copy else _shared(database))
 
 
 class _Instance:
@@ -97,15 +90,10 @@ class _Instance:
         try:
             self.root = _open(database, copy=copy)
         except (duckdb.Error, TypeError, ValueError, OverflowError) as error:
-            ours = database.file is not None or database.script_file is not None
-            raise DatabaseFailed(_text(error), ours=ours) from None
+            raise DatabaseFailed(_text(error), ours=database.ours) from None
         # What the tables hold is not the statement's doing, and must not count against it.
-        self._base = _scalar(self.root, "SELECT coalesce(sum(memory_usage_bytes), 0) FROM duckdb_memory()")
-
-    @property
-    def held(self) -> int:
-        """Bytes of memory that its tables take."""
-        return self._base
+        memory = "SELECT coalesce(sum(memory_usage_bytes), 0) FROM duckdb_memory()"
+        self.held = int(self.root.execute(memory).fetchall()[0][0])
 
     def connect(self) -> DuckDBPyConnection:
         """A further connection."""
@@ -118,7 +106,7 @@ class _Instance:
     def bound(self, memory_mb: int) -> None:
         """Set what statements may take."""
         if memory_mb != self._limit:
-            self.root.execute(f"SET memory_limit = '{memory_mb * _MIB + self._base}B'")
+            self.root.execute(f"SET memory_limit = '{memory_mb * _MIB + self.held}B'")
             self._limit = memory_mb
 
     def leave(self, connection: DuckDBPyConnection) -> None:
@@ -151,7 +139,12 @@ def _shared(database: Database) -> _Instance:
 def _open(database: Database, *, copy: bool) -> DuckDBPyConnection:
     file = database.file
     if file is not None:
-        _check(file, database.stat)
+        check_file(database, file)
+        if os.path.exists(file + ".wal"):
+            # It is not in `stat`: what a query answers could change behind the kept results.
+            raise DatabaseFailed(
+                "its file has changes that stand beside it (.wal); open it and run CHECKPOINT", ours=True
+            )
         if not copy:
             return _locked(duckdb.connect(file, read_only=True, config=_OPENING))
     connection = duckdb.connect(":memory:", config=_OPENING)
@@ -170,18 +163,6 @@ def _open(database: Database, *, copy: bool) -> DuckDBPyConnection:
         raise
 
 
-def _check(file: str, stat: tuple[int, int] | None) -> None:
-    try:
-        found = os.stat(file)
-    except OSError as error:
-        raise DatabaseFailed(f"{os.path.basename(file)}: {error.strerror}", ours=True) from None
-    if stat is not None and (found.st_size, found.st_mtime_ns) != tuple(stat):
-        raise DatabaseFailed("its file has changed since the server read the catalogue; restart the server", ours=True)
-    if os.path.exists(file + ".wal"):
-        # It is not in `stat`: what a query answers could change behind the kept results.
-        raise DatabaseFailed("its file has changes that stand beside it (.wal); open it and run CHECKPOINT", ours=True)
-
-
 def _locked(connection: DuckDBPyConnection) -> DuckDBPyConnection:
     for setting in _LOCKING:
         connection.execute(setting)
@@ -191,11 +172,11 @@ def _locked(connection: DuckDBPyConnection) -> DuckDBPyConnection:
 @contextlib.contextmanager
 def _making(connection: DuckDBPyConnection, database: Database) -> Iterator[None]:
     """Bounds what a script takes: one that inserts from a recursion without end would fill the memory."""
-    done, late = threading.Event(), threading.Event()
+    late = threading.Event()
     limit_s = make_cpu_s(database)
     until = time.process_time() + limit_s
 
-    def watch() -> None:
+    def watch(done: threading.Event) -> None:
         while not done.wait(_LOOK_MAKING_S):
             if time.process_time() > until:
                 late.set()
@@ -203,19 +184,13 @@ def _making(connection: DuckDBPyConnection, database: Database) -> Iterator[None
 
     if database.script_file is None:
         connection.execute(f"SET memory_limit = '{MAKE_BYTES}B'")
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
     try:
-        yield
+        with lookout(watch):
+            yield
     except duckdb.Error:
         if late.is_set():
-            raise DatabaseFailed(
-                f"its script ran for more than {limit_s:g} s", ours=database.script_file is not None
-            ) from None
+            raise DatabaseFailed(f"its script ran for more than {limit_s:g} s", ours=database.ours) from None
         raise
-    finally:
-        done.set()
-        thread.join()
 
 
 def _make(connection: DuckDBPyConnection, database: Database) -> None:
@@ -241,22 +216,14 @@ class DuckdbSession:
 
     def query(self, statement: str, caps: Caps, watch: Watch) -> ResultSet:
         """See `Session.query`. On a copy it also runs what writes and returns rows (RETURNING)."""
-        return self._run(statement, caps, watch)
-
-    def write(self, statement: str, caps: Caps, watch: Watch) -> int | None:
-        """See `Session.write`."""
-        found = self._run(statement, caps, watch)
-        return int(found.rows[0][0]) if found.columns == ("Count",) and len(found.rows) == 1 else None
-
-    def _run(self, text: str, caps: Caps, watch: Watch) -> ResultSet:
         if not self._instance.trusted and not self._instance.copy:
             self._instance = _shared(self._database)
             self._connection = self._instance.connect()
         self._instance.bound(caps.memory_mb)
         run = _Run(self._connection, caps, watch, writable=self._instance.copy)
         try:
-            with watch.limit(cpu_s=run.limit_s + GRACE_S), run.alarm():
-                return run.result(text)
+            with watch.limit(cpu_s=run.limit_s + GRACE_S), lookout(run.watch):
+                return run.result(statement)
         except QueryFailed:
             raise
         except duckdb.Error as error:
@@ -275,6 +242,11 @@ class DuckdbSession:
         finally:
             self._settle(fresh=run.leaves)
 
+    def write(self, statement: str, caps: Caps, watch: Watch) -> int | None:
+        """See `Session.write`."""
+        found = self.query(statement, caps, watch)
+        return int(found.rows[0][0]) if found.columns == ("Count",) and len(found.rows) == 1 else None
+
     def _settle(self, *, fresh: bool) -> None:
         """End the transaction, and where the statement left something in the connection, the connection too."""
         if not self._instance.trusted:
@@ -290,27 +262,24 @@ class DuckdbSession:
         """See `Session.schema`. Tables outside `main` are called `schema.table`."""
         keys: dict[tuple[str, str], set[str]] = {}
         points: dict[tuple[str, str], tuple[str, str]] = {}
-        for schema, table, kind, columns, other, others in self._connection.execute(_CONSTRAINTS).fetchall():
-            name = _name(schema, table)
+        for name, kind, columns, other, others in self._connection.execute(_CONSTRAINTS).fetchall():
             if kind == "FOREIGN KEY":
                 for column, target in zip(columns, others, strict=True):
                     points[name, column] = (other, target)
             elif kind == "PRIMARY KEY" or len(columns) == 1:
                 keys.setdefault((name, kind), set()).update(columns)
-        found: dict[str, list[Column]] = {}
-        for schema, table, column, type_, nullable in self._connection.execute(_COLUMNS).fetchall():
-            name = _name(schema, table)
-            found.setdefault(name, []).append(
-                Column(
-                    name=column,
-                    type=type_,
-                    not_null=not nullable,
-                    primary_key=column in keys.get((name, "PRIMARY KEY"), ()),
-                    unique=column in keys.get((name, "UNIQUE"), ()),
-                    references=points.get((name, column)),
-                )
+        return schema_of(
+            (
+                name,
+                column,
+                kind,
+                not nullable,
+                column in keys.get((name, "PRIMARY KEY"), ()),
+                column in keys.get((name, "UNIQUE"), ()),
+                *points.get((name, column), (None, None)),
             )
-        return {name: tuple(columns) for name, columns in found.items()}
+            for name, column, kind, nullable in self._connection.execute(_COLUMNS).fetchall()
+        )
 
     @property
     def held(self) -> int:
@@ -323,18 +292,15 @@ class DuckdbSession:
             self._instance.leave(self._connection)
 
 
+_NAME = "CASE schema_name WHEN 'main' THEN table_name ELSE schema_name || '.' || table_name END"
 _CONSTRAINTS = (
-    "SELECT schema_name, table_name, constraint_type, constraint_column_names, referenced_table,"
-    " referenced_column_names FROM duckdb_constraints()"
+    f"SELECT {_NAME}, constraint_type, constraint_column_names, referenced_table, referenced_column_names"
+    " FROM duckdb_constraints()"
 )
 _COLUMNS = (
-    "SELECT schema_name, table_name, column_name, data_type, is_nullable FROM duckdb_columns() WHERE NOT internal"
+    f"SELECT {_NAME}, column_name, data_type, is_nullable FROM duckdb_columns() WHERE NOT internal"
     " ORDER BY table_oid, column_index"
 )
-
-
-def _name(schema: str, table: str) -> str:
-    return table if schema == "main" else f"{schema}.{table}"
 
 
 class _Run:
@@ -351,19 +317,8 @@ class _Run:
         self.ended: str | None = None
         self.leaves = False
 
-    @contextlib.contextmanager
-    def alarm(self) -> Iterator[None]:
+    def watch(self, done: threading.Event) -> None:
         """Interrupts the statement, from a thread, when its time is over: nothing else reaches into DuckDB's loops."""
-        done = threading.Event()
-        thread = threading.Thread(target=self._watch, args=(done,), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            thread.join()
-
-    def _watch(self, done: threading.Event) -> None:
         cpu, wall = time.process_time(), time.monotonic()
         pause = self.limit_s
         while not done.wait(pause):
@@ -444,12 +399,6 @@ def _plain(cell: Any) -> Cell:
     if isinstance(cell, dict):
         return {key: _plain(value) for key, value in cell.items()}
     return cell
-
-
-def _scalar(connection: DuckDBPyConnection, statement: str) -> int:
-    row = connection.execute(statement).fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def _reason(error: duckdb.Error) -> FailureReason:

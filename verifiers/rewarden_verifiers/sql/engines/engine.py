@@ -6,7 +6,8 @@ connections, authorizers, roles, time-outs on the server's side.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -83,6 +84,22 @@ Schema = Mapping[str, tuple[Column, ...]]
 """Tables and views by name."""
 
 
+def schema_of(rows: Iterable[tuple[Any, ...]]) -> Schema:
+    """Rows of (table, column, type, not null, primary key, unique, referenced table or None, its column) as one."""
+    found: dict[str, list[Column]] = {}
+    for table, name, kind, not_null, primary, unique, other, points in rows:
+        column = Column(
+            name=name,
+            type=kind,
+            not_null=bool(not_null),
+            primary_key=bool(primary),
+            unique=bool(unique),
+            references=None if other is None else (other, points),
+        )
+        found.setdefault(table, []).append(column)
+    return {table: tuple(columns) for table, columns in found.items()}
+
+
 class QueryFailed(Exception):
     """A statement gave no result. `message` is the engine's own, bounded; `reason` says of which kind it is."""
 
@@ -102,6 +119,16 @@ class DatabaseFailed(Exception):
         super().__init__(message)
         self.message = message
         self.ours = ours
+
+
+def check_file(database: Database, file: str) -> None:
+    """Raises DatabaseFailed where a database's file is gone, or is another than when it was registered."""
+    try:
+        found = os.stat(file)
+    except OSError as error:
+        raise DatabaseFailed(f"{os.path.basename(file)}: {error.strerror}", ours=True) from None
+    if database.changed(found):
+        raise DatabaseFailed("its file has changed since the server read the catalogue; restart the server", ours=True)
 
 
 class Session(Protocol):
@@ -128,15 +155,7 @@ class Session(Protocol):
 
 
 class Engine(Protocol):
-    """A kind of database."""
-
-    @property
-    def dialect(self) -> str:
-        """Its name for sqlglot."""
-
-    @property
-    def version(self) -> str:
-        """The version of the embedded library, or of the driver."""
+    """A kind of database: a module of this package. Its name is that of its dialect, to sqlglot too."""
 
     def open(self, database: Database, *, scratch: str | None = None, copy: bool = False) -> Session:
         """A new connection that can only read; with `copy` one to a throw-away copy that can be written.

@@ -34,10 +34,12 @@ from rewarden_verifiers.sql.engines.engine import (
     QueryFailed,
     ResultSet,
     Schema,
+    schema_of,
 )
-from rewarden_verifiers.sql.engines.mysql_scratch import Copy, MysqlScratch
-from rewarden_verifiers.sql.engines.mysql_wire import Late, Wire, number, said
-from rewarden_verifiers.sql.engines.served import Run, schema_of, uncopied, unserved
+from rewarden_verifiers.sql.engines.mysql_scratch import MysqlScratch
+from rewarden_verifiers.sql.engines.mysql_wire import Wire, number, said
+from rewarden_verifiers.sql.engines.scratch import Copy
+from rewarden_verifiers.sql.engines.served import Late, Run, uncopied, unserved
 
 _HARMLESS = frozenset({"USAGE", "SHOW DATABASES"})
 """Privileges on all databases that a role may have: any other reads passwords or files, or ends others' sessions."""
@@ -55,36 +57,27 @@ ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION
 """
 
 
-class MysqlEngine:
-    """See `Engine`."""
-
-    dialect = "mysql"
-    version = pymysql.__version__
-
-    def open(self, database: Database, *, scratch: str | None = None, copy: bool = False) -> MysqlSession:
-        """See `Engine.open`. A database on a server of its own is not copied."""
+def open(database: Database, *, scratch: str | None = None, copy: bool = False) -> MysqlSession:
+    """See `Engine.open`. A database on a server of its own is not copied."""
+    try:
+        if database.dsn is not None:
+            if copy:
+                raise uncopied("mysqldump")
+            address = database.dsn
+            return MysqlSession(lambda: _permitted(Wire(address)))
+        if scratch is None:
+            raise unserved("mysql")
+        server, maker = scratch, MysqlScratch(scratch)
+        if not copy:
+            return MysqlSession(lambda: _opened(maker, server, database))
+        held = maker.copy(database)
         try:
-            if database.dsn is not None:
-                if copy:
-                    raise uncopied("mysqldump")
-                address = database.dsn
-                return MysqlSession(lambda: _permitted(Wire(address)))
-            if scratch is None:
-                raise unserved("mysql")
-            server, maker = scratch, MysqlScratch(scratch)
-            if not copy:
-                return MysqlSession(lambda: _opened(maker, server, database))
-            held = maker.copy(database)
-            try:
-                return MysqlSession(lambda: _permitted(Wire(server, held.name)), held)
-            except BaseException:
-                held.drop()
-                raise
-        except (pymysql.Error, Late) as error:
-            raise DatabaseFailed(f"its server does not answer: {said(error)}", ours=True) from None
-
-
-ENGINE = MysqlEngine()
+            return MysqlSession(lambda: _permitted(Wire(server, held.name)), held)
+        except BaseException:
+            held.drop()
+            raise
+    except (pymysql.Error, Late) as error:
+        raise DatabaseFailed(f"its server does not answer: {said(error)}", ours=True) from None
 
 
 def _opened(maker: MysqlScratch, server: str, database: Database) -> Wire:
@@ -110,6 +103,9 @@ def _permitted(wire: Wire) -> Wire:
 
 class MysqlSession:
     """See `Session`."""
+
+    held = 0
+    """See `Session.held`. The server has it."""
 
     def __init__(self, connect: Callable[[], Wire], copy: Copy | None = None) -> None:
         self._connect = connect
@@ -143,11 +139,6 @@ class MysqlSession:
         """See `Session.schema`. In the order of names: MySQL does not keep that in which tables were made."""
         return schema_of(self._wire.rows(_COLUMNS))
 
-    @property
-    def held(self) -> int:
-        """See `Session.held`. The server has it."""
-        return 0
-
     def close(self) -> None:
         """See `Session.close`."""
         self._wire.close()
@@ -177,7 +168,7 @@ class MysqlSession:
         rows: list[tuple[Any, ...]] = []
         columns: tuple[str, ...] = ()
         size = 0
-        for names, part in self._wire.stream(statement, run.until):
+        for names, part, _ in self._wire.stream(statement, run.until):
             columns = names
             rows += part
             size += sum(16 * len(row) + sum(len(cell) for cell in row if type(cell) in (str, bytes)) for row in part)

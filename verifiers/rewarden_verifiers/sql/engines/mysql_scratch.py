@@ -11,9 +11,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import threading
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pymysql
@@ -21,26 +19,12 @@ from pymysql.connections import Connection
 
 from rewarden_verifiers.sql.databases import Database
 from rewarden_verifiers.sql.engines import scratch, script
+from rewarden_verifiers.sql.engines.lookout import lookout
 from rewarden_verifiers.sql.engines.mysql_wire import connect_arguments, said
 from rewarden_verifiers.sql.make import Insert, quoted, statements_of
 
 _REGISTER = "rewarden_0"
 _MODE = "STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION"
-
-
-@dataclass(frozen=True)
-class Copy:
-    """A throw-away database, and the connection that holds its name."""
-
-    name: str
-    admin: Connection
-
-    def drop(self) -> None:
-        """Drop it. Never raises."""
-        with contextlib.suppress(pymysql.Error):
-            _run(self.admin, f"DROP DATABASE IF EXISTS `{self.name}`")
-        with contextlib.suppress(pymysql.Error):
-            self.admin.close()
 
 
 class MysqlScratch:
@@ -66,10 +50,17 @@ class MysqlScratch:
                 _run(admin, used.format(_REGISTER), name)
                 yield name
 
-    def copy(self, database: Database) -> Copy:
+    def copy(self, database: Database) -> scratch.Copy:
         """A database of its own, made anew."""
-        admin = self._connect()
+        admin = self._connect()  # as long as it is open, it holds the copy's name
         name = f"rewarden_copy_{secrets.token_hex(8)}"
+
+        def drop() -> None:
+            with contextlib.suppress(pymysql.Error):
+                _run(admin, f"DROP DATABASE IF EXISTS `{name}`")
+            with contextlib.suppress(pymysql.Error):
+                admin.close()
+
         try:
             _run(admin, "SELECT GET_LOCK(%s, 0)", name)
             _register(admin)
@@ -78,7 +69,7 @@ class MysqlScratch:
         except BaseException:
             admin.close()
             raise
-        return Copy(name, admin)
+        return scratch.Copy(name, drop)
 
     def _connect(self, name: str | None = None, read_s: float = scratch.WAIT_S + 10) -> Connection:
         connection: Connection = pymysql.connect(**connect_arguments(self._dsn, name), autocommit=True)
@@ -98,7 +89,6 @@ class MysqlScratch:
             raise
 
     def _fill(self, connection: Connection, database: Database, name: str) -> None:
-        trusted = scratch.trusted(database)
         with self._bounded(connection, database, name) as limit:
             try:
                 _run(
@@ -111,10 +101,10 @@ class MysqlScratch:
                         with connection.cursor() as cursor:
                             cursor.executemany(statement.text, statement.rows)
                         continue
-                    for step in script.steps(statement, "mysql", trusted=trusted):
+                    for step in script.steps(statement, "mysql", trusted=database.ours):
                         assert isinstance(step, str)
                         _run(connection, step.encode("utf-8", "surrogateescape"))
-                        if limit.why is not None:
+                        if limit.ended is not None:
                             break
                 # Sizes, and the plans of queries, go by statistics that are otherwise taken at some time later.
                 for table, _ in _run(connection, "SHOW FULL TABLES WHERE Table_type = 'BASE TABLE'"):
@@ -124,26 +114,29 @@ class MysqlScratch:
             except UnicodeEncodeError:
                 raise scratch.not_made(database, "its script is not Unicode") from None
             except pymysql.Error as error:
-                if limit.why is None and isinstance(error, pymysql.InterfaceError):
+                if limit.ended is None and isinstance(error, pymysql.InterfaceError):
                     raise
-                raise scratch.not_made(database, limit.why or said(error)) from None
-            limit.look()
-            if limit.why is not None:
-                raise scratch.not_made(database, limit.why)
+                raise scratch.not_made(database, limit.ended or said(error)) from None
+            limit.over()
+            if limit.ended is not None:
+                raise scratch.not_made(database, limit.ended)
 
     @contextlib.contextmanager
-    def _bounded(self, connection: Connection, database: Database, name: str) -> Iterator[_Limit]:
+    def _bounded(self, connection: Connection, database: Database, name: str) -> Iterator[scratch.Limit]:
         with self._connect() as other:
             # A CREATE TABLE … SELECT under way holds a lock that would hold up the look at its size, and so the clock.
             _run(other, "SET lock_wait_timeout = 1")
-            limit = _Limit(other, connection.thread_id(), database, name)
-            thread = threading.Thread(target=limit.watch, daemon=True)
-            thread.start()
-            try:
+            tables = "SELECT SUM(DATA_LENGTH + INDEX_LENGTH) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
+            limit = scratch.Limit(database, lambda: _run(other, tables, name)[0][0] or 0)
+
+            def watch(done: threading.Event) -> None:
+                while not done.wait(scratch.LOOK_S):
+                    with contextlib.suppress(pymysql.Error):
+                        if limit.over():
+                            _run(other, f"KILL QUERY {connection.thread_id()}")
+
+            with lookout(watch):
                 yield limit
-            finally:
-                limit.done.set()
-                thread.join()
 
     def _clear(self, admin: Connection) -> None:
         """Drop what killed processes left, and what is beyond the number that is kept."""
@@ -158,41 +151,6 @@ class MysqlScratch:
                     _run(admin, f"DELETE FROM {_REGISTER}.made WHERE name = %s", name)
                     _run(admin, f"DROP DATABASE IF EXISTS `{name}`")
                 _run(admin, "SELECT RELEASE_LOCK(%s)", name)
-
-
-class _Limit:
-    """The time and the space that making one database may take. why: what ended it."""
-
-    def __init__(self, admin: Connection, thread: int, database: Database, name: str) -> None:
-        self._admin = admin
-        self._thread = thread
-        self._name = name
-        self._trusted = scratch.trusted(database)
-        self._seconds = scratch.make_seconds(database)
-        self._until = time.monotonic() + self._seconds
-        self.done = threading.Event()
-        self.why: str | None = None
-
-    def look(self) -> None:
-        """Set `why` if it is over a limit."""
-        if time.monotonic() > self._until:
-            self.why = f"its script ran for more than {self._seconds:g} s"
-        elif not self._trusted:
-            size = _run(
-                self._admin,
-                "SELECT SUM(DATA_LENGTH + INDEX_LENGTH) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s",
-                self._name,
-            )[0][0]
-            if (size or 0) > scratch.MAKE_BYTES:
-                self.why = f"it holds more than {scratch.MAKE_BYTES} bytes"
-
-    def watch(self) -> None:
-        """Kill what runs when it is over a limit, until it is done."""
-        while not self.done.wait(scratch.LOOK_S):
-            with contextlib.suppress(pymysql.Error):
-                self.look()
-                if self.why is not None:
-                    _run(self._admin, f"KILL QUERY {self._thread}")
 
 
 def _register(admin: Connection) -> None:

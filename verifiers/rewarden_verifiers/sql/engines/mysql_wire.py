@@ -17,11 +17,8 @@ from pymysql.constants import COMMAND, FIELD_TYPE
 from pymysql.converters import decoders
 
 from rewarden_verifiers.sql.engines.engine import DatabaseFailed
+from rewarden_verifiers.sql.engines.served import CONNECT_S, OWN_S, Late
 
-CONNECT_S = 5
-"""Seconds that a server has to accept a connection."""
-_OWN_S = 10.0
-"""Seconds that statements of our own have."""
 _KILL_S = 2
 """Seconds that a server has for each step of ending a connection."""
 _NO_SUCH_THREAD = 1094
@@ -35,10 +32,6 @@ _SETTINGS = (
     "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci, time_zone = '+00:00', sql_mode = '{mode}', lock_wait_timeout = 2, "
     "innodb_lock_wait_timeout = 2, group_concat_max_len = 1048576, wait_timeout = 28800, net_write_timeout = 60"
 )
-
-
-class Late(Exception):
-    """A statement did not end in its time. It was killed."""
 
 
 class Wire:
@@ -56,19 +49,17 @@ class Wire:
 
     def run(self, text: str, until: float | None = None) -> int:
         """One statement; the rows that it touched."""
-        return max(touched for _, _, touched in self._stream(text, until))
+        return max(touched for _, _, touched in self.stream(text, until))
 
-    def rows(self, text: str, until: float | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, text: str) -> list[tuple[Any, ...]]:
         """The rows of one statement, all at once."""
-        return [row for _, part, _ in self._stream(text, until) for row in part]
+        return [row for _, part, _ in self.stream(text) for row in part]
 
-    def stream(self, text: str, until: float) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
-        """The rows of one statement as they come: the columns' names, and some rows."""
-        for columns, rows, _ in self._stream(text, until):
-            yield columns, rows
-
-    def _stream(self, text: str, until: float | None) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]], int]]:
-        until = time.monotonic() + _OWN_S if until is None else until
+    def stream(
+        self, text: str, until: float | None = None
+    ) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]], int]]:
+        """The rows of one statement as they come: the columns' names, some rows, and how many rows it touched."""
+        until = time.monotonic() + OWN_S if until is None else until
         result = MySQLResult(self._connection)
         try:
             self._patience(until)
@@ -168,7 +159,7 @@ def connect_arguments(dsn: str, name: str | None = None) -> dict[str, Any]:
         "database": name or unquote(parts.path.lstrip("/")) or None,
         "charset": "utf8mb4",
         "connect_timeout": CONNECT_S,
-        "read_timeout": _OWN_S,
+        "read_timeout": OWN_S,
         # The server could ask for any of this machine's files.
         "local_infile": False,
     }

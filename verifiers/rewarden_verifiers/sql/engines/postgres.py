@@ -34,10 +34,12 @@ from rewarden_verifiers.sql.engines.engine import (
     QueryFailed,
     ResultSet,
     Schema,
+    schema_of,
 )
-from rewarden_verifiers.sql.engines.postgres_scratch import Copy, PostgresScratch
-from rewarden_verifiers.sql.engines.postgres_wire import Gone, Late, Wire, said
-from rewarden_verifiers.sql.engines.served import Run, schema_of, uncopied, unserved
+from rewarden_verifiers.sql.engines.postgres_scratch import PostgresScratch
+from rewarden_verifiers.sql.engines.postgres_wire import Gone, Wire, said
+from rewarden_verifiers.sql.engines.scratch import Copy
+from rewarden_verifiers.sql.engines.served import Late, Run, uncopied, unserved
 
 _MESSAGE = 500
 _CLEAN_S = 2.0
@@ -65,41 +67,32 @@ ORDER BY c.oid, a.attnum
 """
 
 
-class PostgresEngine:
-    """See `Engine`."""
-
-    dialect = "postgres"
-    version = psycopg.__version__
-
-    def open(self, database: Database, *, scratch: str | None = None, copy: bool = False) -> PostgresSession:
-        """See `Engine.open`. A database on a server of its own cannot be copied: PostgreSQL copies only what nobody
-        is connected to."""
-        if database.dsn is not None:
-            if copy:
-                raise uncopied("pg_dump")
-            return PostgresSession(_connect(database.dsn))
-        if scratch is None:
-            raise unserved("postgres")
-        try:
-            maker = PostgresScratch(scratch)
-            if copy:
-                held = maker.copy(database)
-                try:
-                    return PostgresSession(_connect(scratch, held.name), held)
-                except BaseException:
-                    held.drop()
-                    raise
-            for _ in range(3):
-                name = maker.database(database)
-                # Another may have dropped it by now to make room.
-                with contextlib.suppress(psycopg.errors.InvalidCatalogName):
-                    return PostgresSession(_connect(scratch, name))
-        except (psycopg.Error, Gone) as error:
-            raise DatabaseFailed(f"its server failed: {said(error)}", ours=True) from None
-        raise DatabaseFailed("it is dropped as soon as it is made: raise the number that is kept", ours=True)
-
-
-ENGINE = PostgresEngine()
+def open(database: Database, *, scratch: str | None = None, copy: bool = False) -> PostgresSession:
+    """See `Engine.open`. A database on a server of its own cannot be copied: PostgreSQL copies only what nobody
+    is connected to."""
+    if database.dsn is not None:
+        if copy:
+            raise uncopied("pg_dump")
+        return PostgresSession(_connect(database.dsn))
+    if scratch is None:
+        raise unserved("postgres")
+    try:
+        maker = PostgresScratch(scratch)
+        if copy:
+            held = maker.copy(database)
+            try:
+                return PostgresSession(_connect(scratch, held.name), held)
+            except BaseException:
+                held.drop()
+                raise
+        for _ in range(3):
+            name = maker.database(database)
+            # Another may have dropped it by now to make room.
+            with contextlib.suppress(psycopg.errors.InvalidCatalogName):
+                return PostgresSession(_connect(scratch, name))
+    except (psycopg.Error, Gone) as error:
+        raise DatabaseFailed(f"its server failed: {said(error)}", ours=True) from None
+    raise DatabaseFailed("it is dropped as soon as it is made: raise the number that is kept", ours=True)
 
 
 def _connect(dsn: str, name: str | None = None) -> Wire:
@@ -129,6 +122,9 @@ def _connect(dsn: str, name: str | None = None) -> Wire:
 class PostgresSession:
     """See `Session`."""
 
+    held = 0
+    """See `Session.held`. The server has it."""
+
     def __init__(self, wire: Wire, copy: Copy | None = None) -> None:
         self._wire = wire
         self._copy = copy
@@ -138,7 +134,7 @@ class PostgresSession:
         script.check(statement, "postgres")
         run = Run(caps, watch)
         with self._ended(run, statement):
-            self._begin(run, "ISOLATION LEVEL REPEATABLE READ READ ONLY", caps)
+            self._begin(run, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
             # On a line of its own, so that a comment at its end ends there.
             self._wire.one(f"DECLARE c NO SCROLL CURSOR FOR\n{statement}\n", run.until)
             result = self._fetch(run)
@@ -153,7 +149,7 @@ class PostgresSession:
         script.check(statement, "postgres", write=True)
         run = Run(caps, watch)
         with self._ended(run, statement):
-            self._begin(run, "READ WRITE", caps)
+            self._begin(run, "READ WRITE")
             touched = self._wire.one(statement, run.until)
             self._wire.simple("COMMIT", run.until)
         return touched
@@ -162,20 +158,15 @@ class PostgresSession:
         """See `Session.schema`."""
         return schema_of(self._wire.rows(_COLUMNS))
 
-    @property
-    def held(self) -> int:
-        """See `Session.held`. The server has it."""
-        return 0
-
     def close(self) -> None:
         """See `Session.close`."""
         self._wire.close()
         if self._copy is not None:
             self._copy.drop()
 
-    def _begin(self, run: Run, mode: str, caps: Caps) -> None:
+    def _begin(self, run: Run, mode: str) -> None:
         milliseconds = max(1, math.ceil(run.limit_s * 1000))
-        memory = f"{min(caps.memory_mb, _WORK_MEM_MB)}MB"
+        memory = f"{min(run.caps.memory_mb, _WORK_MEM_MB)}MB"
         self._wire.begin(
             f"BEGIN {mode}; SET LOCAL statement_timeout = {milliseconds}; SET LOCAL work_mem = '{memory}'", run.until
         )

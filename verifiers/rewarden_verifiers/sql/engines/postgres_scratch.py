@@ -12,32 +12,18 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import LiteralString
 
 import psycopg
 from psycopg import sql
 
 from rewarden_verifiers.sql.databases import Database
 from rewarden_verifiers.sql.engines import scratch, script
+from rewarden_verifiers.sql.engines.lookout import lookout
 from rewarden_verifiers.sql.engines.postgres_wire import connect_arguments, said
 from rewarden_verifiers.sql.make import Insert, statements_of
 
 _LOCK = "hashtextextended(%s, 0)"
-
-
-@dataclass(frozen=True)
-class Copy:
-    """A throw-away database, and the connection that holds its name."""
-
-    name: str
-    admin: psycopg.Connection
-
-    def drop(self) -> None:
-        """Drop it. Never raises."""
-        with contextlib.suppress(psycopg.Error):
-            _drop(self.admin, self.name)
-        with contextlib.suppress(psycopg.Error):
-            self.admin.close()
 
 
 class PostgresScratch:
@@ -53,19 +39,25 @@ class PostgresScratch:
         """The name of a made database; it is made where it is not there yet."""
         return self._made(database, scratch.name_of(database))
 
-    def copy(self, database: Database) -> Copy:
+    def copy(self, database: Database) -> scratch.Copy:
         """A copy of a made database."""
         template = self._made(database, scratch.name_of(database).replace("_", "_t_", 1))
-        admin = self._connect()
+        admin = self._connect()  # as long as it is open, it holds the copy's name
         name = f"rewarden_copy_{secrets.token_hex(8)}"
+
+        def drop() -> None:
+            with contextlib.suppress(psycopg.Error):
+                _drop(admin, name)
+            with contextlib.suppress(psycopg.Error):
+                admin.close()
+
         try:
             admin.execute(f"SELECT pg_advisory_lock({_LOCK})", (name,))
-            made = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
-            admin.execute(made)
+            _run(admin, "CREATE DATABASE {} TEMPLATE {}", name, template)
         except BaseException:
             admin.close()
             raise
-        return Copy(name, admin)
+        return scratch.Copy(name, drop)
 
     def _connect(self, name: str | None = None) -> psycopg.Connection:
         given = connect_arguments(self._dsn, name)
@@ -86,32 +78,37 @@ class PostgresScratch:
         making = name.replace("_", "_making_", 1)
         _drop(admin, making)  # nobody makes it: its name was free
         # The collation is the same wherever a database is made.
-        admin.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C'").format(
-                sql.Identifier(making)
-            )
-        )
+        _run(admin, "CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C'", making)
         try:
             with self._connect(making) as connection:
                 self._fill(admin, connection, database, making)
-            admin.execute(
-                sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(making), sql.Identifier(name))
-            )
+            _run(admin, "ALTER DATABASE {} RENAME TO {}", making, name)
         except BaseException:
             with contextlib.suppress(psycopg.Error):
                 _drop(admin, making)
             raise
 
     def _fill(self, admin: psycopg.Connection, connection: psycopg.Connection, database: Database, making: str) -> None:
-        with _bounded(admin, connection, database, making) as limit:
+        def size() -> int:
+            found: int = admin.execute("SELECT pg_database_size(%s)", (making,)).fetchall()[0][0]
+            return found
+
+        def watch(done: threading.Event) -> None:
+            while not done.wait(scratch.LOOK_S):
+                with contextlib.suppress(psycopg.Error):
+                    if limit.full():
+                        connection.cancel_safe(timeout=2.0)
+
+        limit = scratch.Limit(database, size)
+        with lookout(watch):
             try:
-                _set_timeout(connection, limit.left_s)
+                connection.execute(f"SET statement_timeout = {max(1, int(limit.left_s * 1000))}")
                 with connection.transaction():
                     for statement in statements_of(database, "postgres"):
                         if isinstance(statement, Insert):
                             connection.cursor().executemany(statement.text, statement.rows)
                             continue
-                        for step in script.steps(statement, "postgres", trusted=scratch.trusted(database)):
+                        for step in script.steps(statement, "postgres", trusted=database.ours):
                             _step(connection, step)
                             if limit.left_s <= 0:
                                 raise psycopg.errors.QueryCanceled
@@ -121,24 +118,20 @@ class PostgresScratch:
             except UnicodeEncodeError:
                 raise scratch.not_made(database, "its script is not Unicode") from None
             except psycopg.errors.QueryCanceled:
-                raise scratch.not_made(database, limit.why) from None
+                raise scratch.not_made(database, limit.ended or limit.late) from None
             except psycopg.Error as error:
                 if connection.closed and limit.ended is None:
                     raise
                 raise scratch.not_made(database, said(error)) from None
-            if limit.full():
-                raise scratch.not_made(database, limit.why)
+            limit.full()
+            if limit.ended is not None:
+                raise scratch.not_made(database, limit.ended)
 
     def _clear(self, admin: psycopg.Connection) -> None:
         """Drop what killed processes left, and what is beyond the number that is kept."""
-        names = [row[0] for row in admin.execute(r"SELECT datname FROM pg_database WHERE datname LIKE 'rewarden\_%'")]
-        for name in names:
-            if name.startswith("rewarden_copy_"):
-                holder = name
-            elif name.startswith("rewarden_making_"):
-                holder = name.replace("_making_", "_", 1)
-            else:
-                continue
+        left = admin.execute("SELECT datname FROM pg_database WHERE datname ~ '^rewarden_(copy|making)_'").fetchall()
+        for (name,) in left:
+            holder = name.replace("_making_", "_", 1)  # a copy's own name, but of one under way that which it will have
             got = admin.execute(f"SELECT pg_try_advisory_lock({_LOCK})", (holder,)).fetchone()
             if got is not None and got[0]:
                 with contextlib.suppress(psycopg.errors.ObjectInUse, psycopg.errors.InvalidCatalogName):
@@ -154,67 +147,7 @@ class PostgresScratch:
         for row in kept.fetchall():
             # One that is in use is not dropped: PostgreSQL refuses.
             with contextlib.suppress(psycopg.errors.ObjectInUse, psycopg.errors.InvalidCatalogName):
-                admin.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(row[0])))
-
-
-class _Limit:
-    """The time and the space that making one database may take."""
-
-    def __init__(
-        self, admin: psycopg.Connection, connection: psycopg.Connection, database: Database, name: str
-    ) -> None:
-        self._admin = admin
-        self._connection = connection
-        self._trusted = scratch.trusted(database)
-        self._name = name
-        self._seconds = scratch.make_seconds(database)
-        self._until = time.monotonic() + self._seconds
-        self._done = threading.Event()
-        self.ended: str | None = None
-
-    @property
-    def left_s(self) -> float:
-        """Seconds left."""
-        return self._until - time.monotonic()
-
-    @property
-    def why(self) -> str:
-        """Returns what ended it."""
-        return self.ended or f"its script ran for more than {self._seconds:g} s"
-
-    def full(self) -> bool:
-        """Returns whether it holds more than it may."""
-        if self._trusted:
-            return False
-        row = self._admin.execute("SELECT pg_database_size(%s)", (self._name,)).fetchone()
-        if row is not None and row[0] > scratch.MAKE_BYTES:
-            self.ended = f"it holds more than {scratch.MAKE_BYTES} bytes"
-        return self.ended is not None
-
-    def watch(self) -> None:
-        """Cancel what runs when it fills too much, until `stop`."""
-        while not self._done.wait(scratch.LOOK_S):
-            with contextlib.suppress(psycopg.Error):
-                if self.full():
-                    self._connection.cancel_safe(timeout=2.0)
-
-    def stop(self) -> None:
-        """End `watch`."""
-        self._done.set()
-
-
-@contextlib.contextmanager
-def _bounded(
-    admin: psycopg.Connection, connection: psycopg.Connection, database: Database, name: str
-) -> Iterator[_Limit]:
-    limit = _Limit(admin, connection, database, name)
-    thread = threading.Thread(target=limit.watch, daemon=True)
-    thread.start()
-    try:
-        yield limit
-    finally:
-        limit.stop()
-        thread.join()
+                _run(admin, "DROP DATABASE IF EXISTS {}", row[0])
 
 
 def _step(connection: psycopg.Connection, step: str | script.Copied) -> None:
@@ -224,10 +157,6 @@ def _step(connection: psycopg.Connection, step: str | script.Copied) -> None:
     else:
         # `binary` for the extended protocol, which takes one statement: the server may see two where `steps` saw one.
         connection.execute(step.encode("utf-8", "surrogateescape"), binary=True)
-
-
-def _set_timeout(connection: psycopg.Connection, seconds: float) -> None:
-    connection.execute(f"SET statement_timeout = {max(1, int(seconds * 1000))}")
 
 
 @contextlib.contextmanager
@@ -254,4 +183,9 @@ def _touch(admin: psycopg.Connection, name: str) -> None:
 
 
 def _drop(admin: psycopg.Connection, name: str) -> None:
-    admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+    _run(admin, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
+
+
+def _run(admin: psycopg.Connection, text: LiteralString, *names: str) -> None:
+    """A statement with names of databases in its places, `{}`."""
+    admin.execute(sql.SQL(text).format(*map(sql.Identifier, names)))

@@ -24,11 +24,8 @@ from psycopg.types.datetime import (
 )
 
 from rewarden_verifiers.sql.engines.engine import DatabaseFailed
+from rewarden_verifiers.sql.engines.served import CONNECT_S, OWN_S, Late
 
-CONNECT_S = 5
-"""Seconds that a server has to accept a connection."""
-_OWN_S = 10.0
-"""Seconds that statements of our own have."""
 _CHUNK = 32
 """Rows at a time: with cells of a megabyte each, what is read ahead stays small."""
 
@@ -49,10 +46,6 @@ _SETTINGS = {
     "bytea_output": "hex",
     "standard_conforming_strings": "on",
 }
-
-
-class Late(Exception):
-    """A statement did not end in its time. It was cancelled."""
 
 
 class Gone(Exception):
@@ -102,7 +95,7 @@ class Wire:
 
     def rows(self, text: str, until: float | None = None) -> list[tuple[Any, ...]]:
         """The rows of one statement, all at once."""
-        until = time.monotonic() + _OWN_S if until is None else until
+        until = time.monotonic() + OWN_S if until is None else until
         return [row for _, part, _ in self.stream(text, until) for row in part]
 
     def stream(self, text: str, until: float) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]], int]]:
@@ -268,29 +261,20 @@ class _Json(Loader):
             return text.decode()
 
 
-def _adapters() -> AdaptersMap:
-    made = AdaptersMap(psycopg.adapters)
-    for name, loader in (
-        ("date", DateLoader),
-        ("time", TimeLoader),
-        ("timetz", TimetzLoader),
-        ("timestamp", TimestampLoader),
-        ("timestamptz", TimestamptzLoader),
-    ):
-        made.register_loader(name, _or_text(loader))
-    made.register_loader("interval", _Interval)
-    for name in ("json", "jsonb"):
-        made.register_loader(name, _Json)
-    for kind in (
-        *(item for item in psycopg.postgres.types if "range" in item.name),
-        *map(_type, ("inet", "cidr", "record")),
-    ):
-        made.register_loader(kind.oid, _Text)
-    return made
-
-
-def _type(name: str) -> psycopg.types.TypeInfo:
-    return psycopg.postgres.types[name]
-
-
-_ADAPTERS = _adapters()
+_LOADERS: dict[str, type[Loader]] = {
+    "date": _or_text(DateLoader),
+    "time": _or_text(TimeLoader),
+    "timetz": _or_text(TimetzLoader),
+    "timestamp": _or_text(TimestampLoader),
+    "timestamptz": _or_text(TimestamptzLoader),
+    "interval": _Interval,
+    "json": _Json,
+    "jsonb": _Json,
+    "inet": _Text,
+    "cidr": _Text,
+    "record": _Text,
+    **{kind.name: _Text for kind in psycopg.postgres.types if "range" in kind.name},
+}
+_ADAPTERS = AdaptersMap(psycopg.adapters)
+for _name, _loader in _LOADERS.items():
+    _ADAPTERS.register_loader(_name, _loader)

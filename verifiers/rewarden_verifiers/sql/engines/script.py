@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rewarden_verifiers.sql.engines.engine import QueryFailed
+from rewarden_verifiers.sql.tokens import end_of_comment
 
 Dialect = Literal["postgres", "mysql"]
 
@@ -43,20 +44,14 @@ _GAP = {name: re.compile(space, re.DOTALL) for name, space in _SPACE.items()}
 
 _READS = ("SELECT", "WITH", "VALUES", "TABLE", "(")
 _WRITES = ("INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "WITH")
-# fmt: off
-_COMMANDS = frozenset(
-    (
-        "ABORT", "ALTER", "ANALYZE", "BEGIN", "BINLOG", "CACHE", "CALL", "CHANGE", "CHECK", "CHECKPOINT", "CHECKSUM",
-        "CLOSE", "CLUSTER", "COMMENT", "COMMIT", "COPY", "CREATE", "DEALLOCATE", "DECLARE", "DELETE", "DESC",
-        "DESCRIBE", "DISCARD", "DO", "DROP", "END", "EXECUTE", "EXPLAIN", "FETCH", "FLUSH", "GRANT", "HANDLER", "HELP",
-        "IMPORT", "INSERT", "INSTALL", "KILL", "LISTEN", "LOAD", "LOCK", "MERGE", "MOVE", "NOTIFY", "OPTIMIZE",
-        "PREPARE", "PURGE", "REASSIGN", "REFRESH", "REINDEX", "RELEASE", "RENAME", "REPAIR", "REPLACE", "RESET",
-        "RESTART", "REVOKE", "ROLLBACK", "SAVEPOINT", "SECURITY", "SELECT", "SET", "SHOW", "SHUTDOWN", "SIGNAL",
-        "START", "STOP", "TABLE", "TRUNCATE", "UNINSTALL", "UNLISTEN", "UNLOCK", "UPDATE", "USE", "VACUUM", "VALUES",
-        "WITH", "XA",
-    )
-)
-# fmt: on
+_COMMANDS_TEXT = """
+ABORT ALTER ANALYZE BEGIN BINLOG CACHE CALL CHANGE CHECK CHECKPOINT CHECKSUM CLOSE CLUSTER COMMENT COMMIT COPY CREATE
+DEALLOCATE DECLARE DELETE DESC DESCRIBE DISCARD DO DROP END EXECUTE EXPLAIN FETCH FLUSH GRANT HANDLER HELP IMPORT
+INSERT INSTALL KILL LISTEN LOAD LOCK MERGE MOVE NOTIFY OPTIMIZE PREPARE PURGE REASSIGN REFRESH REINDEX RELEASE RENAME
+REPAIR REPLACE RESET RESTART REVOKE ROLLBACK SAVEPOINT SECURITY SELECT SET SHOW SHUTDOWN SIGNAL START STOP TABLE
+TRUNCATE UNINSTALL UNLISTEN UNLOCK UPDATE USE VACUUM VALUES WITH XA
+"""
+_COMMANDS = frozenset(_COMMANDS_TEXT.split())
 
 _MADE = (
     r"((MATERIALIZED |RECURSIVE )?VIEW|(UNIQUE |FULLTEXT |SPATIAL )?INDEX"
@@ -136,11 +131,11 @@ def steps(script: str, dialect: Dialect, *, trusted: bool = False) -> Iterator[s
         place = found.end()
         kind = found.lastgroup
         if kind == "comment" and found.group() == "/*":
-            place = _comment_end(script, found.start())
+            place = end_of_comment(script, found.start()) or len(script)
         elif kind == "meta":
             if dialect == "mysql":
                 raise Refused("DELIMITER belongs to the client mysql: leave out procedures and triggers")
-            if not _gap_only(script[start : found.start()], dialect):
+            if form(script[start : found.start()], dialect):
                 raise Refused(f"{found.group()[:40]!r} belongs to the client psql")
             start = place  # \connect, \restrict and such say nothing about tables
         elif kind == "end":
@@ -213,20 +208,6 @@ def _ownerless(text: str, dialect: Dialect) -> str:
     if dialect != "mysql" or not re.match(r"CREATE\b.*\bDEFINER\b", form(text, dialect), re.IGNORECASE | re.DOTALL):
         return text
     return re.sub(r"\bDEFINER\s*=\s*(?:`[^`]*`|\w+)@(?:`[^`]*`|\w+)", "", text, count=1, flags=re.IGNORECASE)
-
-
-def _gap_only(text: str, dialect: Dialect) -> bool:
-    return not form(text, dialect)
-
-
-def _comment_end(script: str, start: int) -> int:
-    """PostgreSQL's comments nest."""
-    depth = 0
-    for mark in re.finditer(r"/\*|\*/", script[start:]):
-        depth += 1 if mark.group() == "/*" else -1
-        if depth == 0:
-            return start + mark.end()
-    return len(script)
 
 
 def _copied(script: str, place: int) -> tuple[str, int]:

@@ -1,20 +1,26 @@
-"""Shared by engines behind a connection: a statement's time, the schema from a catalogue's rows, what cannot be."""
+"""Shared by engines behind a connection: a statement's time, and what cannot be."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from typing import Any
 
 from rewarden_verifiers.contract import Expired, Watch
 from rewarden_verifiers.sql.databases import EngineName
-from rewarden_verifiers.sql.engines.engine import GRACE_S, Caps, Column, DatabaseFailed, QueryFailed, Schema
+from rewarden_verifiers.sql.engines.engine import GRACE_S, Caps, DatabaseFailed, QueryFailed
 
+CONNECT_S = 5
+"""Seconds that a server has to accept a connection."""
+OWN_S = 10.0
+"""Seconds that statements of our own have."""
 _LATE_S = 0.05
 """Seconds after which the server is not waited for any longer to end a statement by itself."""
 _CANCEL_S = 4.0
 """Seconds that it has to be told so, before the process is killed."""
+
+
+class Late(Exception):
+    """A statement did not end in its time. It was stopped."""
 
 
 class Run:
@@ -39,22 +45,6 @@ class Run:
         if self.caps.goes_on(self._watch):
             return Expired()
         return QueryFailed("time_limit", f"it ran for more than {self.caps.time_s:g} s")
-
-
-def schema_of(rows: Iterable[tuple[Any, ...]]) -> Schema:
-    """Rows of (table, column, type, not null, primary key, unique, referenced table or None, its column) as one."""
-    found: dict[str, list[Column]] = {}
-    for table, name, kind, not_null, primary, unique, other, points in rows:
-        column = Column(
-            name=name,
-            type=kind,
-            not_null=bool(not_null),
-            primary_key=bool(primary),
-            unique=bool(unique),
-            references=None if other is None else (other, points),
-        )
-        found.setdefault(table, []).append(column)
-    return {table: tuple(columns) for table, columns in found.items()}
 
 
 def unserved(engine: EngineName) -> DatabaseFailed:

@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from itertools import islice
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -30,6 +31,7 @@ from rewarden_verifiers.sql.engines.engine import (
     QueryFailed,
     ResultSet,
     Schema,
+    check_file,
 )
 from rewarden_verifiers.sql.engines.functions import SQLITE
 from rewarden_verifiers.sql.kept import Kept
@@ -53,38 +55,25 @@ _SCHEMA = (
 _OPEN = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOMUTEX
 
 
-class SqliteEngine:
-    """See `Engine`."""
-
-    dialect = "sqlite"
-    version = apsw.sqlite_lib_version()
-
-    def open(self, database: Database, *, scratch: str | None = None, copy: bool = False) -> SqliteSession:
-        """See `Engine.open`. Needs no server. A copy is held in memory."""
-        held = 0
-        if database.file is not None:
-            connection = _open_file(database, database.file, copy=copy)
-        else:
-            connection = apsw.Connection(":memory:")
-            image = _image(database)
-            held = len(image)
-            connection.deserialize("main", image)
-        try:
-            return SqliteSession(connection, writable=copy, ours=_ours(database), held=held)
-        except apsw.Error as error:
-            connection.close()
-            raise DatabaseFailed(_text(error), ours=_ours(database)) from None
-
-
-ENGINE = SqliteEngine()
+def open(database: Database, *, scratch: str | None = None, copy: bool = False) -> SqliteSession:
+    """See `Engine.open`. Needs no server. A copy is held in memory."""
+    held = 0
+    if database.file is not None:
+        connection = _open_file(database, database.file, copy=copy)
+    else:
+        connection = apsw.Connection(":memory:")
+        image = _image(database)
+        held = len(image)
+        connection.deserialize("main", image)
+    try:
+        return SqliteSession(connection, writable=copy, ours=database.ours, held=held)
+    except apsw.Error as error:
+        connection.close()
+        raise DatabaseFailed(_text(error), ours=database.ours) from None
 
 
 _IMAGES: Kept[bytes] = Kept(64 * 1024**2, len)
 """Databases that were made, as bytes: a script runs once a worker, and not once for each session."""
-
-
-def _ours(database: Database) -> bool:
-    return database.file is not None or database.script_file is not None
 
 
 def _image(database: Database) -> bytes:
@@ -98,7 +87,7 @@ def _image(database: Database) -> bytes:
                 _make(connection, database)
             found = connection.serialize("main")
         except (apsw.Error, TypeError, ValueError, OverflowError) as error:
-            raise DatabaseFailed(f"it cannot be made: {_text(error)}", ours=_ours(database)) from None
+            raise DatabaseFailed(f"it cannot be made: {_text(error)}", ours=database.ours) from None
         finally:
             connection.close(True)
         _IMAGES.put(database.key, found)
@@ -106,12 +95,7 @@ def _image(database: Database) -> bytes:
 
 
 def _open_file(database: Database, file: str, *, copy: bool) -> apsw.Connection:
-    try:
-        found = os.stat(file)
-    except OSError as error:
-        raise DatabaseFailed(f"{os.path.basename(file)}: {error.strerror}", ours=True) from None
-    if database.stat is not None and (found.st_size, found.st_mtime_ns) != tuple(database.stat):
-        raise DatabaseFailed("its file has changed since the server read the catalogue; restart the server", ours=True)
+    check_file(database, file)
     for behind in ("-wal", "-journal"):
         # Immutable means that these are not read: what they hold would be missing from every answer.
         if _holds_changes(file + behind):
@@ -136,7 +120,7 @@ def _holds_changes(file: str) -> bool:
     zeros.
     """
     try:
-        with open(file, "rb") as opened:
+        with Path(file).open("rb") as opened:
             return any(opened.read(28))
     except FileNotFoundError:
         return False
@@ -153,12 +137,10 @@ def _making(connection: apsw.Connection, database: Database) -> Iterator[None]:
         yield
     except apsw.InterruptError:
         raise DatabaseFailed(
-            f"it cannot be made: its script ran for more than {make_cpu_s(database):g} s", ours=_ours(database)
+            f"it cannot be made: its script ran for more than {make_cpu_s(database):g} s", ours=database.ours
         ) from None
     except (apsw.NoMemError, apsw.FullError, MemoryError):
-        raise DatabaseFailed(
-            f"it cannot be made: it holds more than {MAKE_BYTES} bytes", ours=_ours(database)
-        ) from None
+        raise DatabaseFailed(f"it cannot be made: it holds more than {MAKE_BYTES} bytes", ours=database.ours) from None
     finally:
         apsw.hard_heap_limit(0)
         connection.set_progress_handler(None)
@@ -194,7 +176,7 @@ class SqliteSession:
 
     def __init__(self, connection: apsw.Connection, *, writable: bool, ours: bool, held: int = 0) -> None:
         self._connection = connection
-        self._held = held
+        self.held = held
         self._ours = ours
         self._permitted = _WRITING if writable else _READING
         self._refused: str | None = None
@@ -269,11 +251,6 @@ class SqliteSession:
         with _unguarded(self._connection):
             names = [str(name) for (name,) in self._connection.execute(_SCHEMA)]
             return {name: tuple(_columns(self._connection, name)) for name in names}
-
-    @property
-    def held(self) -> int:
-        """See `Session.held`."""
-        return self._held
 
     def close(self) -> None:
         """See `Session.close`."""
@@ -392,33 +369,30 @@ class _uncollected:
             gc.enable()
 
 
-class _unguarded:
+@contextlib.contextmanager
+def _unguarded(connection: apsw.Connection) -> Iterator[None]:
     """Our own statements, about the schema."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
-
-    def __enter__(self) -> None:
-        self._authorizer, self._connection.authorizer = self._connection.authorizer, None
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.authorizer = self._authorizer
+    authorizer, connection.authorizer = connection.authorizer, None
+    try:
+        yield
+    finally:
+        connection.authorizer = authorizer
 
 
 def _columns(connection: apsw.Connection, table: str) -> Iterator[Column]:
-    quoted = '"' + table.replace('"', '""') + '"'
+    target = quoted(table, "sqlite")
     points = {
         str(row[3]).lower(): (str(row[2]), str(row[4] or ""))
-        for row in connection.execute(f"PRAGMA foreign_key_list({quoted})")
+        for row in connection.execute(f"PRAGMA foreign_key_list({target})")
     }
     unique = set()
-    for row in list(connection.execute(f"PRAGMA index_list({quoted})")):
+    for row in list(connection.execute(f"PRAGMA index_list({target})")):
         if row[2]:
-            index = '"' + str(row[1]).replace('"', '""') + '"'
+            index = quoted(str(row[1]), "sqlite")
             members = [str(part[2]) for part in connection.execute(f"PRAGMA index_info({index})")]
             if len(members) == 1:
                 unique.add(members[0])
-    for row in connection.execute(f"PRAGMA table_info({quoted})"):
+    for row in connection.execute(f"PRAGMA table_info({target})"):
         name = str(row[1])
         yield Column(
             name=name,

@@ -11,10 +11,9 @@ from rewarden.errors import InvalidParams, InvalidReference, SampleError
 from rewarden_verifiers.sql.comparison.comparison import difference
 from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.engines.engine import ResultSet
-from rewarden_verifiers.sql.metrics import clauses
-from rewarden_verifiers.sql.metrics.clauses import Anatomy, anatomy
-from rewarden_verifiers.sql.metrics.ngrams import ngrams
+from rewarden_verifiers.sql.metrics import statement_metrics
 from rewarden_verifiers.sql.metrics.result_metrics import Overlap, f1
+from rewarden_verifiers.sql.metrics.statement_metrics import Anatomy, anatomy
 from rewarden_verifiers.sql.statement import Statement
 
 MetricName = Literal[
@@ -55,8 +54,9 @@ class Pair:
 def work_out(names: Sequence[MetricName], pair: Pair) -> dict[str, float]:
     """The named metrics of a pair, each from 0 to 1.
 
-    cell_precision, cell_recall, cell_f1, row_f1, column_f1, soft_f1, tuple_cardinality: see `Overlap`. ngrams: see
-    `ngrams`. linking_tables, linking_columns, clauses, exact_set: see `clauses`; 0 for an answer that cannot be read.
+    cell_precision, cell_recall, cell_f1, row_f1, column_f1, soft_f1, tuple_cardinality: see `Overlap`. ngrams,
+    linking_tables, linking_columns, clauses, exact_set: see `statement_metrics`; all but the first are 0 for an answer
+    that cannot be read.
     efficiency: the reference's cost by the answer's (`ResultSet.cost`), at most 1; 0 where the results differ.
 
     Raises InvalidParams where one needs the reference's statement and the reference is a stored result,
@@ -128,10 +128,10 @@ _METRICS: Mapping[MetricName, Callable[[_Work], float]] = {
     "column_f1": lambda work: work.overlap.columns(),
     "soft_f1": lambda work: work.overlap.soft(),
     "tuple_cardinality": lambda work: work.overlap.sizes(),
-    "linking_tables": lambda work: work.apart("linking_tables", clauses.linked_tables),
-    "linking_columns": lambda work: work.apart("linking_columns", clauses.linked_columns),
-    "ngrams": lambda work: ngrams(work.statement("ngrams"), work.pair.answer),
-    "clauses": lambda work: work.apart("clauses", clauses.likeness),
-    "exact_set": lambda work: work.apart("exact_set", clauses.same),
+    "linking_tables": lambda work: work.apart("linking_tables", statement_metrics.linked_tables),
+    "linking_columns": lambda work: work.apart("linking_columns", statement_metrics.linked_columns),
+    "ngrams": lambda work: statement_metrics.ngrams(work.statement("ngrams"), work.pair.answer),
+    "clauses": lambda work: work.apart("clauses", statement_metrics.likeness),
+    "exact_set": lambda work: work.apart("exact_set", statement_metrics.same),
     "efficiency": lambda work: work.efficiency(),
 }

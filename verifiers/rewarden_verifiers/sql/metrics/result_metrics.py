@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from rewarden_verifiers.sql.comparison.arrangement import by_name, closest, common
-from rewarden_verifiers.sql.comparison.columns import Column, Pairs, columns_of, key_rows
-from rewarden_verifiers.sql.comparison.values import Key, Tolerance
+from rewarden_verifiers.sql.comparison.arrangement import by_name, closest, common, likeliest
+from rewarden_verifiers.sql.comparison.columns import Column, columns_of, key_rows
+from rewarden_verifiers.sql.comparison.values import Key
 from rewarden_verifiers.sql.engines.engine import ResultSet
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ class Overlap:
 
     def __init__(self, expected: ResultSet, got: ResultSet, how: Comparison) -> None:
         self._how = how
-        self._tolerance = Tolerance(how.abs, how.rel)
         self._expected, self._got = expected, got
         if not how.duplicates:
             self._expected, self._got = _distinct(expected, how), _distinct(got, how)
@@ -41,12 +39,11 @@ class Overlap:
         is right once is right always, and all of the database has a recall of 1 at no cost for its repetitions. Here
         each cell is used once. Not rounded to three places.
         """
-        ours, theirs = _all_cells(self._expected), _all_cells(self._got)
-        if not ours or not theirs:
-            return (1.0, 1.0) if not ours and not theirs else (0.0, 0.0)
-        pairs = [(Column(ours, self._how.folded), Column(theirs, self._how.folded))]
-        shared = common(pairs, self._how)
-        return shared / len(theirs), shared / len(ours)
+        ours, theirs = self._cells()
+        if not ours.cells or not theirs.cells:
+            return (1.0, 1.0) if not ours.cells and not theirs.cells else (0.0, 0.0)
+        shared = common([(ours, theirs)], self._how)
+        return shared / len(theirs.cells), shared / len(ours.cells)
 
     def rows(self) -> float:
         """F1 of rows, duplicates counted, in whatever order.
@@ -61,12 +58,7 @@ class Overlap:
         if not self._how.fits(width, len(self._got.columns)):
             return 0.0
         ours, theirs = columns_of(self._expected, self._how.folded), columns_of(self._got, self._how.folded)
-        if self._how.columns == "position":
-            pairs: Pairs = list(zip(ours, theirs, strict=True))
-        elif self._how.columns == "name":
-            pairs = self._named(ours, theirs)
-        else:
-            pairs = [pair for pair, _ in closest(ours, theirs, self._how)]
+        pairs = likeliest(ours, theirs, self._how)
         if len(pairs) < width:
             return 0.0
         return _f1(common(pairs, self._how), len(self._got.rows), len(self._expected.rows))
@@ -78,7 +70,7 @@ class Overlap:
             return float(not self._expected.rows and not self._got.rows)
         ours, theirs = columns_of(self._expected, self._how.folded), columns_of(self._got, self._how.folded)
         if self._how.columns == "name":
-            found = [common([pair], self._how) for pair in self._named(ours, theirs)]
+            found = [common([pair], self._how) for pair in by_name(ours, theirs)]
         else:
             found = [shared for _, shared in closest(ours, theirs, self._how)]
         most = max(len(self._expected.rows), len(self._got.rows))
@@ -116,24 +108,23 @@ class Overlap:
         sizes = sorted((len(self._expected.rows), len(self._got.rows)))
         return sizes[0] / sizes[1] if sizes[1] else 1.0
 
-    def _named(self, ours: Sequence[Column], theirs: Sequence[Column]) -> Pairs:
-        places = by_name(self._expected.columns, self._got.columns)
-        return [(ours[place], theirs[other]) for place, other in enumerate(places) if other is not None]
+    def _cells(self) -> tuple[Column, Column]:
+        """All cells of each side, as one column."""
+        ours, theirs = (tuple(chain.from_iterable(side.rows)) for side in (self._expected, self._got))
+        return Column(ours, self._how.folded), Column(theirs, self._how.folded)
 
     def _comparable_rows(self) -> tuple[list[tuple[Key, ...]], list[tuple[Key, ...]]]:
         """The rows of both sides as keys; numbers got that are near an expected one stand as that."""
-        pairs = [
-            (Column(_all_cells(self._expected), self._how.folded), Column(_all_cells(self._got), self._how.folded))
-        ]
-        left, right = ([row[0] for row in rows] for rows in key_rows(pairs))
+        left, right = ([row[0] for row in rows] for rows in key_rows([self._cells()]))
         known = {key for key in left if isinstance(key, (int, float))}
         numbers = sorted(known)
+        tolerance = self._how.tolerance
 
         def settled(key: Key) -> Key:
-            if not isinstance(key, (int, float)) or key in known or not self._tolerance:
+            if not isinstance(key, (int, float)) or key in known or not tolerance:
                 return key
             place = bisect_left(numbers, key)
-            near = (one for one in numbers[max(0, place - 1) : place + 1] if self._tolerance.near(one, key))
+            near = (one for one in numbers[max(0, place - 1) : place + 1] if tolerance.near(one, key))
             return min(near, key=lambda one: abs(one - key), default=key)
 
         return (
@@ -149,10 +140,6 @@ def f1(precision: float, recall: float) -> float:
 
 def _f1(shared: float, got: int, expected: int) -> float:
     return 2 * shared / (got + expected)
-
-
-def _all_cells(result: ResultSet) -> tuple[object, ...]:
-    return tuple(chain.from_iterable(result.rows))
 
 
 def _cut(keys: list[Key], width: int) -> list[tuple[Key, ...]]:

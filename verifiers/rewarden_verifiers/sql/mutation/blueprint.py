@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import expressions as exp
@@ -12,7 +12,6 @@ from sqlglot.errors import SqlglotError
 
 from rewarden_verifiers.contract import Watch
 from rewarden_verifiers.sql.databases import Database, EngineName
-from rewarden_verifiers.sql.engines import engine_named
 from rewarden_verifiers.sql.engines.engine import Caps, Column, QueryFailed, Schema, Session
 
 MOST_TABLES = 12
@@ -70,7 +69,7 @@ class _Definition:
     name: str
     kind: str
     tree: exp.Expression | None
-    words: frozenset[str] = field(default_factory=frozenset)
+    words: frozenset[str]
 
 
 def blueprint(database: Database, session: Session, words: Collection[str], caps: Caps, watch: Watch) -> Blueprint:
@@ -81,8 +80,7 @@ def blueprint(database: Database, session: Session, words: Collection[str], caps
     tables = session.schema()
     schema = {name.lower(): columns for name, columns in tables.items()}
     names = {name.lower(): name for name in tables}
-    dialect = engine_named(database.engine).dialect
-    definitions = [_definition(text, dialect) for text in _definitions(database, session, caps, watch)]
+    definitions = [_definition(text, database.engine) for text in _definitions(database, session, caps, watch)]
     made = {item.name: item for item in definitions if item.kind in ("TABLE", "VIEW")}
     wanted = [name for name in schema if name in words]
     for name in wanted:  # grows while it is walked
@@ -99,7 +97,7 @@ def blueprint(database: Database, session: Session, words: Collection[str], caps
     parts = {name: _part(names[name], schema, made[name], definitions) for name in wanted if made[name].kind == "TABLE"}
     if len(parts) > MOST_TABLES:
         raise Impossible(f"there are more than {MOST_TABLES} tables under the queries")
-    ordered = _parents_first(parts)
+    ordered = parents_first(parts)
     strict = any(column.not_null and not column.primary_key for columns in schema.values() for column in columns)
     if database.engine in _CATALOGUE:
         texts = [_text(database.engine, part, made[part.name.lower()]) for part in ordered]
@@ -129,7 +127,7 @@ def _definitions(database: Database, session: Session, caps: Caps, watch: Watch)
             raise Impossible(f"its schema cannot be read: {failed.message}") from None
     if database.script is None or database.tables:
         raise Impossible("the statements that made it are not at hand")
-    return list(_schema_statements(database.script, engine_named(database.engine).dialect))
+    return list(_schema_statements(database.script, database.engine))
 
 
 def _schema_statements(script: str, dialect: str) -> Iterator[str]:
@@ -180,16 +178,16 @@ def _part(name: str, schema: Schema, made: _Definition, definitions: Sequence[_D
             # Not readable: its rows stay whole, each of them once.
             return Part(name, columns, (*unique, everything), frozenset(everything), ())
         for node in tree.find_all(exp.CheckColumnConstraint, exp.ComputedColumnConstraint):
-            frozen |= _named(node, known)
+            frozen |= _named(exp.Column, node, known)
             parent = node.find_ancestor(exp.ColumnDef)
             frozen |= {known[parent.name.lower()]} if parent is not None and parent.name.lower() in known else set()
         for node in tree.find_all(exp.UniqueColumnConstraint, exp.PrimaryKey):
-            members = tuple(sorted(_identifiers(node, known)))
+            members = tuple(sorted(_named(exp.Identifier, node, known)))
             unique += [members] if members else []
         for node in tree.find_all(exp.ForeignKey):
             groups += _group(node, known, schema)
         if isinstance(tree, exp.Create) and tree.args.get("unique"):
-            members = tuple(sorted(_named(tree, known)))
+            members = tuple(sorted(_named(exp.Column, tree, known)))
             unique += [members] if members else []
             parameters = tree.this.args.get("params")
             plain = parameters is not None and all(
@@ -205,13 +203,8 @@ def _part(name: str, schema: Schema, made: _Definition, definitions: Sequence[_D
     return Part(name, columns, tuple(dict.fromkeys(unique)), frozenset(frozen), (*groups, *links))
 
 
-def _named(node: exp.Expression, known: Mapping[str, str]) -> set[str]:
-    names = {column.name.lower() for column in node.find_all(exp.Column)}
-    return {known[name] for name in names if name in known}
-
-
-def _identifiers(node: exp.Expression, known: Mapping[str, str]) -> set[str]:
-    names = {item.name.lower() for item in node.find_all(exp.Identifier)}
+def _named(kind: type[exp.Expression], node: exp.Expression, known: Mapping[str, str]) -> set[str]:
+    names = {item.name.lower() for item in node.find_all(kind)}
     return {known[name] for name in names if name in known}
 
 
@@ -237,7 +230,8 @@ def _target(references: tuple[str, str], schema: Schema) -> str:
     return next((column.name for column in columns if column.primary_key), columns[0].name)
 
 
-def _parents_first(parts: Mapping[str, Part]) -> list[Part]:
+def parents_first(parts: Mapping[str, Part]) -> list[Part]:
+    """The tables, given by their names in lower case, each behind those that it points to. Raises Impossible."""
     ordered: list[Part] = []
     left = dict(parts)
     while left:

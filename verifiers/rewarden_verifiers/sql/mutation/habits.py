@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import permutations
 from typing import Any, Literal
 
 from rewarden_verifiers.sql.mutation.blueprint import Part
@@ -234,34 +235,32 @@ class Habits:
     def _determined(self) -> tuple[tuple[int, int], ...]:
         keys = {places[0] for places in self.unique if len(places) == 1}
         found = []
-        for one in range(len(self.names)):
-            for other in range(len(self.names)):
-                if one == other or one in keys:
-                    continue
-                known: dict[str, str] = {}
-                for row in self.rows:
-                    before = known.setdefault(repr(row[one]), repr(row[other]))
-                    if before != repr(row[other]):
-                        break
-                else:
-                    if len(self.rows) - len(known) >= _DEPENDS and len(set(known.values())) > 1:
-                        found.append((one, other))
+        for one, other in permutations(range(len(self.names)), 2):
+            if one in keys:
+                continue
+            known: dict[str, str] = {}
+            for row in self.rows:
+                before = known.setdefault(repr(row[one]), repr(row[other]))
+                if before != repr(row[other]):
+                    break
+            else:
+                if len(self.rows) - len(known) >= _DEPENDS and len(set(known.values())) > 1:
+                    found.append((one, other))
         return tuple(found)
 
     def _before(self) -> tuple[tuple[int, int], ...]:
         found = []
-        for one in range(len(self.names)):
-            for other in range(len(self.names)):
-                kind = self.looks[one].kind
-                if one == other or kind != self.looks[other].kind or kind == "frozen":
-                    continue
-                if kind == "text" and (self.looks[one].form is None or self.looks[one].form != self.looks[other].form):
-                    continue
-                both = [(row[one], row[other]) for row in self.rows if None not in (row[one], row[other])]
-                names = self.names[one].lower(), self.names[other].lower()
-                told = any(low in names[0] and high in names[1] for low, high in _RANGES)
-                if len(both) >= (1 if told else 20) and all(low <= high for low, high in both):
-                    found.append((one, other))
+        for one, other in permutations(range(len(self.names)), 2):
+            kind = self.looks[one].kind
+            if kind != self.looks[other].kind or kind == "frozen":
+                continue
+            if kind == "text" and (self.looks[one].form is None or self.looks[one].form != self.looks[other].form):
+                continue
+            both = [(row[one], row[other]) for row in self.rows if None not in (row[one], row[other])]
+            names = self.names[one].lower(), self.names[other].lower()
+            told = any(low in names[0] and high in names[1] for low, high in _RANGES)
+            if len(both) >= (1 if told else 20) and all(low <= high for low, high in both):
+                found.append((one, other))
         return tuple(found)
 
 

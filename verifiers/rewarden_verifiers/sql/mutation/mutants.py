@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -156,11 +156,7 @@ def _settle_order(node: Any, last: bool, width: int | None) -> bool:
         width = len(node.selects)
         if any(item.is_star for item in node.selects) or not width:
             raise Unsettled("the order of a query over * cannot be settled")
-    if order is None:
-        order = exp.Order(expressions=[])
-        node.set("order", order)
-    for place in range(1, width + 1):
-        order.append("expressions", exp.Ordered(this=exp.Literal.number(place), desc=last, nulls_first=not last))
+    _order_further(node, [exp.Literal.number(place) for place in range(1, width + 1)], last)
     return True
 
 
@@ -171,13 +167,18 @@ def _settle_window(node: exp.Window, last: bool) -> bool:
     if select is None or any(item.is_star for item in select.selects) or select.args.get("group"):
         raise Unsettled("the order of a window cannot be settled")
     columns = {column.sql(): column for item in select.selects for column in item.find_all(exp.Column)}
+    _order_further(node, [column.copy() for column in columns.values()], last)
+    return bool(columns)
+
+
+def _order_further(node: Any, keys: Iterable[Any], last: bool) -> None:
+    """Order by these as well, behind the order that there is."""
     order = node.args.get("order")
     if order is None:
         order = exp.Order(expressions=[])
         node.set("order", order)
-    for column in columns.values():
-        order.append("expressions", exp.Ordered(this=column.copy(), desc=last, nulls_first=not last))
-    return bool(columns)
+    for key in keys:
+        order.append("expressions", exp.Ordered(this=key, desc=last, nulls_first=not last))
 
 
 def _settle_bare(node: exp.Select, last: bool) -> bool:

@@ -26,7 +26,7 @@ from rewarden_verifiers.sql.engines.engine import QueryFailed, ResultSet, Sessio
 from rewarden_verifiers.sql.gold import CONNECTIONS, Gold
 from rewarden_verifiers.sql.kept import Kept
 from rewarden_verifiers.sql.make import quoted
-from rewarden_verifiers.sql.mutation.blueprint import Blueprint, Impossible, Link, Part, blueprint
+from rewarden_verifiers.sql.mutation.blueprint import Blueprint, Impossible, Link, Part, blueprint, parents_first
 from rewarden_verifiers.sql.mutation.constants import Mentions, Needs
 from rewarden_verifiers.sql.mutation.habits import Habits, Value, folded
 from rewarden_verifiers.sql.mutation.mutants import Unsettled, neighbours, readings
@@ -227,16 +227,9 @@ def _linked(habits: Sequence[Habits], equated: frozenset[tuple[str, str]]) -> tu
                     taken.add(name)
         if len(links) > len(child.part.links):
             found[number] = Habits(replace(child.part, links=tuple(links)), child.rows)
-    ordered: list[Habits] = []
-    while len(ordered) < len(found):
-        names = {item.part.name.lower() for item in ordered}
-        ordered += [
-            item
-            for item in found
-            if item.part.name.lower() not in names
-            and all(link.parent.lower() in names | {item.part.name.lower()} for link in item.part.links)
-        ]
-    return tuple(ordered)
+    named = {item.part.name.lower(): item for item in found}
+    ordered = parents_first({name: item.part for name, item in named.items()})
+    return tuple(named[part.name.lower()] for part in ordered)
 
 
 def _points(name: str, table: str, key: str, equated: frozenset[tuple[str, str]]) -> bool:
