@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from rewarden.errors import InputTooLong, InvalidParams, InvalidSample, ModelError
 from rewarden.types import Sample
 from rewarden_verifiers.inference import Facts, Likelihoods
-from rewarden_verifiers.models.likely_tokens import reasoning_of, sent, weights_of
+from rewarden_verifiers.models.likely_tokens import Tokens, measured, reasoning_of, sent, weights_of
 from rewarden_verifiers.models.rm_likelihood import rm_likelihood
 from rewarden_verifiers.models.rm_likelihood_params import Params
-from rewarden_verifiers.models.token_measures import Tokens, measured
 from tests.models.computed import Computed
 from tests.models.conftest import Differences, Judged
 from tests.models.real import needs_models, plain

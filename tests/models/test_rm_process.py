@@ -17,8 +17,7 @@ from rewarden_verifiers.inference import Classify, Facts, Logits, Rate, StepValu
 from rewarden_verifiers.judges.splitting import Part
 from rewarden_verifiers.models.rm_process import rm_process
 from rewarden_verifiers.models.rm_process_params import Params
-from rewarden_verifiers.models.step_totals import total
-from rewarden_verifiers.models.step_values import of_signals, value_of
+from rewarden_verifiers.models.step_values import of_signals, total, value_of
 from rewarden_verifiers.models.walk import broken, joined
 from rewarden_verifiers.models.written_steps import verdicts
 from tests.models.computed import Computed

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rewarden.errors import InputTooLong, SampleError
+from rewarden.errors import SampleError
 from rewarden.types import Outcome, Use
 from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.contract import Context, Member
@@ -15,7 +15,7 @@ from rewarden_verifiers.generation.texts import loops, read
 from rewarden_verifiers.group.clusters import Pairs, Same
 from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.models.embeddings import Embedding, cosines, vectors
-from rewarden_verifiers.models.model_tasks import too_long
+from rewarden_verifiers.models.model_tasks import excess
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.outcome import no_answer, wrong
 from rewarden_verifiers.words import visible
@@ -115,14 +115,6 @@ def _unfit(samples: Sequence[Member]) -> tuple[dict[int, Outcome], dict[int, tup
         else:
             words[place] = text.words
     return found, words
-
-
-def excess(error: InputTooLong) -> Outcome | SampleError:
-    """The outcome of a member that is too long for the model by its own doing; else the error itself."""
-    try:
-        return too_long(error)
-    except InputTooLong as known:
-        return known
 
 
 def failed(outcome: Outcome) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
@@ -33,6 +34,22 @@ class Clustering:
     comparisons: int = 0
     unclear: int = 0
     limited: bool = False
+
+    @property
+    def sizes(self) -> list[int]:
+        """The clusters' members."""
+        return [len(made.members) for made in self.clusters]
+
+    @property
+    def entropy(self) -> float | None:
+        """Shannon entropy of the answers, in bits; semantic entropy where the sameness is semantic."""
+        answered = sum(self.sizes)
+        shares = [size / answered for size in self.sizes]
+        return max(0.0, -math.fsum(share * math.log2(share) for share in shares)) if shares else None
+
+    def flags(self) -> list[str]:
+        """`comparisons_limited`, `comparisons_unclear`: see there."""
+        return ["comparisons_limited"] * self.limited + ["comparisons_unclear"] * (self.unclear > 0)
 
 
 async def cluster(answers: Sequence[tuple[str, str | None] | None], same: Same | None) -> Clustering:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -100,23 +99,15 @@ def _judge(
         "size": size,
         "answered": answered,
         "clusters": len(found.clusters),
-        "sizes": [len(made.members) for made in found.clusters[:8]],
+        "sizes": found.sizes[:8],
         "agreement": len(found.clusters[0].members) / size if answered else None,
-        "entropy": _entropy(found.clusters, answered),
+        "entropy": found.entropy,
         "consensus": _said(winners[0], params) if winners else None,
         "comparisons": found.comparisons,
         "unclear": found.unclear,
         **(seen.evidence() if seen.tasks else {}),
     }
-    flags = tuple(
-        flag
-        for flag, raised in (
-            ("no_consensus", problem is not None),
-            ("comparisons_limited", found.limited),
-            ("comparisons_unclear", found.unclear > 0),
-        )
-        if raised
-    ) + tuple(seen.flags())
+    flags = (*["no_consensus"] * (problem is not None), *found.flags(), *seen.flags())
     judged: list[Outcome | SampleError] = []
     for place, answer in enumerate(answers):
         known = failed.get(place)
@@ -175,11 +166,3 @@ def _winners(params: ConsensusParams, found: Clustering, answered: int, size: in
     if params.ties == "all":
         return biggest, None
     return [], None if params.mode == "soft" else "tie"
-
-
-def _entropy(clusters: Sequence[Cluster], answered: int) -> float | None:
-    """Shannon entropy of the answers, in bits; semantic entropy where the sameness is semantic."""
-    if not answered:
-        return None
-    shares = [len(made.members) / answered for made in clusters]
-    return max(0.0, -math.fsum(share * math.log2(share) for share in shares))

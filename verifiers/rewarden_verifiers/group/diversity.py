@@ -11,10 +11,11 @@ from typing import Any, Literal
 from rewarden.errors import InvalidParams, InvalidSample, SampleError
 from rewarden.types import Outcome, Use
 from rewarden_verifiers.contract import Context, Member, VerifierSpec, spec_of, verifier
-from rewarden_verifiers.group.answers import by_use, excess, unfit
+from rewarden_verifiers.group.answers import by_use, unfit
 from rewarden_verifiers.group.clusters import cluster
 from rewarden_verifiers.group.ngrams import novelty
 from rewarden_verifiers.models.embeddings import Embedding, mean_distances, nearest_distances, vectors
+from rewarden_verifiers.models.model_tasks import excess
 from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.outcome import no_answer, scored, wrong
@@ -104,7 +105,7 @@ async def diversity(samples: list[Member], params: DiversityParams, ctx: Context
     seen = Seen()
     places = [place for place in range(len(samples)) if place not in ended]
     words = {place: words[place] for place in places}
-    copies = _copies(samples, words)
+    copies = _copies(samples, words) if params.copies == "nothing" else set()
     if params.by == "ngrams":
         found = await asyncio.to_thread(_by_ngrams, words, params)
     elif params.by == "embedding":
@@ -122,11 +123,10 @@ async def diversity(samples: list[Member], params: DiversityParams, ctx: Context
         **(seen.evidence() if seen.tasks else {}),
     }
     flags = (*found.flags, *seen.flags())
-    copied: set[int] = copies if params.copies == "nothing" else set()
     return [
         _ended(ended[place], evidence)
         if place in ended
-        else _outcome(distances[place], len(distances), place in copied, evidence, flags)
+        else _outcome(distances[place], len(distances), place in copies, evidence, flags)
         for place in range(len(samples))
     ]
 
@@ -206,20 +206,17 @@ async def _by_answers(
         for own, place in enumerate(places)
         if given.answers[own] is None
     }
-    sizes = [len(made.members) for made in found.clusters]
-    others = sum(sizes) - 1
+    others = sum(found.sizes) - 1
     distances = {
         places[own]: _apart(len(made.members), others, params.reduce) for made in found.clusters for own in made.members
     }
-    shares = [size / (others + 1) for size in sizes]
     evidence = {
-        "clusters": len(sizes),
-        "sizes": sizes[:8],
-        "entropy": max(0.0, -math.fsum(share * math.log2(share) for share in shares)) if sizes else None,
+        "clusters": len(found.clusters),
+        "sizes": found.sizes[:8],
+        "entropy": found.entropy,
         "unclear": found.unclear,
     }
-    flags = ["comparisons_limited"] * found.limited + ["comparisons_unclear"] * (found.unclear > 0)
-    return _Compared(distances, ended, evidence, flags)
+    return _Compared(distances, ended, evidence, found.flags())
 
 
 def _apart(size: int, others: int, reduce: str) -> float:

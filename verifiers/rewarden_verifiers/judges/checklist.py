@@ -11,29 +11,20 @@ from rewarden.errors import InvalidParams, InvalidReference
 from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.criterion import Given, gather, read_criteria
-from rewarden_verifiers.judges.itemised import Sheet, Subject, itemised
-from rewarden_verifiers.judges.itemised_params import ItemisedParams
+from rewarden_verifiers.judges.itemised import ItemisedParams, Sheet, itemised
 from rewarden_verifiers.judges.parts import Itemised, Part, Vote
 from rewarden_verifiers.judges.resources import JudgeResources
+from rewarden_verifiers.judges.showing import Subject
 from rewarden_verifiers.outcome import scored, wrong
 
 Mode = Literal["yes_no", "score", "behaviours"]
 
+_GROUNDS = {"evidence": {"type": "string"}, "reason": {"type": "string"}}
+
 _FORMS: Mapping[Mode, Mapping[str, Any]] = {
-    "yes_no": {
-        "evidence": {"type": "string"},
-        "reason": {"type": "string"},
-        "verdict": {"type": "string", "enum": ["yes", "no", "cannot_tell"]},
-    },
-    "score": {
-        "reason": {"type": "string"},
-        "score": {"type": "number", "minimum": 0, "maximum": 100},
-    },
-    "behaviours": {
-        "evidence": {"type": "string"},
-        "reason": {"type": "string"},
-        "occurrences": {"type": "integer", "minimum": 0, "maximum": 10_000},
-    },
+    "yes_no": {**_GROUNDS, "verdict": {"type": "string", "enum": ["yes", "no", "cannot_tell"]}},
+    "score": {"reason": {"type": "string"}, "score": {"type": "number", "minimum": 0, "maximum": 100}},
+    "behaviours": {**_GROUNDS, "occurrences": {"type": "integer", "minimum": 0, "maximum": 10_000}},
 }
 
 
@@ -97,10 +88,10 @@ async def checklist(
         name="items",
         properties=_FORMS[params.mode],
         read=_vote,
-        shown=_shown,
+        met="satisfied",
         passing=params.passing if params.mode == "score" else 0.5,
     )
-    subject = Subject(response=response, prompt=prompt, sample=sample)
+    subject = Subject(response=response, prompt=prompt, sample=sample, show=params.show)
     found = await itemised(ctx, params, items, subject, sheet)
     return found if isinstance(found, Outcome) else _outcome(found, params)
 
@@ -115,12 +106,7 @@ def _vote(row: Mapping[str, Any]) -> Vote:
 
 
 def _outcome(found: Itemised, params: ChecklistParams) -> Outcome:
-    details: dict[str, Any] = {
-        "steps": found.steps(),
-        "components": found.components(),
-        "evidence": found.evidence(),
-        "flags": found.flags,
-    }
+    details = found.details()
     if found.score is None:
         return wrong("cannot_tell", feedback="The judge cannot tell of any item.", **details)
     # A sum of shares may be 1 and a rounding.
@@ -139,7 +125,3 @@ def _count(part: Part) -> int:
     """
     counts = [vote.count for vote in part.votes if vote.count is not None]
     return statistics.median_low(counts) if counts else int(bool(part.value))
-
-
-def _shown(value: float) -> str:
-    return "satisfied" if value == 1 else "not_satisfied" if value == 0 else "satisfied_in_part"

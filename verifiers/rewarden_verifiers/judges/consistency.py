@@ -12,15 +12,15 @@ from rewarden.errors import InvalidParams
 from rewarden.types import Outcome, StepScore
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.extraction import Rule, rules_of
-from rewarden_verifiers.judges.answers import accepted
 from rewarden_verifiers.judges.empty_responses import empty_reason
-from rewarden_verifiers.judges.ending import readings, refused
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.mentions import Of, mentioned, overlap
-from rewarden_verifiers.judges.opinions import Inquiry, opinions
-from rewarden_verifiers.judges.params import JudgeParams
+from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refused
+from rewarden_verifiers.judges.params import JudgeParams, positive_share
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.reasoning import Sides, Tags, Where, sides_of
+from rewarden_verifiers.judges.references import accepted
+from rewarden_verifiers.judges.replies import object_of
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
@@ -28,16 +28,13 @@ from rewarden_verifiers.words import words
 
 LABELS = ("supports", "contradicts", "unrelated")
 
-_SCHEMA = {
-    "type": "object",
-    "properties": {
+_SCHEMA = object_of(
+    {
         "conclusion": {"type": "string"},
         "reason": {"type": "string"},
         "verdict": {"type": "string", "enum": list(LABELS)},
-    },
-    "required": ["conclusion", "reason", "verdict"],
-    "additionalProperties": False,
-}
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +91,7 @@ class Params(JudgeParams):
                 raise InvalidParams(f"params.values.{label} must be from 0 to 1", path=f"params.values.{label}")
         if self.least_words < 1:
             raise InvalidParams("params.least_words must be at least 1", path="params.least_words")
-        if self.threshold is not None and not 0 < self.threshold <= 1:
-            raise InvalidParams("params.threshold must be above 0 and at most 1", path="params.threshold")
+        positive_share("threshold", self.threshold)
 
     @property
     def passing(self) -> float:

@@ -20,7 +20,7 @@ from rewarden_verifiers.judges.opinions import Asked, Inquiry, Opinion, opinions
 from rewarden_verifiers.judges.preference import Preference, PreferenceParams, preferences
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.ranking import Match
-from rewarden_verifiers.judges.replies import UnreadableError
+from rewarden_verifiers.judges.replies import UnreadableError, object_of
 from rewarden_verifiers.judges.tally import Tally
 
 _Ranking = tuple[tuple[int, ...], str]
@@ -209,21 +209,9 @@ def _middle(scores: Sequence[float], params: PreferenceParams) -> float:
 
 def _schema(size: int) -> dict[str, Any]:
     number = {"type": "integer", "minimum": 1, "maximum": size}
-    entry = {
-        "type": "object",
-        "properties": {"response": number, "rank": number},
-        "required": ["response", "rank"],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {
-            "reason": {"type": "string"},
-            "ranking": {"type": "array", "items": entry, "minItems": size, "maxItems": size},
-        },
-        "required": ["reason", "ranking"],
-        "additionalProperties": False,
-    }
+    entry = object_of({"response": number, "rank": number})
+    ranking = {"type": "array", "items": entry, "minItems": size, "maxItems": size}
+    return object_of({"reason": {"type": "string"}, "ranking": ranking})
 
 
 def _read_ranking(found: Mapping[str, Any]) -> _Ranking:

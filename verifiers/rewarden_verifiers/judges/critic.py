@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewarden.errors import InvalidReference
-from rewarden.types import Outcome, Sample, StepScore
+from rewarden.types import Outcome, Sample
 from rewarden_verifiers.contract import Context, verifier
-from rewarden_verifiers.judges.answers import accepted
 from rewarden_verifiers.judges.critic_params import Params
-from rewarden_verifiers.judges.critic_steps import Grade, Span, grades, means, spans, spans_schema, steps_schema
-from rewarden_verifiers.judges.ending import readings, refused
+from rewarden_verifiers.judges.critic_steps import Grade, Span, grades, means, spans, steps_schema, whole_schema
 from rewarden_verifiers.judges.ledger import Ledger
-from rewarden_verifiers.judges.opinions import Inquiry, opinions
+from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refused
 from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.references import accepted
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.splitting import Part, given_parts, parts_of
 from rewarden_verifiers.judges.votes import combine
@@ -102,16 +101,14 @@ async def _steps(parts: Sequence[Part], variables: Mapping[str, Any], params: Pa
         max_tokens=params.max_tokens or (1024 + _TOKENS * count if count > _FEW else None),
     )
     lowest = _Said(0.0, grades=(Grade(0.0, "incorrect" if params.grade == "label" else None),) * count)
-    said, ledger, early = await _asked(inquiry, lowest, params, ctx)
+    ledger = Ledger()
+    said, early = readings(await opinions(ctx, params, inquiry, ledger), lowest, ledger)
     if early is not None:
         return early
     made = means([one.grades for one in said])
     scores = [one.score for one in made]
     first = params.first_error(scores)
-    steps = [
-        StepScore(index=place, score=one.score, label=one.label, feedback=one.reason[: params.shown] or None)
-        for place, one in enumerate(made)
-    ]
+    steps = [one.step(place, params.shown) for place, one in enumerate(made)]
     told = [f"step {place + 1}: {one.reason}" for place, one in enumerate(made) if one.score < params.error]
     evidence = {"first_error": first, "places": [part.place() for part in parts]}
     return _ended(said, ledger, params, "step_wrong", "\n".join(told), evidence, steps=steps)
@@ -128,9 +125,10 @@ async def _whole(response: str, variables: Mapping[str, Any], params: Params, ct
             return _Said(params.scale.share(number), found["reason"], number=number)
         return _Said(float(found["verdict"] == "correct"), found["reason"])
 
-    inquiry = Inquiry(prompt=f"critic.{params.mode}", variables=variables, schema=_schema(params), read=read)
+    inquiry = Inquiry(prompt=f"critic.{params.mode}", variables=variables, schema=whole_schema(params), read=read)
     lowest = _Said(0.0, number=params.scale.lowest if params.mode == "trace" else None)
-    said, ledger, early = await _asked(inquiry, lowest, params, ctx)
+    ledger = Ledger()
+    said, early = readings(await opinions(ctx, params, inquiry, ledger), lowest, ledger)
     if early is not None:
         return early
     if params.mode == "spans":
@@ -142,12 +140,7 @@ async def _whole(response: str, variables: Mapping[str, Any], params: Params, ct
                 for span in one.spans
             ]
         }
-        steps = [
-            StepScore(
-                index=place, score=one.grade.score, label=one.grade.label, feedback=one.grade.reason[:1000] or None
-            )
-            for place, one in enumerate(quoted)
-        ]
+        steps = [one.grade.step(place, 1000) for place, one in enumerate(quoted)]
         told = [f"{one.quote!r}: {one.grade.reason}" for one in quoted if one.grade.score < params.error]
         return _ended(said, ledger, params, "span_wrong", "\n".join(told), evidence, steps=steps)
     if params.mode == "trace":
@@ -155,14 +148,6 @@ async def _whole(response: str, variables: Mapping[str, Any], params: Params, ct
         mean = statistics.fmean(numbers)
         return _ended(said, ledger, params, "reasoning_poor", None, {"numbers": numbers}, raw=mean)
     return _ended(said, ledger, params, "reasoning_wrong", None, {})
-
-
-async def _asked(
-    inquiry: Inquiry[_Said], lowest: _Said, params: Params, ctx: Context
-) -> tuple[list[_Said], Ledger, Outcome | None]:
-    ledger = Ledger()
-    said, early = readings(await opinions(ctx, params, inquiry, ledger), lowest, ledger)
-    return said, ledger, early
 
 
 def _ended(
@@ -193,20 +178,3 @@ def _ended(
         flags=ledger.flags(),
         **details,
     )
-
-
-def _schema(params: Params) -> Mapping[str, Any]:
-    if params.mode == "spans":
-        return spans_schema(params)
-    last: dict[str, Any] = (
-        {"score": params.scale.schema()}
-        if params.mode == "trace"
-        else {"verdict": {"type": "string", "enum": ["correct", "incorrect"]}}
-    )
-    properties = {"reason": {"type": "string"}, **last}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rewarden.errors import InvalidParams
-from rewarden_verifiers.judges.params import JudgeParams
+from rewarden_verifiers.judges.params import JudgeParams, positive_share
 from rewarden_verifiers.judges.scales import Scale
 from rewarden_verifiers.judges.splitting import Split
 
@@ -57,8 +57,7 @@ class Params(JudgeParams):
             raise InvalidParams("params.tag must be a tag's name", path="params.tag")
         if self.mode == "spans" and self.overall == "first_error":
             raise InvalidParams("params.overall first_error is for steps, which have an order", path="params.overall")
-        if self.threshold is not None and not 0 < self.threshold <= 1:
-            raise InvalidParams("params.threshold must be above 0 and at most 1", path="params.threshold")
+        positive_share("threshold", self.threshold)
 
     @property
     def passing(self) -> float:

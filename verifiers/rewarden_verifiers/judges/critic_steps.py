@@ -1,4 +1,4 @@
-"""A critic's findings on steps and spans: the schema of its reply, and the check of that against the response."""
+"""A critic's findings: the schema of its reply, and the check of steps and spans against the response."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rewarden.types import StepScore
 from rewarden_verifiers.judges.critic_params import Params
 from rewarden_verifiers.judges.fencing import escaped, harmless
 from rewarden_verifiers.judges.quotes import quoted, readable
-from rewarden_verifiers.judges.replies import UnreadableError
+from rewarden_verifiers.judges.replies import UnreadableError, object_of
+
+_TEXT = {"type": "string"}
+_LABEL = {"type": "string", "enum": ["correct", "incorrect"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,10 @@ class Grade:
     score: float
     label: str | None = None
     reason: str = ""
+
+    def step(self, place: int, longest: int) -> StepScore:
+        """The same in an outcome. longest: characters of the reason."""
+        return StepScore(index=place, score=self.score, label=self.label, feedback=self.reason[:longest] or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +43,17 @@ class Span:
 def steps_schema(count: int, params: Params) -> dict[str, Any]:
     """Of a reply on so many steps."""
     item = _entry({"index": {"type": "integer", "minimum": 1, "maximum": count}}, params)
-    return _listed("steps", {"type": "array", "minItems": count, "maxItems": count, "items": item})
+    return object_of({"steps": {"type": "array", "minItems": count, "maxItems": count, "items": item}})
 
 
-def spans_schema(params: Params) -> dict[str, Any]:
-    """Of a reply on spans."""
-    return _listed("spans", {"type": "array", "maxItems": params.max_spans, "items": _entry({"quote": _TEXT}, params)})
+def whole_schema(params: Params) -> dict[str, Any]:
+    """Of a reply on spans, or on the reasoning as a whole."""
+    if params.mode == "spans":
+        item = _entry({"quote": _TEXT}, params)
+        return object_of({"spans": {"type": "array", "maxItems": params.max_spans, "items": item}})
+    if params.mode == "trace":
+        return object_of({"reason": _TEXT, "score": params.scale.schema()})
+    return object_of({"reason": _TEXT, "verdict": _LABEL})
 
 
 def grades(found: Mapping[str, Any], count: int, params: Params) -> list[Grade]:
@@ -78,9 +91,6 @@ def spans(found: Mapping[str, Any], response: str, params: Params) -> list[Span]
     return made
 
 
-_TEXT = {"type": "string"}
-
-
 def _grade(entry: Mapping[str, Any], params: Params) -> Grade:
     if params.grade == "scale":
         return Grade(params.scale.share(entry["score"]), None, entry["reason"])
@@ -89,22 +99,8 @@ def _grade(entry: Mapping[str, Any], params: Params) -> Grade:
 
 def _entry(first: dict[str, Any], params: Params) -> dict[str, Any]:
     """Of a step or span: what it is, why, and then the grade."""
-    grade = (
-        {"score": params.scale.schema()}
-        if params.grade == "scale"
-        else {"label": {"type": "string", "enum": ["correct", "incorrect"]}}
-    )
-    properties = {**first, "reason": _TEXT, **grade}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _listed(name: str, array: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": {name: array}, "required": [name], "additionalProperties": False}
+    grade = {"score": params.scale.schema()} if params.grade == "scale" else {"label": _LABEL}
+    return object_of({**first, "reason": _TEXT, **grade})
 
 
 def means(opinions: Sequence[Sequence[Grade]]) -> list[Grade]:

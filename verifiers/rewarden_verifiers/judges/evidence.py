@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewarden.errors import InvalidReference
+from rewarden_verifiers.judges.references import known
 
 MOST_PASSAGES = 200
 MOST_CLAIMS = 200
@@ -33,11 +34,7 @@ def read_evidence(reference: Given) -> Evidence:
     claims: Any = None
     path = "reference"
     if isinstance(reference, Mapping):
-        for name in reference:
-            if name not in ("evidence", "claims"):
-                raise InvalidReference(
-                    f"reference has no field {name!r}; it has evidence, claims", path=f"reference.{name}"
-                )
+        known(reference, ("evidence", "claims"), "reference")
         claims, reference, path = reference.get("claims"), reference.get("evidence", []), "reference.evidence"
     given = [reference] if isinstance(reference, (str, Mapping)) else reference
     if not isinstance(given, (list, tuple)):

@@ -12,15 +12,14 @@ from typing import Any, Literal
 from rewarden.errors import InvalidParams
 from rewarden.types import Outcome, StepScore
 from rewarden_verifiers.contract import Context, verifier
-from rewarden_verifiers.judges.ending import readings, refused
 from rewarden_verifiers.judges.evidence import MOST_CLAIMS, Evidence, Given, read_evidence
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.ledger import Ledger
-from rewarden_verifiers.judges.numbered import by_number, numbered
-from rewarden_verifiers.judges.opinions import Inquiry, opinions
+from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refused
 from rewarden_verifiers.judges.params import JudgeParams, Prompt
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.quotes import quoted, readable
+from rewarden_verifiers.judges.replies import by_number, numbered, object_of
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided
@@ -29,16 +28,13 @@ Word = Literal["supported", "refuted", "unknown"]
 
 _WORDS: tuple[Word, ...] = ("supported", "refuted", "unknown")
 
-_CLAIMS = {
-    "type": "object",
-    "properties": {
+_CLAIMS = object_of(
+    {
         "reason": {"type": "string"},
         "refuses": {"type": "boolean"},
         "claims": {"type": "array", "items": {"type": "string"}, "maxItems": 1000},
-    },
-    "required": ["reason", "refuses", "claims"],
-    "additionalProperties": False,
-}
+    }
+)
 
 _CHECK = {
     "quote": {"type": "string"},
@@ -248,8 +244,8 @@ def _held(claim: str, votes: list[_Vote], params: FactParams) -> _Held | None:
 
 
 def _nothing(found: _Found, params: FactParams, ledger: Ledger) -> Outcome:
-    evidence = ledger.evidence() if ledger.calls or ledger.cached else {}
-    details: dict[str, Any] = {"feedback": found.reason[: params.shown] or None, "evidence": evidence, "extracted": []}
+    feedback = found.reason[: params.shown] or None
+    details: dict[str, Any] = {"feedback": feedback, "evidence": ledger.counted(), "extracted": []}
     if found.refuses:
         score, flags = params.refusal, (*ledger.flags(), "refusal")
         passed = score >= params.threshold

@@ -10,54 +10,67 @@ something, and 1 where it costs something, so that a text about which judges can
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from rewarden.types import Media, Outcome, Sample
+from rewarden.errors import InvalidParams
+from rewarden.types import Outcome
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.judges.criterion import Criterion
-from rewarden_verifiers.judges.ending import readings, refused
 from rewarden_verifiers.judges.gather import gather
-from rewarden_verifiers.judges.itemised_params import ItemisedParams
 from rewarden_verifiers.judges.ledger import Ledger
-from rewarden_verifiers.judges.numbered import by_number, numbered
-from rewarden_verifiers.judges.opinions import Inquiry, opinions
-from rewarden_verifiers.judges.parts import Itemised, Part, Vote, counted, total, worst_of
+from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refused_subject
+from rewarden_verifiers.judges.params import JudgeParams
+from rewarden_verifiers.judges.parts import Itemised, Part, Vote, reached, total, worst_of
 from rewarden_verifiers.judges.pictures import images
-from rewarden_verifiers.judges.programmed import reached, run_programs
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.quotes import quoted, readable
-from rewarden_verifiers.judges.showing import of_transcript, size, written
+from rewarden_verifiers.judges.replies import by_number, numbered
+from rewarden_verifiers.judges.showing import Show, Subject
 from rewarden_verifiers.judges.votes import combine
-from rewarden_verifiers.outcome import undecided, wrong
+from rewarden_verifiers.outcome import undecided
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """The subject that is judged: the viewed response, the prompt that it answers, and the sample."""
+@dataclass(frozen=True, kw_only=True)
+class ItemisedParams(JudgeParams):
+    """Options of verifiers that judge criterion by criterion. `aggregate` and `tie` are of the opinions on one:
+    with `mean` a criterion that two of three opinions find met counts two thirds of its points.
 
-    response: str
-    prompt: str | None
-    sample: Sample
+    calls: all criteria in one call (`together`), or one call for `each`, which costs as many times as much and lets no
+        criterion colour another.
+    abstain: what it means that the judge cannot tell: `against` the response (not met; met where points are negative),
+        `skip` (the criterion counts for nothing, its points are not among those to be reached), or `undecided` (no
+        score, where half of the opinions on a criterion or more cannot tell). What cannot be told is often the
+        response's own doing, so that the other two may pay.
+    quotes: `require`: a criterion of positive points is met only with a quote that stands in the response word for
+        word; not for criteria that ask for what is not there. `free`: quotes are reported as the judge gives them.
+    unscored: a program without a score: the `whole` has none, for the same reason; or `skip` it, unless nobody could be
+        reached or something broke down (fault `infra`), which is the whole's always.
+    threshold: the score from which a response passes; none: more than a half.
+    show: the `response` as the view has it, or the whole `transcript`: all messages of the response, tools' results and
+        calls among them.
+    media: whether the judge is shown the sample's images.
+    """
+
+    calls: Literal["together", "each"] = "together"
+    abstain: Literal["against", "skip", "undecided"] = "against"
+    quotes: Literal["free", "require"] = "free"
+    unscored: Literal["whole", "skip"] = "whole"
+    threshold: float | None = None
+    show: Show = "response"
+    media: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.threshold is not None and not -100 <= self.threshold <= 1:
+            raise InvalidParams("params.threshold must be at most 1", path="params.threshold")
 
     @property
-    def media(self) -> Sequence[Media] | None:
-        """The sample's media."""
-        return self.sample.media
-
-    def text(self, params: ItemisedParams) -> str:
-        """All that the candidate wrote of what the judge is shown: where quotes must stand."""
-        return written(self.sample) if params.show == "transcript" else self.response
-
-    def variables(self, params: ItemisedParams) -> dict[str, Any]:
-        """For the prompt: `prompt`, and either `response` or `transcript`."""
-        whole = params.show == "transcript"
-        return {
-            "prompt": Material(self.prompt) if self.prompt else None,
-            "response": None if whole else Material(self.response, candidate=True),
-            "transcript": of_transcript(self.sample) if whole else [],
-        }
+    def passing(self) -> float:
+        """The least score that passes. A sum of floats that should reach it may lack a rounding."""
+        return math.nextafter(0.5, 1) if self.threshold is None else self.threshold - 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,24 +78,15 @@ class Sheet:
     """The form in which criteria are asked about.
 
     prompt: the built-in prompt; it lists `criterion`. name: of the list in the reply. properties: of its entries,
-    beside the number. read: an entry to a vote. shown: how a value is named. passing: the value from which a vote is a
-    yes.
+    beside the number. read: an entry to a vote. met: see `Itemised`. passing: the value from which a vote is a yes.
     """
 
     prompt: str
     name: str
     properties: Mapping[str, Any]
     read: Callable[[Mapping[str, Any]], Vote]
-    shown: Callable[[float], str]
+    met: str
     passing: float = 0.5
-
-
-def refusal(subject: Subject, params: ItemisedParams, **details: Any) -> Outcome | None:
-    """The outcome of a response about which nobody is asked; see `ending.refused`."""
-    if params.show == "transcript" and size(subject.sample) > params.longest:
-        message = f"a judge is shown at most {params.longest} characters"
-        return wrong("too_long", feedback=message, flags=("too_long",), **details)
-    return refused(subject.text(params), params, **details)
 
 
 async def itemised(
@@ -93,11 +97,11 @@ async def itemised(
     """
     ledger = Ledger()
     judged = [one for one in criteria if one.use is None]
-    early = refusal(subject, params, **details) if judged else None
+    early = refused_subject(subject, params, **details) if judged else None
     if early is not None:
         return early
     asking = asyncio.ensure_future(_ask(ctx, params, judged, subject, sheet, ledger, details))
-    running = asyncio.ensure_future(run_programs(ctx, criteria))
+    running = asyncio.ensure_future(_run_programs(ctx, criteria))
     await gather(asking, running)
     asked, programs = asking.result(), running.result()
     broken = [one for one in criteria if one.id in programs and programs[one.id].status != "scored"]
@@ -125,7 +129,16 @@ async def itemised(
     flags = [*ledger.flags(), *asked.flags]
     flags += ["cannot_tell"] if any(part.abstentions for part in parts) else []
     flags += ["program_left_out"] if broken else []
-    return Itemised(parts=tuple(parts), score=score, ledger=ledger, flags=tuple(flags), shown=sheet.shown)
+    return Itemised(parts=tuple(parts), score=score, ledger=ledger, flags=tuple(flags), met=sheet.met)
+
+
+async def _run_programs(ctx: Context, criteria: list[Criterion]) -> dict[str, Outcome]:
+    """By id, the outcomes of those criteria that are programs, on the sample as it is, with the criterion's reference
+    in the place of the sample's. What breaks in them comes back as an outcome."""
+    programs = {one.id: (one.use, one.reference) for one in criteria if one.use is not None}
+    # Never the sample's own reference, which is the list that these criteria stand in.
+    found = await gather(*(ctx.verify(use, reference=reference) for use, reference in programs.values()))
+    return dict(zip(programs, found, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +161,7 @@ async def _ask(
     if not criteria:
         return _Asked({})
     batches = [criteria] if params.calls == "together" else [[one] for one in criteria]
-    text = readable(subject.text(params)) if params.quotes == "require" else None
+    text = readable(subject.text()) if params.quotes == "require" else None
     inquiries = [_inquiry(batch, subject, params, sheet, text) for batch in batches]
     found = await gather(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
     votes: dict[str, list[Vote]] = {}
@@ -180,10 +193,14 @@ def _inquiry(
 
     return Inquiry(
         prompt=sheet.prompt,
-        variables={**subject.variables(params), "criterion": [Material(one.text) for one in batch]},
+        variables={
+            "prompt": Material(subject.prompt) if subject.prompt else None,
+            **subject.shown(),
+            "criterion": [Material(one.text) for one in batch],
+        },
         schema=numbered(sheet.name, len(batch), sheet.properties),
         read=read,
-        media=images(subject.media) if params.media else (),
+        media=images(subject.sample.media) if params.media else (),
     )
 
 
@@ -218,7 +235,7 @@ def _part(
 def _unscored(one: Criterion, outcome: Outcome, ledger: Ledger) -> Outcome:
     """A whole that lacks a part is no score: the part's status, fault and reason are the whole's."""
     message = f"{one.label}: {outcome.feedback or outcome.reason}"
-    evidence = {**outcome.evidence, "criterion": one.id, **counted(ledger)}
+    evidence = {**outcome.evidence, "criterion": one.id, **ledger.counted()}
     return Outcome(
         status=outcome.status,
         reason=outcome.reason,

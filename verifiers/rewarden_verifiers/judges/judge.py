@@ -5,34 +5,24 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rewarden.errors import InvalidReference
 from rewarden.types import Component, Media, Outcome, Sample, StepScore
-from rewarden_verifiers.chat import Reply
 from rewarden_verifiers.contract import Context, verifier
-from rewarden_verifiers.judges.answers import accepted
-from rewarden_verifiers.judges.ending import readings, refused
-from rewarden_verifiers.judges.judge_modes import (
-    ALTERNATIVES,
-    UNTOLD,
-    Vote,
-    chance_of,
-    lowest,
-    scale_of,
-    schema_of,
-    vote_of,
-    word_form,
-)
+from rewarden_verifiers.judges.judge_modes import UNTOLD, Vote, chance_of, lowest, scale_of, schema_of, vote_of
 from rewarden_verifiers.judges.judge_params import Params
 from rewarden_verifiers.judges.ledger import Ledger
-from rewarden_verifiers.judges.opinions import Inquiry, opinions
+from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refused_subject
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.references import accepted
+from rewarden_verifiers.judges.replies import ALTERNATIVES
 from rewarden_verifiers.judges.resources import JudgeResources
-from rewarden_verifiers.judges.showing import of_transcript, size, written
-from rewarden_verifiers.judges.votes import Verdict, combine
-from rewarden_verifiers.outcome import scored, undecided, wrong
+from rewarden_verifiers.judges.showing import Subject
+from rewarden_verifiers.judges.votes import combine
+from rewarden_verifiers.outcome import scored, undecided
 
 _REASONS = {
     "reference": "judged_wrong",
@@ -67,11 +57,12 @@ async def judge(
     answers = accepted(reference)
     if params.mode == "reference" and not answers:
         raise InvalidReference("reference is missing: the answer that the response should give", path="reference")
-    early = _refused(response, answers, sample, params)
+    subject = Subject(response=response, prompt=prompt, sample=sample, show=params.show)
+    early = refused_subject(subject, params, answers)
     if early is not None:
         return early
     ledger = Ledger()
-    inquiry = _inquiry(response, prompt, answers, media, sample, params)
+    inquiry = _inquiry(subject, answers, media, params)
     found = await opinions(ctx, params, inquiry, ledger)
     votes, early = readings(found, lowest(params), ledger)
     if early is not None:
@@ -86,28 +77,12 @@ async def judge(
     return _outcome(votes, params, ledger)
 
 
-def _refused(response: str, answers: Sequence[str], sample: Sample, params: Params) -> Outcome | None:
-    if params.show == "response":
-        return refused(response, params, answers)
-    if size(sample) > params.longest:
-        return wrong("too_long", feedback=f"a judge is shown at most {params.longest} characters", flags=("too_long",))
-    return refused(written(sample), params, answers)
-
-
-def _inquiry(
-    response: str,
-    prompt: str | None,
-    answers: Sequence[str],
-    media: Sequence[Media] | None,
-    sample: Sample,
-    params: Params,
-) -> Inquiry[Vote]:
+def _inquiry(subject: Subject, answers: Sequence[str], media: Sequence[Media] | None, params: Params) -> Inquiry[Vote]:
     variables: dict[str, Any] = {
-        "prompt": Material(prompt) if prompt else None,
+        "prompt": Material(subject.prompt) if subject.prompt else None,
         "reference": Material("\n".join(answers)) if answers else None,
         "references": [Material(answer) for answer in answers],
-        "response": Material(response, candidate=True) if params.show == "response" else None,
-        "transcript": of_transcript(sample) if params.show == "transcript" else [],
+        **subject.shown(),
         "scale": params.scale.words(),
         "aspects": [
             {"name": name, "description": one.description, "scale": scale_of(params, one).words()}
@@ -120,20 +95,16 @@ def _inquiry(
         "variables": variables,
         "media": images(media) if params.media else (),
     }
-    if params.by == "probability":
-
-        def direct(reply: Reply) -> Vote:
-            return chance_of(reply, params)
-
-        form = word_form(params)
-        return Inquiry(
-            **asked, schema=None, direct=direct, form=form, alternatives=ALTERNATIVES, max_tokens=params.max_tokens or 1
-        )
-
-    def read(found: Mapping[str, Any]) -> Vote:
-        return vote_of(found, params)
-
-    return Inquiry(**asked, schema=schema_of(params), read=read)
+    if params.by == "text":
+        return Inquiry(**asked, schema=schema_of(params), read=partial(vote_of, params=params))
+    return Inquiry(
+        **asked,
+        schema=None,
+        direct=partial(chance_of, params=params),
+        form=f"Reply with one word and nothing else: {params.yes[0]} or {params.no[0]}.",
+        alternatives=ALTERNATIVES,
+        max_tokens=params.max_tokens or 1,
+    )
 
 
 def _outcome(votes: Sequence[Vote], params: Params, ledger: Ledger) -> Outcome:
@@ -147,11 +118,13 @@ def _outcome(votes: Sequence[Vote], params: Params, ledger: Ledger) -> Outcome:
         evidence["numbers"] = [vote.numbers[""] for vote in votes]
     if verdict.score is None:
         return undecided("tie", evidence=evidence, flags=tuple(ledger.flags()))
-    passed = verdict.score >= params.passing
-    nearest = _nearest(votes, verdict)
+    score = verdict.score
+    passed = score >= params.passing
+    # The opinion that is nearest to the outcome gives its reasons.
+    nearest = min(votes, key=lambda vote: abs(vote.score - score))
     components, steps = _parts(votes, nearest, params)
     return scored(
-        verdict.score,
+        score,
         passed=passed,
         reason=None if passed else _REASONS[params.mode],
         raw=_raw(votes, params),
@@ -183,9 +156,3 @@ def _parts(votes: Sequence[Vote], nearest: Vote, params: Params) -> tuple[Mappin
         reason = nearest.reasons.get(name, "")[: params.shown]
         steps.append(StepScore(index=place, score=score, label=name, feedback=reason or None))
     return components, steps
-
-
-def _nearest(votes: Sequence[Vote], verdict: Verdict) -> Vote:
-    """The opinion that is nearest to the outcome: its reasons are given."""
-    score = verdict.score or 0.0
-    return min(votes, key=lambda vote: abs(vote.score - score))

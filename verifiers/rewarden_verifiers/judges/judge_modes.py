@@ -8,11 +8,8 @@ from typing import Any
 
 from rewarden_verifiers.chat import Reply
 from rewarden_verifiers.judges.judge_params import Aspect, Params
-from rewarden_verifiers.judges.replies import UnreadableError, probability
+from rewarden_verifiers.judges.replies import UnreadableError, object_of, probability
 from rewarden_verifiers.judges.scales import Scale
-
-ALTERNATIVES = 20
-"""First tokens that are asked for: as many as OpenAI's protocol gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +30,16 @@ def schema_of(params: Params) -> dict[str, Any]:
     """Of a reply. The reason comes first, so that it is no excuse for a verdict that stands already."""
     reason = {"type": "string"}
     if params.mode == "aspects":
-        part = {name: _object(reason=reason, score=scale_of(params, one).schema()) for name, one in _aspects(params)}
-        return _object(**part)
+        return object_of(
+            {
+                name: object_of({"reason": reason, "score": scale_of(params, one).schema()})
+                for name, one in params.aspects.items()
+            }
+        )
     if params.mode == "scale":
-        return _object(reason=reason, score=params.scale.schema())
+        return object_of({"reason": reason, "score": params.scale.schema()})
     words = ["correct", "incorrect"] if params.mode == "reference" else ["yes", "no"]
-    return _object(reason=reason, verdict={"type": "string", "enum": words})
+    return object_of({"reason": reason, "verdict": {"type": "string", "enum": words}})
 
 
 def vote_of(found: Mapping[str, Any], params: Params) -> Vote:
@@ -56,7 +57,7 @@ def vote_of(found: Mapping[str, Any], params: Params) -> Vote:
 def lowest(params: Params) -> Vote:
     """Returns what counts where the response made the replies unreadable."""
     if params.mode == "aspects":
-        return Vote(0.0, numbers={name: scale_of(params, one).lowest for name, one in _aspects(params)})
+        return Vote(0.0, numbers={name: scale_of(params, one).lowest for name, one in params.aspects.items()})
     return Vote(0.0, numbers={"": params.scale.lowest} if params.mode == "scale" else {})
 
 
@@ -69,30 +70,12 @@ def chance_of(reply: Reply, params: Params) -> Vote:
     return Vote(probability(reply, params.yes, params.no, params.least))
 
 
-def word_form(params: Params) -> str:
-    """Returns what is said of a reply that is read by its first token."""
-    return f"Reply with one word and nothing else: {params.yes[0]} or {params.no[0]}."
-
-
 def scale_of(params: Params, aspect: Aspect) -> Scale:
     """The scale that an aspect is scored on."""
     return aspect.scale if aspect.scale is not None else params.scale
 
 
 def _mean(numbers: Mapping[str, float], params: Params) -> float:
-    total = sum(aspect.weight for _, aspect in _aspects(params))
-    weighted = sum(one.weight * scale_of(params, one).share(numbers[name]) for name, one in _aspects(params))
+    total = sum(aspect.weight for aspect in params.aspects.values())
+    weighted = sum(one.weight * scale_of(params, one).share(numbers[name]) for name, one in params.aspects.items())
     return min(weighted / total, 1.0)
-
-
-def _aspects(params: Params) -> list[tuple[str, Aspect]]:
-    return list(params.aspects.items())
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rewarden.errors import InvalidParams
-from rewarden_verifiers.judges.params import JudgeParams
+from rewarden_verifiers.judges.params import JudgeParams, positive_share
 from rewarden_verifiers.judges.scales import Scale
 from rewarden_verifiers.judges.showing import Show
 
@@ -68,8 +68,7 @@ class Params(JudgeParams):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.scale.check("params.scale")
-        if self.threshold is not None and not 0 < self.threshold <= 1:
-            raise InvalidParams("params.threshold must be above 0 and at most 1", path="params.threshold")
+        positive_share("threshold", self.threshold)
         if self.by == "probability":
             self._check_words()
         if self.mode == "accept" and not (self.instructions.strip() or self.examples or self.prompt.user):
@@ -93,8 +92,7 @@ class Params(JudgeParams):
         yes, no = ({word.strip().lower() for word in words} for words in (self.yes, self.no))
         if not yes or not no or "" in yes | no or yes & no:
             raise InvalidParams("params.yes and no must be words, none of them in both", path="params.yes")
-        if not 0 < self.least <= 1:
-            raise InvalidParams("params.least must be above 0 and at most 1", path="params.least")
+        positive_share("least", self.least)
 
     def _check_aspects(self) -> None:
         if len(self.aspects) > MOST_ASPECTS:

@@ -57,6 +57,10 @@ class Ledger:
             found["neutralised"] = self.neutralised
         return {**found, "usage": usage}
 
+    def counted(self) -> dict[str, Any]:
+        """The same, unless nobody was asked."""
+        return self.evidence() if self.calls or self.cached else {}
+
     def flags(self) -> list[str]:
         """`judge_fallback`: another judge than the asked one answered. `neutralised`: the material had control
         sequences or invisible characters."""

@@ -12,10 +12,10 @@ from rewarden.errors import InvalidParams, InvalidSample, SampleError
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import Context, Member, verifier
 from rewarden_verifiers.judges.contests import Contest, refuses
-from rewarden_verifiers.judges.ending import refused
 from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.offload import offload
+from rewarden_verifiers.judges.opinions import refused
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.preference import PreferenceParams
 from rewarden_verifiers.judges.prompts import Material
@@ -188,28 +188,21 @@ def field_of(samples: Sequence[Member], params: Params) -> tuple[dict[str, Mater
 
 
 def _field(samples: Sequence[Member], params: Params) -> Field:
-    found = Field([], {}, {})
-    numbers: dict[str, int] = {}
+    out: dict[int, Outcome] = {}
+    alike: dict[str, dict[int, str]] = {}
     for place, member in enumerate(samples):
         early = no_answer() if member.response is None else refused(member.response, params)
         if early is not None or member.response is None:
-            found.out[place] = early or no_answer()
+            out[place] = early or no_answer()
             continue
         text = member.response.strip()
         # Equal to who sees them: a character that nobody sees makes no other text.
-        seen = harmless(text).text.strip()
-        if seen not in numbers:
-            numbers[seen] = len(found.texts)
-            found.texts.append(text)
-        number = found.players[place] = numbers[seen]
-        # The same one of them, in whatever order they come.
-        found.texts[number] = min(found.texts[number], text)
-    # Numbered by their texts: sums of floats depend on the order, and the members' may be any.
-    order = sorted(range(len(found.texts)), key=lambda number: found.texts[number])
-    found.texts.sort()
-    renumbered = {number: place for place, number in enumerate(order)}
-    found.players.update({place: renumbered[number] for place, number in found.players.items()})
-    return found
+        alike.setdefault(harmless(text).text.strip(), {})[place] = text
+    # The same one of those that are equal, and numbered by their texts: sums of floats depend on the order, and the
+    # members' may be any.
+    groups = sorted(alike.values(), key=lambda texts: min(texts.values()))
+    players = {place: number for number, texts in enumerate(groups) for place in texts}
+    return Field([min(texts.values()) for texts in groups], players, out)
 
 
 def _anchors(found: Field, params: Params) -> list[int]:

@@ -4,6 +4,8 @@ A reply that cannot be read is asked for once more, and then once with the candi
 that one cannot be read either, the same is asked without the candidate's texts, which is one question for all siblings.
 If one of these two can be read, the candidate's own text made the replies unreadable, and that must not pay (promise
 2): the opinion counts as the lowest. Otherwise the judge is at fault, and there is no opinion.
+
+Before that, `refused` says about which responses nobody is asked; afterwards, `readings` whether enough can be read.
 """
 
 from __future__ import annotations
@@ -13,14 +15,17 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from rewarden.errors import BudgetExhausted, ModelError, ProviderError
-from rewarden.types import Media
+from rewarden.types import Media, Outcome
 from rewarden_verifiers.chat import Judge, Question, Reply
+from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.params import JudgeParams
 from rewarden_verifiers.judges.prompts import Chat, Material, render, reply_form
 from rewarden_verifiers.judges.replies import UnreadableError, read_object
+from rewarden_verifiers.judges.showing import Subject
+from rewarden_verifiers.outcome import no_answer, undecided, wrong
 
 Reading = TypeVar("Reading")
 
@@ -68,6 +73,34 @@ class Opinion(Generic[Reading]):
     blame: str | None = None
 
 
+def refused(
+    response: str, params: JudgeParams, reference: str | Sequence[str] | None = None, **details: Any
+) -> Outcome | None:
+    """The outcome of a response about which nobody is asked: without substance, or too long to be shown; else None.
+    details: of the outcome, such as its range."""
+    if len(response) > params.longest:
+        return wrong(
+            "too_long",
+            feedback=f"The response has {len(response)} characters; a judge is shown at most {params.longest}.",
+            flags=("too_long",),
+            **details,
+        )
+    why = empty_reason(response, reference) if params.hollow == "refuse" else None
+    if why is not None:
+        return no_answer(why, feedback="The response has no substance that could be judged.", **details)
+    return None
+
+
+def refused_subject(
+    subject: Subject, params: JudgeParams, reference: str | Sequence[str] | None = None, **details: Any
+) -> Outcome | None:
+    """The same of a subject; a transcript may be too long to be shown though the candidate wrote little of it."""
+    if subject.show == "transcript" and subject.size() > params.longest:
+        message = f"a judge is shown at most {params.longest} characters"
+        return wrong("too_long", feedback=message, flags=("too_long",), **details)
+    return refused(subject.text(), params, reference, **details)
+
+
 async def opinions(
     ctx: Asked, params: JudgeParams, inquiry: Inquiry[Reading], ledger: Ledger
 ) -> list[Opinion[Reading]]:
@@ -77,14 +110,34 @@ async def opinions(
     return await gather(*(_opinion(ctx, params, inquiry, chat, ledger, number) for number in range(params.samples)))
 
 
+def readings(
+    found: Sequence[Opinion[Reading]], lowest: Reading, ledger: Ledger, **details: Any
+) -> tuple[list[Reading], Outcome | None]:
+    """Returns what the opinions say; and the outcome, where too few of them can be read.
+
+    An opinion that the candidate's text made unreadable counts as `lowest`; all such are zero, `unreadable_reply`.
+    Where half of them or more are lacking by the judge's fault it is undecided.
+    """
+    evidence = {**ledger.evidence(), "problems": sorted({one.problem for one in found if one.problem})}
+    flags = ledger.flags()
+    lacking = sum(one.blame == "verifier" for one in found)
+    if lacking * 2 >= len(found):
+        message = f"the judge gave no reply that can be read: {', '.join(evidence['problems'])}"
+        return [], undecided("unreadable_reply", feedback=message, evidence=evidence, flags=tuple(flags))
+    if all(one.blame == "policy" for one in found if one.blame != "verifier"):
+        message = "the response makes the judge's replies unreadable"
+        flags.append("unreadable_reply")
+        return [], wrong("unreadable_reply", feedback=message, evidence=evidence, flags=flags, **details)
+    return [lowest if one.reading is None else one.reading for one in found if one.blame != "verifier"], None
+
+
 async def _opinion(
     ctx: Asked, params: JudgeParams, inquiry: Inquiry[Reading], chat: Chat, ledger: Ledger, number: int
 ) -> Opinion[Reading]:
     problem = ""
     for attempt in range(2):
-        temperature = params.temperature if attempt == 0 or params.temperature else _WARMER
         try:
-            reading = await _asked(ctx, params, inquiry, chat, ledger, number, attempt, temperature)
+            reading = await _asked(ctx, params, inquiry, chat, ledger, number, attempt)
             return Opinion(reading)
         except UnreadableError as error:
             problem = str(error)
@@ -103,21 +156,14 @@ async def _opinion(
 
 
 async def _asked(
-    ctx: Asked,
-    params: JudgeParams,
-    inquiry: Inquiry[Reading],
-    chat: Chat,
-    ledger: Ledger,
-    number: int,
-    attempt: int,
-    temperature: float | None = None,
+    ctx: Asked, params: JudgeParams, inquiry: Inquiry[Reading], chat: Chat, ledger: Ledger, number: int, attempt: int
 ) -> Reading:
     """Returns what one reply says. Raises UnreadableError, and what `ctx.judge.ask` raises."""
     question = Question(
         messages=chat.messages,
         schema=inquiry.schema,
         alternatives=inquiry.alternatives,
-        temperature=params.temperature if temperature is None else temperature,
+        temperature=(params.temperature or _WARMER) if attempt == 1 else params.temperature,
         top_p=params.top_p,
         max_tokens=inquiry.max_tokens or params.max_tokens,
         seed=params.seed,
@@ -127,7 +173,10 @@ async def _asked(
     reply = await ctx.judge.ask(question, params.judge)
     ledger.enter(reply)
     try:
-        return _read(inquiry, reply)
+        if inquiry.direct is not None:
+            return inquiry.direct(reply)
+        assert inquiry.read is not None
+        return inquiry.read(read_object(reply, inquiry.schema or {}))
     except UnreadableError:
         ledger.unreadable += 1
         raise
@@ -154,10 +203,3 @@ def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, escape: bool = False
         media=inquiry.media,
         plain=inquiry.plain,
     )
-
-
-def _read(inquiry: Inquiry[Reading], reply: Reply) -> Reading:
-    if inquiry.direct is not None:
-        return inquiry.direct(reply)
-    assert inquiry.read is not None
-    return inquiry.read(read_object(reply, inquiry.schema or {}))

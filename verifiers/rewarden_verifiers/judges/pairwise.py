@@ -10,15 +10,14 @@ from typing import Any, Literal
 from rewarden.errors import InvalidReference
 from rewarden.types import Media, Outcome
 from rewarden_verifiers.contract import Context, verifier
-from rewarden_verifiers.judges.ending import readings, refused
 from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.ledger import Ledger
-from rewarden_verifiers.judges.opinions import Opinion
+from rewarden_verifiers.judges.opinions import Opinion, readings, refused
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.preference import Preference, PreferenceParams, preferences
 from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.references import Against, rival_of
 from rewarden_verifiers.judges.resources import JudgeResources
-from rewarden_verifiers.judges.rivals import Against, Rival, rival_of
 from rewarden_verifiers.judges.tiebreaks import JUDGE, Measure, measured, measures_of
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import scored, undecided
@@ -86,10 +85,13 @@ async def pairwise(
         if measure.by != JUDGE:
             score, numbers = measured(measure, response, metadata, rival)
             compared.append(numbers)
-        elif seen(response) == seen(rival.text):
+        elif same(response, rival.text):
             compared.append({"by": JUDGE, "score": 0.5, "same_text": True})
         else:
-            judged = await _judged(response, rival, shown, shown_media, params, ctx)
+            ledger = Ledger()
+            pair = (Material(response, candidate=True), Material(rival.text))
+            found = await preferences(ctx, params, pair, shown, ledger, media=shown_media)
+            judged = decided(found, params, ledger)
             if judged.score is None or judged.reason == "unreadable_reply":
                 return judged
             score = judged.score
@@ -99,20 +101,6 @@ async def pairwise(
     if len(measures) > 1:
         score = float(score > 0.5) if score != 0.5 else 0.5
     return ended(score, compared, judged, params)
-
-
-async def _judged(
-    response: str,
-    rival: Rival,
-    shown: Mapping[str, Any],
-    media: Sequence[Media],
-    params: Params,
-    ctx: Context,
-) -> Outcome:
-    """Returns what the judge alone says."""
-    ledger = Ledger()
-    pair = (Material(response, candidate=True), Material(rival.text))
-    return decided(await preferences(ctx, params, pair, shown, ledger, media=media), params, ledger)
 
 
 def decided(found: Sequence[Opinion[Preference]], params: Params, ledger: Ledger) -> Outcome:
@@ -162,9 +150,9 @@ def ended(score: float, compared: Sequence[Mapping[str, Any]], judged: Outcome |
     return replace(outcome, evidence=evidence, flags=judged.flags, feedback=judged.feedback)
 
 
-def seen(text: str) -> str:
-    """The text as a judge sees it: a character that nobody sees makes no other."""
-    return harmless(text).text.strip()
+def same(one: str, other: str) -> bool:
+    """Returns whether a judge sees no difference: a character that nobody sees makes no other text."""
+    return harmless(one).text.strip() == harmless(other).text.strip()
 
 
 def _passing(params: Params) -> float:

@@ -19,6 +19,12 @@ class Prompt:
     user: str = ""
 
 
+def positive_share(name: str, value: float | None) -> None:
+    """Raises InvalidParams for a parameter that is given, and is not above 0 and at most 1."""
+    if value is not None and not 0 < value <= 1:
+        raise InvalidParams(f"params.{name} must be above 0 and at most 1", path=f"params.{name}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class JudgeParams:
     """Options of every verifier that asks judges.
@@ -57,8 +63,7 @@ class JudgeParams:
                 raise InvalidParams(f"params.{name} must be from {low} to {high}, not {value}", path=f"params.{name}")
         if self.temperature is not None and not 0 <= self.temperature <= 2:
             raise InvalidParams("params.temperature must be from 0 to 2", path="params.temperature")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise InvalidParams("params.top_p must be above 0 and at most 1", path="params.top_p")
+        positive_share("top_p", self.top_p)
         if self.max_tokens is not None and not 1 <= self.max_tokens <= 10**7:
             raise InvalidParams("params.max_tokens must be from 1 to 10000000", path="params.max_tokens")
         if self.seed is not None and not -(2**63) <= self.seed < 2**63:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rewarden.errors import InvalidParams, InvalidReference
 from rewarden.types import Component, Outcome, StepScore
 from rewarden_verifiers.judges.criterion import Criterion
 from rewarden_verifiers.judges.ledger import Ledger
@@ -72,14 +73,27 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Itemised:
-    """All criteria's ends. score: by `total`; None where nothing that is worth points was decided. shown: how a value
-    is named."""
+    """All criteria's ends. score: by `total`; None where nothing that is worth points was decided. met: how the value
+    of a criterion that is met is named."""
 
     parts: tuple[Part, ...]
     score: float | None
     ledger: Ledger
     flags: tuple[str, ...]
-    shown: Callable[[float], str]
+    met: str
+
+    def named(self, value: float) -> str:
+        """The name of a value: met, not met, or met in part."""
+        return self.met if value == 1 else f"not_{self.met}" if value == 0 else f"{self.met}_in_part"
+
+    def details(self) -> dict[str, Any]:
+        """Returns what every outcome of criteria has."""
+        return {
+            "steps": self.steps(),
+            "components": self.components(),
+            "evidence": self.evidence(),
+            "flags": self.flags,
+        }
 
     def steps(self) -> list[StepScore]:
         """A score for each criterion: how far it is met, which for one of negative points is nothing good."""
@@ -104,7 +118,7 @@ class Itemised:
             )
         if part.value is None:
             return Component(status="undecided", reason="cannot_tell", fault="verifier")
-        return Component(status="scored", score=part.value, reason=self.shown(part.value))
+        return Component(status="scored", score=part.value, reason=self.named(part.value))
 
     def evidence(self) -> dict[str, Any]:
         """`points` of those `possible`; `open`: ids of the criteria about which a judge could not tell; `left_out`;
@@ -129,13 +143,32 @@ class Itemised:
             # Sums with negative points may lie further apart than 0.5.
             confidence = max(0.0, 1 - 2 * spread) if len(opinions) > 1 else None
             made |= {"opinions": opinions, "spread": spread, "confidence": confidence}
-        return made | counted(self.ledger)
+        return made | self.ledger.counted()
 
     def feedback(self, longest: int) -> str | None:
         """Returns what cost points, and why, each criterion on a line; the dearest first."""
         lost = sorted((part for part in self.parts if part.cost > 0), key=lambda part: -part.cost)
-        lines = [f"{part.criterion.label}: {part.said() or self.shown(part.value or 0.0)}" for part in lost]
+        lines = [f"{part.criterion.label}: {part.said() or self.named(part.value or 0.0)}" for part in lost]
         return "\n".join(lines)[:longest] or None
+
+
+def reached(one: Criterion, outcome: Outcome) -> float:
+    """Returns how much of the criterion a scored outcome meets, from 0 to 1. Raises InvalidReference (or InvalidParams,
+    by where the criterion stands) where it must pass and the verifier has no notion of that.
+    """
+    assert outcome.score is not None
+    if one.of == "passed":
+        if outcome.passed is None:
+            error = InvalidParams if one.path.startswith("params") else InvalidReference
+            raise error(
+                f"{one.path}.of: the verifier has no notion of passing; give a number or `score`", path=f"{one.path}.of"
+            )
+        return float(outcome.passed)
+    low, high = outcome.range
+    if one.of == "score":
+        return (outcome.score - low) / (high - low) if high > low else float(outcome.score >= high)
+    # A sum of floats that should be 0.6 may be 0.6 less a rounding.
+    return float(outcome.score >= one.of - 1e-9)
 
 
 def worst_of(one: Criterion) -> float:
@@ -151,8 +184,3 @@ def total(parts: Sequence[Part], place: int | None = None) -> float | None:
     decided = [(points, value) for points, value in values if value is not None]
     possible = math.fsum(max(points, 0.0) for points, _ in decided)
     return math.fsum(points * value for points, value in decided) / possible if possible > 0 else None
-
-
-def counted(ledger: Ledger) -> dict[str, Any]:
-    """Returns what the ledger says, unless nobody was asked."""
-    return ledger.evidence() if ledger.calls or ledger.cached else {}

@@ -13,11 +13,9 @@ from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.opinions import Asked, Inquiry, Opinion, opinions
 from rewarden_verifiers.judges.params import JudgeParams
 from rewarden_verifiers.judges.prompts import Material
-from rewarden_verifiers.judges.replies import probability
+from rewarden_verifiers.judges.replies import ALTERNATIVES, object_of, probability
 
 _PROMPT = "pairwise.preference"
-_LETTER = "Reply with one letter and nothing else: A or B."
-_ALTERNATIVES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +86,8 @@ def _inquiry(
             variables=variables,
             schema=None,
             direct=_by_probability,
-            form=_LETTER,
-            alternatives=_ALTERNATIVES,
+            form="Reply with one letter and nothing else: A or B.",
+            alternatives=ALTERNATIVES,
             max_tokens=1,
             media=media,
         )
@@ -103,7 +101,7 @@ def _schema(strength: bool) -> dict[str, Any]:
     }
     if strength:
         properties["strength"] = {"type": "integer", "minimum": 1, "maximum": 3}
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return object_of(properties)
 
 
 def _by_verdict(found: Mapping[str, Any]) -> Margin:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rewarden.errors import InvalidParams, InvalidReference
 from rewarden.types import Use
+from rewarden_verifiers.judges.references import known
 from rewarden_verifiers.uses import parse_use
 
 MOST = 64
@@ -49,11 +50,11 @@ def quiz_of(reference: Any, prompt: str | None = None, question: str | None = No
         raise InvalidReference("reference.artefact must be a text", path="reference.artefact")
     rest = {name: value for name, value in reference.items() if name != "artefact"}
     if question is not None:
-        _known(rest, {"answer", "use"}, "reference")
+        known(rest, ("answer", "use"), "reference")
         return Quiz((_asked({**rest, "question": question}, "reference"),), artefact)
     if "questions" not in rest:
         return Quiz((_asked(rest, "reference"),), artefact)
-    _known(rest, {"questions"}, "reference")
+    known(rest, ("questions",), "reference")
     rows = rest["questions"]
     if not isinstance(rows, Sequence) or isinstance(rows, str) or not 1 <= len(rows) <= MOST:
         raise InvalidReference(f"reference.questions must be a list of 1 to {MOST}", path="reference.questions")
@@ -64,7 +65,7 @@ def quiz_of(reference: Any, prompt: str | None = None, question: str | None = No
 def _asked(row: Any, path: str) -> Asked:
     if not isinstance(row, Mapping):
         raise InvalidReference(f"{path} must be an object with question and answer", path=path)
-    _known(row, {"question", "answer", "use"}, path)
+    known(row, ("answer", "question", "use"), path)
     question, answer = row.get("question"), row.get("answer")
     if not isinstance(question, str) or not question.strip():
         raise InvalidReference(f"{path}.question must be a text", path=f"{path}.question")
@@ -79,11 +80,3 @@ def _asked(row: Any, path: str) -> Asked:
         return Asked(question, answer, parse_use(given, f"{path}.use"))
     except InvalidParams as error:
         raise InvalidReference(error.message, **error.details) from None
-
-
-def _known(row: Mapping[str, Any], fields: set[str], path: str) -> None:
-    for name in row:
-        if name not in fields:
-            raise InvalidReference(
-                f"{path} has no field {name!r}; it has {', '.join(sorted(fields))}", path=f"{path}.{name}"
-            )

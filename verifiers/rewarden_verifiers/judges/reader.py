@@ -9,15 +9,14 @@ from typing import Any, Literal
 from rewarden.errors import InvalidParams, InvalidReference
 from rewarden.types import Media, Outcome, StepScore, Use
 from rewarden_verifiers.contract import Context, verifier
-from rewarden_verifiers.judges.ending import readings, refused
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.ledger import Ledger
-from rewarden_verifiers.judges.numbered import by_number, numbered
-from rewarden_verifiers.judges.opinions import Inquiry, opinions
-from rewarden_verifiers.judges.params import JudgeParams
+from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refused
+from rewarden_verifiers.judges.params import JudgeParams, positive_share
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.questions import Quiz, quiz_of
+from rewarden_verifiers.judges.replies import by_number, numbered
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
@@ -53,8 +52,7 @@ class Params(JudgeParams):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.threshold <= 1:
-            raise InvalidParams("params.threshold must be above 0 and at most 1", path="params.threshold")
+        positive_share("threshold", self.threshold)
         if self.tag is not None and not self.tag.replace("-", "").replace("_", "").isalnum():
             raise InvalidParams("params.tag must be a name, without brackets", path="params.tag")
 
@@ -116,22 +114,21 @@ async def reader(
     if early is not None:
         return early
     table = await gather(*(_compared(ctx, params, quiz, vote) for vote in votes))
-    known: set[int] = set()
+    unaided: list[list[Outcome]] = []
     if params.without != "skip":
         inquiry = _inquiry("reader.without", {"questions": questions}, len(questions), ())
         blind, early = readings(await opinions(ctx, params, inquiry, ledger), lowest, ledger)
         if early is not None:
             return early
         unaided = await gather(*(_compared(ctx, params, quiz, vote) for vote in blind))
-        broken = _unscored([*table, *unaided])
-        if broken is not None:
-            return broken
-        known = {
-            place for place in range(len(questions)) if 2 * sum(_right(row[place]) for row in unaided) >= len(unaided)
-        }
-    broken = _unscored(table)
+    broken = next((one for row in [*table, *unaided] for one in row if one.score is None), None)
     if broken is not None:
         return broken
+    known = {
+        place
+        for place in range(len(questions))
+        if unaided and 2 * sum(_right(row[place]) for row in unaided) >= len(unaided)
+    }
     return _ended(votes, table, known, ledger, params)
 
 
@@ -168,10 +165,6 @@ async def _verified(ctx: Context, params: Params, use: Use, answer: str | None, 
     if params.tagged:
         answer = f"<answer>{answer.replace('<answer>', '').replace('</answer>', '')}</answer>"
     return await ctx.verify(use, response=answer, reference=expected, reference_key=None)
-
-
-def _unscored(table: Sequence[Sequence[Outcome]]) -> Outcome | None:
-    return next((outcome for row in table for outcome in row if outcome.score is None), None)
 
 
 def _right(outcome: Outcome) -> bool:

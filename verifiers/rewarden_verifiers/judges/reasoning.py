@@ -13,13 +13,11 @@ Where = Literal["thinking", "before", "either"]
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """reasoning: None where there is none. answer: None where there is none, with the snake_case reason. rule: which
-    one found the answer; None: it is the whole final part."""
+    """reasoning: None where there is none. answer: None where there is none, with the snake_case reason."""
 
     reasoning: str | None
     answer: str | None
     reason: str | None = None
-    rule: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +46,13 @@ def sides_of(response: str, where: Where, rules: tuple[Rule, ...] | None, tags: 
     thought = part("thinking")[0] if where != "before" else None
     if thought is not None and not thought.strip():
         thought = None
-    answer, before, rule = final.strip(), "", None
+    answer, before = final.strip(), ""
     if rules is not None:
         found = first_found(final, rules)
         if found is None:
             return Sides(thought, None, "no_answer")
-        answer, before, rule = found.text.strip(), final[: found.span[0]].strip(), found.rule
+        answer, before = found.text.strip(), final[: found.span[0]].strip()
     if not answer:
         return Sides(thought, None, "no_answer")
     reasoning = thought if thought is not None or where == "thinking" else before or None
-    return Sides(reasoning, answer, rule=rule)
+    return Sides(reasoning, answer)

@@ -17,6 +17,8 @@ from rewarden_verifiers.chat import Alternative, Reply
 
 _FENCE = re.compile(r"```(?:json|JSON)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _LONGEST = 200_000
+ALTERNATIVES = 20
+"""First tokens that are asked for: as many as OpenAI's protocol gives."""
 _FAILED: Mapping[str, str] = {"length": "cut off", "content_filter": "filtered", "refusal": "refused"}
 
 
@@ -30,12 +32,7 @@ def read_object(reply: Reply, schema: Mapping[str, Any]) -> dict[str, Any]:
     Understood of JSON Schema: type, properties, required, enum, minimum, maximum, items, minItems, maxItems. Keys that
     the schema does not name are refused, and so are keys that stand twice, NaN and infinities. Raises UnreadableError.
     """
-    if reply.finish in _FAILED:
-        raise UnreadableError(_FAILED[reply.finish])
-    text = reply.text
-    if len(text) > _LONGEST:
-        raise UnreadableError("too long")
-    text = text.strip()
+    text = said(reply).strip()
     if not text.startswith(("{", "`")):
         # A thought, whose opening tag may stand in the judge's chat template. No candidate can write the closing one.
         before, closed, after = text.partition("</think>")
@@ -52,6 +49,39 @@ def read_object(reply: Reply, schema: Mapping[str, Any]) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise UnreadableError("not one JSON object" if text else "empty") from None
     return read
+
+
+def said(reply: Reply) -> str:
+    """The text of a reply. Raises UnreadableError for one that did not come to its end, or is too long."""
+    if reply.finish in _FAILED:
+        raise UnreadableError(_FAILED[reply.finish])
+    if len(reply.text) > _LONGEST:
+        raise UnreadableError("too long")
+    return reply.text
+
+
+def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an object with just these properties, all of them required."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def numbered(name: str, count: int, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a reply: under `name`, `count` entries of a number (from 1) and the properties, all required."""
+    entry = object_of({"number": {"type": "integer", "minimum": 1, "maximum": count}, **properties})
+    return object_of({name: {"type": "array", "items": entry, "minItems": count, "maxItems": count}})
+
+
+def by_number(found: Mapping[str, Any], name: str, count: int) -> list[Mapping[str, Any]]:
+    """The entries in the order of their numbers. Raises UnreadableError where one stands twice and so another lacks."""
+    rows = {row["number"]: row for row in found[name]}
+    if len(rows) != count:
+        raise UnreadableError("a number stands twice")
+    return [rows[number] for number in range(1, count + 1)]
 
 
 def probability(reply: Reply, positive: Sequence[str], negative: Sequence[str], least: float = 0.5) -> float:

@@ -10,10 +10,10 @@ from rewarden.errors import InvalidParams
 from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.criterion import Given, gather, read_criteria
-from rewarden_verifiers.judges.itemised import Sheet, Subject, itemised
-from rewarden_verifiers.judges.itemised_params import ItemisedParams
+from rewarden_verifiers.judges.itemised import ItemisedParams, Sheet, itemised
 from rewarden_verifiers.judges.parts import Itemised, Vote
 from rewarden_verifiers.judges.resources import JudgeResources
+from rewarden_verifiers.judges.showing import Subject
 from rewarden_verifiers.outcome import scored, wrong
 
 _PROPERTIES = {
@@ -81,8 +81,8 @@ async def rubric(
     criterion is a program, no judge is asked. Sources: HealthBench (arXiv 2505.08775), RuscaRL (arXiv 2508.16949).
     """
     criteria = gather(params.criteria, reference)
-    sheet = Sheet(prompt="rubric.criteria", name="criteria", properties=_PROPERTIES, read=_vote, shown=_shown)
-    subject = Subject(response=response, prompt=prompt, sample=sample)
+    sheet = Sheet(prompt="rubric.criteria", name="criteria", properties=_PROPERTIES, read=_vote, met="met")
+    subject = Subject(response=response, prompt=prompt, sample=sample, show=params.show)
     found = await itemised(ctx, params, criteria, subject, sheet, range=_bounds(params))
     return found if isinstance(found, Outcome) else _outcome(found, params)
 
@@ -93,13 +93,7 @@ def _vote(row: Mapping[str, Any]) -> Vote:
 
 
 def _outcome(found: Itemised, params: RubricParams) -> Outcome:
-    details: dict[str, Any] = {
-        "range": _bounds(params),
-        "steps": found.steps(),
-        "components": found.components(),
-        "evidence": found.evidence(),
-        "flags": found.flags,
-    }
+    details = {**found.details(), "range": _bounds(params)}
     if found.score is None:
         return wrong("cannot_tell", feedback="The judge cannot tell of any criterion that is worth points.", **details)
     score = min(1.0, max(params.floor, found.score))
@@ -113,7 +107,3 @@ def _outcome(found: Itemised, params: RubricParams) -> Outcome:
         feedback=found.feedback(params.shown),
         **details,
     )
-
-
-def _shown(value: float) -> str:
-    return "met" if value == 1 else "not_met" if value == 0 else "met_in_part"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from rewarden.types import Sample
@@ -15,28 +16,40 @@ _FENCE = 100
 """About the characters of a message's fence: many empty messages are long too."""
 
 
-def of_transcript(sample: Sample) -> list[dict[str, Any]]:
-    """The messages of the response for a prompt: each with `role` and its fenced `content`, what it calls included.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """The subject that is judged: the viewed response to a prompt, or the messages of the sample's response."""
 
-    What the assistant wrote is the candidate's; what tools and users said was written by others, but is no candidate.
-    """
-    return [
-        {
-            "role": turn.role if turn.role in _ROLES else "another",
-            "content": Material(_whole(turn), candidate=turn.role == "assistant"),
-        }
-        for turn in turns(sample.response)
-    ]
+    response: str
+    prompt: str | None
+    sample: Sample
+    show: Show
 
+    def text(self) -> str:
+        """All that the candidate wrote and called of what the judge is shown: where quotes must stand."""
+        if self.show == "response":
+            return self.response
+        return "\n\n".join(_whole(turn) for turn in turns(self.sample.response) if turn.role == "assistant")
 
-def written(sample: Sample) -> str:
-    """All that the assistant wrote and called."""
-    return "\n\n".join(_whole(turn) for turn in turns(sample.response) if turn.role == "assistant")
+    def size(self) -> int:
+        """About how many characters a judge is shown of the messages."""
+        return sum(len(_whole(turn)) + _FENCE for turn in turns(self.sample.response))
 
-
-def size(sample: Sample) -> int:
-    """About how many characters a judge is shown of the response's messages."""
-    return sum(len(_whole(turn)) + _FENCE for turn in turns(sample.response))
+    def shown(self) -> dict[str, Any]:
+        """For a prompt, `response` or `transcript`: messages, each with `role` and its fenced `content`, what it calls
+        included. What the assistant wrote is the candidate's; what tools and users said was written by others, but is
+        no candidate.
+        """
+        if self.show == "response":
+            return {"response": Material(self.response, candidate=True), "transcript": []}
+        messages = [
+            {
+                "role": turn.role if turn.role in _ROLES else "another",
+                "content": Material(_whole(turn), candidate=turn.role == "assistant"),
+            }
+            for turn in turns(self.sample.response)
+        ]
+        return {"response": None, "transcript": messages}
 
 
 def _whole(turn: Turn) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from rewarden.errors import InvalidParams, InvalidReference, InvalidSample, SampleError
-from rewarden_verifiers.judges.rivals import Rival
+from rewarden_verifiers.judges.references import Rival
 
 JUDGE = "judge"
 LENGTH = "length"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rewarden.errors import InvalidParams
-from rewarden_verifiers.judges.params import Prompt
+from rewarden_verifiers.judges.params import Prompt, positive_share
 from rewarden_verifiers.models.params import ModelParams, within
 from rewarden_verifiers.models.verdicts import Form
 
@@ -59,10 +59,8 @@ class GenerativeParams(ModelParams):
         within("least_mass", self.least_mass, 0, 1)
         within("shown", self.shown, 0, 10**6)
         within("seed", self.seed, 0, 2**53)
-        if not 0 < self.top_p <= 1:
-            raise InvalidParams("params.top_p must be above 0 and at most 1", path="params.top_p")
-        if self.thinking_tokens is not None:
-            within("thinking_tokens", self.thinking_tokens, 0, self.max_tokens)
+        positive_share("top_p", self.top_p)
+        within("thinking_tokens", self.thinking_tokens, 0, self.max_tokens)
         if self.samples > 1 and self.temperature == 0:
             message = "params.temperature: at 0 all samples are the same text; give a temperature, or samples: 1"
             raise InvalidParams(message, path="params.temperature")

@@ -1,4 +1,5 @@
-"""Log-probabilities of a reference's tokens behind a reasoning, or of a response's: of a model, or of the trainer."""
+"""Log-probabilities of a reference's tokens behind a reasoning, or of a response's: of a model, or of the trainer; and
+measures made of them."""
 
 from __future__ import annotations
 
@@ -10,15 +11,39 @@ from typing import Any
 from rewarden.errors import InvalidParams, InvalidSample, ModelError
 from rewarden.types import Text
 from rewarden_verifiers.contract import Context
-from rewarden_verifiers.inference import Input, Likelihood
-from rewarden_verifiers.models.model_tasks import ask, chat_of, prompted
+from rewarden_verifiers.inference import Likelihood
+from rewarden_verifiers.models.model_tasks import ask, beginning
 from rewarden_verifiers.models.rm_likelihood_params import Params
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.signals import numbers
-from rewarden_verifiers.models.token_measures import Tokens
-from rewarden_verifiers.view import DEFAULT_VIEW, transcript
+from rewarden_verifiers.view import DEFAULT_VIEW
 
 _LOWEST = -1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens that count, and the natural logarithms of their probabilities. texts: empty where they are unknown."""
+
+    logprobs: Sequence[float]
+    texts: Sequence[str] = ()
+
+    def evidence(self) -> dict[str, Any]:
+        """JSON-ready: how many, their mean probability, mean logarithm, sum, perplexity, and which is the least."""
+        total = math.fsum(self.logprobs)
+        mean = total / len(self.logprobs)
+        least = min(range(len(self.logprobs)), key=self.logprobs.__getitem__)
+        told: dict[str, Any] = {"index": least, "logprob": self.logprobs[least]}
+        if self.texts:
+            told["text"] = self.texts[least]
+        return {
+            "tokens": len(self.logprobs),
+            "mean_probability": math.fsum(map(math.exp, self.logprobs)) / len(self.logprobs),
+            "mean_logprob": mean,
+            "sum_logprob": total,
+            "perplexity": math.exp(min(-mean, 700.0)),
+            "least": told,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,27 +127,48 @@ def weights_of(signals: Mapping[str, Any] | None, count: int) -> Sequence[float]
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """score: by the measure, before anything is subtracted. raw: before it was mapped. clipped: it lay below
+    the floor."""
+
+    score: float
+    raw: float
+    clipped: bool = False
+
+
+def measured(logprobs: Sequence[float], weights: Sequence[float] | None, params: Params) -> Measured:
+    """Returns what tokens, at least one, come to. weights: at least 0, not all 0; None: all the same."""
+    shares = [1.0] * len(logprobs) if weights is None else weights
+    total = math.fsum(shares)
+
+    def mean(values: Sequence[float]) -> float:
+        return math.fsum(share * value for share, value in zip(shares, values, strict=True)) / total
+
+    if params.measure == "mean":
+        raw = mean([math.exp(one) for one in logprobs])
+        return Measured(min(raw, 1.0), raw)
+    if params.measure == "min":
+        raw = math.exp(min(logprobs))
+        return Measured(raw, raw)
+    if params.measure == "geometric":
+        raw = math.exp(min(mean(logprobs), 0.0))
+        return Measured(raw, raw)
+    raw = min(math.fsum(logprobs) if params.measure == "sum" else mean(logprobs), 0.0)
+    floor = params.lowest
+    kept = max(raw, floor)
+    return Measured(kept if params.measure == "sum" else 1.0 - kept / floor, raw, raw < floor)
+
+
 async def _likelihood(
     begun: str, continuation: str, candidate: str, prompt: Text | None, params: Params, ctx: Context, seen: Seen
 ) -> Tokens:
-    prompted(prompt, params.input == "chat", params.system)
-    result = await ask(
-        ctx,
-        Likelihood(input=_input(begun, candidate, prompt, params), continuation=continuation),
-        params.model,
-        seen,
-    )
+    text = params.text if params.input == "text" else None
+    given = beginning(prompt, begun, candidate, text=text, system=params.system, fit=params.fit)
+    result = await ask(ctx, Likelihood(input=given, continuation=continuation), params.model, seen)
     same = "".join(result.tokens) == continuation or result.facts.neutralised
     if not same or not result.tokens or len(result.tokens) != len(result.logprobs):
         raise ModelError("the model's tokens are not the text that it was asked about")
     if not all(-math.inf < one <= 1e-3 for one in result.logprobs):
         raise ModelError("what the model gave are no logarithms of probabilities")
     return Tokens([min(one, 0.0) for one in result.logprobs], result.tokens)
-
-
-def _input(begun: str, candidate: str, prompt: Text | None, params: Params) -> Input:
-    if params.input == "text":
-        text = params.text.replace("{prompt}", transcript(prompt) if prompt is not None else "")
-        return Input(text=text + begun, candidate=candidate, fit=params.fit)
-    messages = chat_of(prompt, begun or None, params.system)
-    return Input(messages=messages, begin=not begun, open=bool(begun), candidate=candidate, fit=params.fit)

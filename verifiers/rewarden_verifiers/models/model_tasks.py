@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from rewarden.errors import InputTooLong, InvalidSample
+from rewarden.errors import InputTooLong, InvalidSample, SampleError
 from rewarden.types import Media, Outcome, Text
 from rewarden_verifiers.chat import Message
 from rewarden_verifiers.contract import Context
-from rewarden_verifiers.inference import Task
+from rewarden_verifiers.inference import Fit, Input, Task
 from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.judges.pictures import address_of
 from rewarden_verifiers.models.params import ModelParams
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.outcome import no_answer, wrong
-from rewarden_verifiers.view import turns
+from rewarden_verifiers.view import transcript, turns
 
 R = TypeVar("R")
 
@@ -68,10 +68,24 @@ def too_long(error: InputTooLong, **details: Any) -> Outcome:
     )
 
 
-def prompted(prompt: Text | None, chat: bool, system: str) -> None:
-    """Raises InvalidSample where a chat would have nothing before the assistant's turn."""
-    if chat and not prompt and not system:
+def excess(error: InputTooLong) -> Outcome | SampleError:
+    """The outcome of a member of a group that is too long for the model by its own doing; else the error itself."""
+    try:
+        return too_long(error)
+    except InputTooLong as known:
+        return known
+
+
+def beginning(prompt: Text | None, begun: str, candidate: str, *, text: str | None, system: str, fit: Fit) -> Input:
+    """A prompt and what is begun behind it, left open, as a model reads them: where `text` is given, in the place of
+    `{prompt}` in it; else as a chat. Raises InvalidSample where that has nothing before the assistant's turn."""
+    if text is not None:
+        before = text.replace("{prompt}", transcript(prompt) if prompt is not None else "")
+        return Input(text=before + begun, candidate=candidate, fit=fit)
+    if not prompt and not system:
         raise InvalidSample("prompt is missing: what the response is to be read after", path="prompt")
+    messages = chat_of(prompt, begun or None, system)
+    return Input(messages=messages, begin=not begun, open=bool(begun), candidate=candidate, fit=fit)
 
 
 def chat_of(prompt: Text | None, response: str | None, system: str = "", media: Sequence[Media] = ()) -> list[Message]:
@@ -108,12 +122,11 @@ def _shown(content: Any, text: str) -> Any:
     """A turn's content: its text, or where images stand in it, its parts of text and images."""
     if not isinstance(content, (list, tuple)) or not any(_is_image(part) for part in content):
         return text
-    kept = [
+    return [
         part if _is_image(part) else {"type": "text", "text": part["text"]}
         for part in content
         if _is_image(part) or (isinstance(part, Mapping) and isinstance(part.get("text"), str))
     ]
-    return kept
 
 
 def _is_image(part: Any) -> bool:

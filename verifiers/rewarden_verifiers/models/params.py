@@ -25,8 +25,8 @@ class ModelParams:
     hollow: Literal["refuse", "ask"] = "refuse"
 
 
-def within(name: str, value: float, low: float, high: float) -> None:
-    """Raises InvalidParams for a parameter that does not lie between these."""
-    if not low <= value <= high:
+def within(name: str, value: float | None, low: float, high: float) -> None:
+    """Raises InvalidParams for a parameter that is given and does not lie between these."""
+    if value is not None and not low <= value <= high:
         said = f", not {value:g}" if abs(value) < 1e300 else ""  # an integer may be greater than any float
         raise InvalidParams(f"params.{name} must be from {low:g} to {high:g}{said}", path=f"params.{name}")

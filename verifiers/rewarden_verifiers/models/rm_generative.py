@@ -12,13 +12,12 @@ from rewarden.types import Media, Outcome, Sample
 from rewarden_verifiers.chat import Message, Reply
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.inference import Classify, Input
-from rewarden_verifiers.judges.answers import accepted
-from rewarden_verifiers.judges.ending import readings
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.offload import offload
-from rewarden_verifiers.judges.opinions import Inquiry, Opinion, opinions, rendered
+from rewarden_verifiers.judges.opinions import Inquiry, Opinion, opinions, readings, rendered
 from rewarden_verifiers.judges.params import JudgeParams
 from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.references import accepted
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.models.hosted import Hosted, ModelLedger, pictures, share
 from rewarden_verifiers.models.model_tasks import ask, refused, too_long
@@ -76,7 +75,7 @@ async def rm_generative(
         found = await opinions(hosted, judged, inquiry, ledger)
         if params.meta is not None:
             chat = await offload(size, rendered, judged, inquiry)
-            found = await _rated(found, chat.messages, hosted.shown, params.meta, params, ctx, ledger)
+            found = await _rated(found, chat.messages, params.meta, hosted)
     except InputTooLong as error:
         return too_long(error, range=span)
     votes, early = readings(found, _Reading(lowest(params)), ledger, range=span)
@@ -108,14 +107,12 @@ def _inquiry(
         value, text = verdict_in(reply, params.form, "Score", schema, on_scale(params.scale), params.opened)
         return _Reading(value, text)
 
-    # Of several turns the last one is told the form.
-    form = "" if params.turns else _form(params)
     return Inquiry(
         prompt=f"rm_generative.{params.by}",
         variables=variables,
         schema=None,
         direct=direct,
-        form=form,
+        form="" if params.turns else _form(params),  # of several turns the last one is told
         media=media,
         plain=params.plain,
     )
@@ -144,23 +141,16 @@ def _judge_params(params: Params) -> JudgeParams:
 
 
 async def _rated(
-    found: Sequence[Opinion[_Reading]],
-    messages: Sequence[Message],
-    shown: str,
-    meta: Meta,
-    params: Params,
-    ctx: Context,
-    ledger: ModelLedger,
+    found: Sequence[Opinion[_Reading]], messages: Sequence[Message], meta: Meta, hosted: Hosted
 ) -> list[Opinion[_Reading]]:
-    """The opinions, each reading with the meta model's rating of its text, as the chat's last turn. shown: of the
-    messages what the policy wrote."""
+    """The opinions, each reading with the meta model's rating of its text, as the chat's last turn."""
 
     async def rated(one: Opinion[_Reading]) -> Opinion[_Reading]:
         if one.reading is None:
             return one
         chat = [*messages, {"role": "assistant", "content": one.reading.text}]
-        task = Classify(input=Input(messages=chat, candidate=shown, fit=params.fit))
-        logits = await ask(ctx, task, meta.model, ledger.seen)
+        task = Classify(input=Input(messages=chat, candidate=hosted.shown, fit=hosted.params.fit))
+        logits = await ask(hosted.ctx, task, meta.model, hosted.seen)
         rating = float(logits.values[place_of(logits, meta.output, "params.meta.output")])
         return Opinion(replace(one.reading, rating=rating))
 
@@ -199,7 +189,9 @@ def _outcome(votes: Sequence[_Reading], ledger: ModelLedger, params: Params) -> 
     low, high = bounds(params)
     score = verdict.score if params.aggregate == "majority" else _middle(scores, weights, params)
     score = min(max(score, low), high)
-    passed = None if params.passing is None else _passes(score, params)
+    passed = None
+    if params.passing is not None:
+        passed = score > 0 if params.aggregate == "majority" else score >= params.passing
     nearest = min(votes, key=lambda vote: abs(share_of(vote.value, params) * high - score))
     return scored(
         score,
@@ -211,11 +203,6 @@ def _outcome(votes: Sequence[_Reading], ledger: ModelLedger, params: Params) -> 
         evidence=evidence,
         flags=ledger.flags(),
     )
-
-
-def _passes(score: float, params: Params) -> bool:
-    assert params.passing is not None
-    return score > 0 if params.aggregate == "majority" else score >= params.passing
 
 
 def _weight(vote: _Reading, params: Params) -> float:

@@ -64,8 +64,7 @@ class Params(GenerativeParams):
         self.scale.check("params.scale")
         if {word.strip().casefold() for word in self.accept} & {word.strip().casefold() for word in self.reject}:
             raise InvalidParams("params.reject holds a word that accept holds", path="params.reject")
-        if self.passing is not None:
-            within("passing", self.passing, *bounds(self))
+        within("passing", self.passing, *bounds(self))
         if self.by == "token":
             self._check_token()
         if self.meta is not None:
@@ -82,8 +81,7 @@ class Params(GenerativeParams):
                 raise InvalidParams(f"params.{name} is of written verdicts; set by: written", path=f"params.{name}")
 
     def _check_meta(self, meta: Meta) -> None:
-        if meta.keep is not None:
-            within("meta.keep", meta.keep, 1, self.samples)
+        within("meta.keep", meta.keep, 1, self.samples)
         if meta.keep is None and not meta.weigh:
             raise InvalidParams("params.meta must keep some of the critiques, or weigh them", path="params.meta")
         if meta.weigh and self.aggregate not in ("mean", "sum"):

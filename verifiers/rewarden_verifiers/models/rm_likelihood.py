@@ -8,15 +8,14 @@ from typing import Any
 from rewarden.errors import InputTooLong, InvalidReference
 from rewarden.types import Outcome, Sample, StepScore
 from rewarden_verifiers.contract import Context, verifier
-from rewarden_verifiers.judges.answers import accepted
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.offload import offload
-from rewarden_verifiers.models.likely_tokens import behind, reasoning_of, sent, weights_of, whole
+from rewarden_verifiers.judges.references import accepted
+from rewarden_verifiers.models.likely_tokens import Tokens, behind, measured, reasoning_of, sent, weights_of, whole
 from rewarden_verifiers.models.model_tasks import refused, too_long
 from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.rm_likelihood_params import Params
 from rewarden_verifiers.models.seen import Seen
-from rewarden_verifiers.models.token_measures import Measured, Tokens, measured
 from rewarden_verifiers.outcome import no_answer, scored, wrong
 
 _MOST_REFERENCES = 64
@@ -143,15 +142,11 @@ def ended(
         range=params.range,
         passed=passed,
         reason="unlikely" if passed is False else None,
-        raw=_raw(found, before),
+        raw=found.raw if before is None else found.raw - before.raw,
         steps=_steps(own) if params.per_token else (),
         evidence=evidence,
         flags=[*flags, *["clipped"] * clipped, *seen.flags()],
     )
-
-
-def _raw(found: Measured, before: Measured | None) -> float:
-    return found.raw if before is None else found.raw - before.raw
 
 
 def _steps(tokens: Tokens) -> list[StepScore]:

@@ -8,8 +8,6 @@ from typing import Literal
 from rewarden.errors import InvalidParams
 from rewarden_verifiers.models.params import ModelParams, within
 
-_FLOORS = {"log": -10.0, "sum": -1000.0}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Params(ModelParams):
@@ -53,8 +51,7 @@ class Params(ModelParams):
     def __post_init__(self) -> None:
         if self.frame.count("{reference}") != 1:
             raise InvalidParams("params.frame must hold {reference} once", path="params.frame")
-        if self.floor is not None:
-            within("floor", self.floor, -1e9, -1e-3)
+        within("floor", self.floor, -1e9, -1e-3)
         if self.against == "no_reasoning" and self.of == "response":
             raise InvalidParams("params.against is for the likelihood of a reference", path="params.against")
         if self.signed and self.against == "nothing":
@@ -63,13 +60,14 @@ class Params(ModelParams):
             raise InvalidParams(
                 "params.weighted is for a reference's tokens, by mean, geometric and log", path="params.weighted"
             )
-        if self.threshold is not None:
-            within("threshold", self.threshold, *self.range)
+        within("threshold", self.threshold, *self.range)
 
     @property
     def lowest(self) -> float:
         """The floor in force, of `log` and `sum`."""
-        return _FLOORS.get(self.measure, -10.0) if self.floor is None else self.floor
+        if self.floor is not None:
+            return self.floor
+        return -1000.0 if self.measure == "sum" else -10.0
 
     @property
     def range(self) -> tuple[float, float]:

@@ -108,8 +108,8 @@ async def rm_listwise(samples: list[Member], params: Params, ctx: Context) -> Se
     shown = pictures(samples[0].sample, samples[0].sample.media) if params.media else ()
 
     def made(**fields: Any) -> Contest:
-        more: dict[str, Any] = {"own": params, "context": ctx, "member": samples[0], "results": ledger}
-        return _ModelContest(**{**fields, "media": shown}, **more, long=long, rewards=rewards)
+        fields["media"] = shown
+        return _ModelContest(**fields, own=params, member=samples[0], long=long, rewards=rewards)
 
     try:
         outcomes = await listwise.ranked(samples, judged, ctx, ledger, made)
@@ -139,11 +139,11 @@ class _ModelContest(Contest):
     """Comparisons by a model that we host. member: whose prompt is shown. long: players that are too
     long. rewards: by player, each asked for once."""
 
+    ctx: Context
+    ledger: ModelLedger
     own: Params
-    context: Context
     member: Member
     long: set[int]
-    results: ModelLedger
     rewards: dict[int, asyncio.Task[float]]
 
     async def _asked(self, pair: tuple[int, int], candidates: tuple[bool, bool]) -> list[Opinion[Preference]]:
@@ -157,9 +157,8 @@ class _ModelContest(Contest):
             first, second = (task.result() for task in tasks)
             return [Opinion(Preference(sigmoid(self.own.alpha * (first - second)), False, ""))]
         texts = [self.texts[player] for player in pair]
-        both = "\n".join(texts)
-        seen = self.results.seen
-        hosted = await offload(len(both), Hosted, self.context, self.own, seen, both, self.own.choices, self.own.said)
+        own, both = self.own, "\n".join(texts)
+        hosted = await offload(len(both), Hosted, self.ctx, own, self.ledger.seen, both, own.choices, own.said)
         one, other = (Material(text, candidate=candidate) for text, candidate in zip(texts, candidates, strict=True))
         return await preferences(
             hosted,
@@ -169,12 +168,12 @@ class _ModelContest(Contest):
             self.ledger,
             orders=self.orders,
             media=self.media,
-            inquire=inquire_of(self.own),
+            inquire=inquire_of(own),
         )
 
     def _reward(self, player: int) -> asyncio.Task[float]:
         if player not in self.rewards:
-            asked = reward(self.context, self.member.sample.prompt, self.texts[player], self.own, self.results.seen)
+            asked = reward(self.ctx, self.member.sample.prompt, self.texts[player], self.own, self.ledger.seen)
             self.rewards[player] = asyncio.ensure_future(asked)
         return self.rewards[player]
 
@@ -194,16 +193,12 @@ class _ModelContest(Contest):
         """Returns who of a pair is too long. Raises the error where that is neither's doing."""
         too_long(error)
         if self.own.by == "scalar":
-            return [player for player in pair if self._failed(player)]
+            return [player for player in pair if isinstance(self.rewards[player].exception(), InputTooLong)]
         tokens, context, both = (error.details[name] for name in ("tokens", "context", "candidate"))
         sizes = [len(self.texts[player]) for player in pair]
         # The longer one; the other one too, where it would be too long alone, by about as many tokens as its share.
         alone = [tokens - both + both * size / (sum(sizes) or 1) > context for size in sizes]
         return [player for player, own, size in zip(pair, alone, sizes, strict=True) if own or size == max(sizes)]
-
-    def _failed(self, player: int) -> bool:
-        task = self.rewards[player]
-        return isinstance(task.exception(), InputTooLong)
 
 
 async def _pool(
@@ -232,33 +227,29 @@ async def _pool(
         failure = None  # enough are known to stand among them
     flags = [*ledger.flags(), *["comparisons_missing"] * bool(missing)]
     group = {"mode": "pool", "members": len(samples), "texts": len(found.texts), **ledger.evidence()}
-    outcomes: list[Outcome | SampleError] = []
-    for place in range(len(samples)):
+    alone = len(members) + last < 2
+
+    def outcome(place: int) -> Outcome | SampleError:
         if place in found.out:
-            outcomes.append(found.out[place])
-            continue
+            return found.out[place]
         player = found.players[place]
         own = rewards[player]
         if not isinstance(own, float):
-            outcomes.append(own)
-            continue
+            return own
         if failure is not None:
-            outcomes.append(failure)
-            continue
-        alone = len(members) + last < 2
+            return failure
         score = 0.5 if alone else scores[player]
         passed = score > params.threshold
-        outcomes.append(
-            scored(
-                score,
-                passed=passed,
-                reason=None if passed else "outranked",
-                raw=own,
-                evidence={"compared": len(members) + last - 1, "missing": missing, "group": group},
-                flags=[*flags, *["not_compared"] * alone],
-            )
+        return scored(
+            score,
+            passed=passed,
+            reason=None if passed else "outranked",
+            raw=own,
+            evidence={"compared": len(members) + last - 1, "missing": missing, "group": group},
+            flags=[*flags, *["not_compared"] * alone],
         )
-    return outcomes
+
+    return [outcome(place) for place in range(len(samples))]
 
 
 def _pooled(rewards: Mapping[int, float], copies: Mapping[int, int], last: int, params: Params) -> Mapping[int, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.preference import preferences
 from rewarden_verifiers.judges.prompts import Material
-from rewarden_verifiers.judges.rivals import Against, Rival, rival_of
+from rewarden_verifiers.judges.references import Against, Rival, rival_of
 from rewarden_verifiers.models.hosted import Hosted, ModelLedger, pictures
 from rewarden_verifiers.models.model_tasks import refused, too_long
 from rewarden_verifiers.models.outputs import sigmoid
@@ -67,7 +67,7 @@ async def rm_pairwise(
         return early
     known = ("against", "passing", "aggregate", "tie", "strength")
     judged = pairwise.Params(**params.shared(), **{name: getattr(params, name) for name in known})
-    if await offload(size, _same, response, rival.text):
+    if await offload(size, pairwise.same, response, rival.text):
         return pairwise.ended(0.5, [{"by": params.by, "score": 0.5, "same_text": True}], None, judged)
     try:
         if params.by == "scalar":
@@ -77,13 +77,19 @@ async def rm_pairwise(
             "reference": Material(rival.answer) if rival.answer else None,
         }
         shown_media = pictures(sample, media) if params.media else ()
-        return await _by_opinions(response, rival, shown, shown_media, params, judged, ctx)
+        pair = (Material(response, candidate=True), Material(rival.text))
+        ledger = ModelLedger()
+        hosted = await offload(len(response), Hosted, ctx, params, ledger.seen, response, params.choices, params.said)
+        inquire = inquire_of(params)
+        found = await preferences(hosted, judged, pair, shown, ledger, media=shown_media, inquire=inquire)
     except InputTooLong as error:
         return too_long(error)
-
-
-def _same(response: str, other: str) -> bool:
-    return pairwise.seen(response) == pairwise.seen(other)
+    decided = pairwise.decided(found, judged, ledger)
+    if params.by == "token" and decided.reason == "unreadable_reply" and decided.score is None:
+        return replace(decided, reason="verdict_mass")
+    if decided.score is None or decided.reason == "unreadable_reply":
+        return decided
+    return pairwise.ended(decided.score, [{"by": params.by, "score": decided.score}], decided, judged)
 
 
 async def _by_rewards(
@@ -112,25 +118,3 @@ async def _by_rewards(
     made = pairwise.ended(score, [{"by": "scalar", "score": score}], None, judged)
     evidence = {**seen.evidence(), **made.evidence}
     return replace(made, raw={"response": own, "rival": other}, evidence=evidence, flags=tuple(seen.flags()))
-
-
-async def _by_opinions(
-    response: str,
-    rival: Rival,
-    shown: Mapping[str, Any],
-    media: Sequence[Media],
-    params: Params,
-    judged: pairwise.Params,
-    ctx: Context,
-) -> Outcome:
-    ledger = ModelLedger()
-    hosted = await offload(len(response), Hosted, ctx, params, ledger.seen, response, params.choices, params.said)
-    pair = (Material(response, candidate=True), Material(rival.text))
-    inquire = inquire_of(params)
-    found = await preferences(hosted, judged, pair, shown, ledger, media=media, inquire=inquire)
-    decided = pairwise.decided(found, judged, ledger)
-    if params.by == "token" and decided.reason == "unreadable_reply" and decided.score is None:
-        return replace(decided, reason="verdict_mass")
-    if decided.score is None or decided.reason == "unreadable_reply":
-        return decided
-    return pairwise.ended(decided.score, [{"by": params.by, "score": decided.score}], decided, judged)

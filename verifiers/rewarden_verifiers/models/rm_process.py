@@ -14,8 +14,7 @@ from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.rm_process_params import Params
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.signals import number
-from rewarden_verifiers.models.step_totals import total
-from rewarden_verifiers.models.step_values import Values, by_model, of_signals, together
+from rewarden_verifiers.models.step_values import Values, by_model, of_signals, together, total
 from rewarden_verifiers.models.walk import Walk, walk_of
 from rewarden_verifiers.models.written_steps import by_writing
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong

@@ -120,14 +120,12 @@ class Params(ModelParams):
                 "params.low and params.high are for activation none and for signals; other values are from 0 to 1",
                 path="params.low" if self.low != 0 else "params.high",
             )
-        if self.error is not None:
-            within("error", self.error, self.low, self.high)
+        within("error", self.error, self.low, self.high)
         if self.aggregate == "progress":
             within("start", self.start, self.low, self.high)
         if self.aggregate in ("clip", "clip_delta") and not self.low < self.eta <= self.high:
             raise InvalidParams("params.eta must be above params.low and at most params.high", path="params.eta")
-        if self.shortest is not None:
-            within("shortest", self.shortest, 0, 10_000)
+        within("shortest", self.shortest, 0, 10_000)
         if self.aggregate == "product" and not 0 <= self.low < self.high <= 1:
             raise InvalidParams("params.aggregate product is for values from 0 to 1", path="params.aggregate")
         if not re.fullmatch(r"[A-Za-z_][\w.-]{0,63}", self.tag):
@@ -140,8 +138,7 @@ class Params(ModelParams):
             raise InvalidParams("params.models stands instead of params.model, and asks", path="params.models")
         if len(set(self.models)) != len(self.models) or len(self.models) > 16:
             raise InvalidParams("params.models must be at most 16 different names", path="params.models")
-        if self.threshold is not None:
-            within("threshold", self.threshold, *self.range)
+        within("threshold", self.threshold, *self.range)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -151,12 +148,10 @@ class Params(ModelParams):
             return 0.0, 1.0
         if self.aggregate == "sum" and not self.bounded:
             return most * min(low, 0.0), most * max(high, 0.0)
-        if self.aggregate == "sum":
+        if self.aggregate in ("sum", "delta"):
             return min(low, 0.0), max(high, 0.0)
         if self.aggregate == "clip":
             return most * (low - self.eta), 0.0
-        if self.aggregate == "delta":
-            return min(low, 0.0), max(high, 0.0)
         if self.aggregate == "clip_delta":
             return low - self.eta, 0.0
         if self.aggregate == "progress":

@@ -13,13 +13,12 @@ from rewarden.types import Outcome
 from rewarden_verifiers.contract import Context, Member, verifier
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.offload import offload
-from rewarden_verifiers.models.likely_tokens import behind, reasoning_of, sent
-from rewarden_verifiers.models.model_tasks import refused, too_long
+from rewarden_verifiers.models.likely_tokens import Tokens, behind, reasoning_of, sent
+from rewarden_verifiers.models.model_tasks import excess, refused
 from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.rm_likelihood import ended
 from rewarden_verifiers.models.rm_likelihood_params import Params as LikelihoodParams
 from rewarden_verifiers.models.seen import Seen
-from rewarden_verifiers.models.token_measures import Tokens
 from rewarden_verifiers.outcome import no_answer
 
 
@@ -99,10 +98,7 @@ async def _of_member(member: Member, reference: Any, params: Params, ctx: Contex
         seen = Seen()
         tokens = await behind(reasoning.text, reference, member.sample.prompt, params, ctx, seen)
     except InputTooLong as error:
-        try:
-            return too_long(error)
-        except InputTooLong:
-            return error
+        return excess(error)
     except SampleError as error:
         return error
     return _Judged(tokens, seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rewarden.errors import InputTooLong, InvalidReference, InvalidSample
@@ -216,11 +216,6 @@ def _turns(response: str, messages: Text) -> list[Message]:
     return made
 
 
-def _head(principles: Sequence[str], params: Params) -> str:
-    listed = "\n".join(f"- {one}" for one in principles)
-    return "\n\n".join(part for part in (params.system, listed) if part)
-
-
 def _chat(prompt: Text | None, said: Sequence[Message], head: str, media: Sequence[Media] = ()) -> list[Message]:
     """The prompt's turns and those that were said. Many templates take one system turn only: what stands before all
     else and the prompt's own are one."""
@@ -232,14 +227,14 @@ def _chat(prompt: Text | None, said: Sequence[Message], head: str, media: Sequen
 
 
 def _input(response: str, prompt: str | None, sample: Sample, principles: Sequence[str], params: Params) -> Input:
-    head = _head(principles, params)
     media = images(sample.media) if params.media else ()
     if params.form != "chat" and (media or sees(sample.prompt)):
         raise InvalidSample(f"the form {params.form!r} shows no images, and the sample has some", path="params.form")
+    listed = "\n".join(f"- {one}" for one in principles)
     if params.form == "text":
-        listed = "\n".join(f"- {one}" for one in principles)
         text = filled(params.template, prompt=prompt or "", response=response, system=params.system, principles=listed)
         return Input(text=text, candidate=response, fit=params.fit)
+    head = "\n\n".join(part for part in (params.system, listed) if part)
     if params.form == "pair":
         first = "\n\n".join(part for part in (head, prompt or "") if part)
         return Input(text=first, pair=response, candidate=response, fit=params.fit)
@@ -260,9 +255,5 @@ def _baseline(
 ) -> Input | None:
     if params.baseline is None:
         return None
-    made = _input(reference, prompt, _answered(sample, reference), principles, params)
-    return Input(messages=made.messages, text=made.text, pair=made.pair, open=made.open, candidate="", fit=made.fit)
-
-
-def _answered(sample: Sample, response: str) -> Sample:
-    return Sample(response=response, prompt=sample.prompt, metadata=sample.metadata, media=sample.media)
+    answered = Sample(response=reference, prompt=sample.prompt, metadata=sample.metadata, media=sample.media)
+    return replace(_input(reference, prompt, answered, principles, params), candidate="")

@@ -1,4 +1,4 @@
-"""The values of steps, as a model has them, or as the trainer sends them."""
+"""The values of steps, as a model has them, or as the trainer sends them; and what they come to together."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from rewarden.types import Text
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.inference import Classify, Input, Rate
 from rewarden_verifiers.judges.gather import gather
-from rewarden_verifiers.models.model_tasks import ask, chat_of, prompted
+from rewarden_verifiers.models.model_tasks import ask, beginning
 from rewarden_verifiers.models.outputs import sigmoid
 from rewarden_verifiers.models.rm_process_params import Params
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.signals import number, numbers
-from rewarden_verifiers.view import transcript
 
 _UNLIKELY = math.log(0.01)
 
@@ -34,19 +33,27 @@ class Values:
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Total:
+    """score: within `Params.range`. rewards: of the steps, one each. clipped: the sum exceeded the range."""
+
+    score: float
+    rewards: Sequence[float]
+    clipped: bool = False
+
+
 async def by_model(
     steps: Sequence[str], prompt: Text | None, model: str | None, params: Params, ctx: Context, seen: Seen
 ) -> Values:
     """The values of steps by one model's head, by its choice between two texts, or by its values of prefixes.
     Raises what `ctx.model.run` raises, and InvalidSample where nothing stands before the steps."""
-    prompted(prompt, params.input == "chat", params.system)
     if params.by == "prefix":
         return await _prefixes(steps, prompt, model, params, ctx, seen)
     choosing = params.by == "token"
     result = await ask(
         ctx,
         Rate(
-            input=_input(prompt, params, "".join(params.between + text + params.mark for text in steps)),
+            input=_input(prompt, "", "".join(params.between + text + params.mark for text in steps), params),
             steps=[text if place == 0 else params.between + text for place, text in enumerate(steps)],
             mark=params.mark,
             choices=(params.good, params.bad) if choosing else (),
@@ -119,24 +126,63 @@ def together(found: Sequence[Values], names: Sequence[str | None], params: Param
     return Values(values, sorted({flag for one in found for flag in one.flags}), evidence)
 
 
+def total(values: Sequence[float], same: Sequence[int], start: float, params: Params) -> Total:
+    """Returns what steps of these values, at least one, come to. same: of each, the first step that says the same;
+    `mean` and `sum` count those once, with the least of their values, so that no step is repeated to be paid again.
+    start: the value before the first step, for progress.
+
+    Of clip, delta and their combination (arXiv 2410.15115) with values v_1 … v_T:
+
+        clip        r_t = min(v_t - eta, 0): at most 0 each, so that no step that is added can pay
+        delta       r_t = v_t - v_(t+1), and r_T = v_T: the sum is v_1, and from step t on it is v_t, however many
+                    steps follow. Or the last value is dropped: r_(T-1) = v_(T-1) and r_T = 0; an
+                    only step keeps its own, or one step that is wrong would be worth what clip_delta's best is
+        clip_delta  delta of the clipped values: the sum is min(v_1 - eta, 0)
+
+    progress (MRT, arXiv 2503.07572): r_t = v_t - v_(t-1), with v_0 the value before: the sum is v_T - v_0.
+    """
+    name = params.aggregate
+    if name in ("clip", "delta", "clip_delta", "progress"):
+        rewards = list(values)
+        if name != "delta" and name != "progress":
+            rewards = [min(value - params.eta, 0.0) for value in rewards]
+        if name in ("delta", "clip_delta"):
+            rewards = _delta(rewards, drop=params.last_step == "drop")
+        if name == "progress":
+            rewards = [value - before for value, before in zip(values, [start, *values], strict=False)]
+        return _within(math.fsum(rewards), rewards, params)
+    least: dict[int, float] = {}
+    for first, value in zip(same, values, strict=True):
+        least[first] = min(value, least.get(first, value))
+    some = list(least.values())
+    if name == "sum":
+        score = math.fsum(some)
+    elif name == "mean":
+        score = math.fsum(some) / len(some)
+    elif name == "product":
+        score = math.prod(values)
+    elif name == "last":
+        score = values[-1]
+    else:
+        score = min(values) if name == "min" else max(values)
+    return _within(score, values, params)
+
+
 async def _prefixes(
     steps: Sequence[str], prompt: Text | None, model: str | None, params: Params, ctx: Context, seen: Seen
 ) -> Values:
     """Each prefix is a task of its own; what they share at their beginning is computed once."""
     join = params.between or "\n\n"
     prefixes = [join.join(steps[: place + 1]) for place in range(len(steps))]
-    inputs = [_input(prompt, params, prefix, begun=prefix) for prefix in prefixes]
+    inputs = [_input(prompt, prefix, prefix, params) for prefix in prefixes]
     results = await gather(*(ask(ctx, Classify(input=one), model, seen) for one in inputs))
     return _brought_in([value_of(one.values, one.labels, one.multi, params) for one in results], params)
 
 
-def _input(prompt: Text | None, params: Params, candidate: str, *, begun: str | None = None) -> Input:
-    """Returns what stands before the steps; begun: and the steps themselves, left open."""
-    if params.input == "text":
-        text = params.text.replace("{prompt}", transcript(prompt) if prompt is not None else "")
-        return Input(text=text + (begun or ""), candidate=candidate, fit=params.fit)
-    messages = chat_of(prompt, begun, params.system)
-    return Input(messages=messages, begin=begun is None, open=begun is not None, candidate=candidate, fit=params.fit)
+def _input(prompt: Text | None, begun: str, candidate: str, params: Params) -> Input:
+    """Returns what stands before the steps; begun: and the steps themselves."""
+    text = params.text if params.input == "text" else None
+    return beginning(prompt, begun, candidate, text=text, system=params.system, fit=params.fit)
 
 
 def _place(count: int, labels: Sequence[str], params: Params) -> int:
@@ -154,3 +200,14 @@ def _place(count: int, labels: Sequence[str], params: Params) -> int:
 def _brought_in(values: Sequence[float], params: Params) -> Values:
     kept = [min(max(value, params.low), params.high) for value in values]
     return Values(kept, ["clipped"] * (kept != list(values)))
+
+
+def _delta(values: Sequence[float], *, drop: bool) -> list[float]:
+    followed = [*values[:-1], 0.0] if drop and len(values) > 1 else list(values)
+    return [value - after for value, after in zip(followed, [*followed[1:], 0.0], strict=True)]
+
+
+def _within(score: float, rewards: Sequence[float], params: Params) -> Total:
+    low, high = params.range
+    kept = min(max(score, low), high)
+    return Total(kept, rewards, abs(kept - score) > 1e-9)

@@ -97,22 +97,16 @@ async def _measured(
 ) -> _Measured:
     path = f"params.measures.{name}.label" if name else "params.label"
     model = measure.model or params.model
-    found = await asyncio.gather(*(_classified(ctx, seen, model, text, prompt, params) for text in texts))
+    if params.on == "pair":
+        inputs = [Input(text=prompt, pair=text, candidate=text, fit=params.fit) for text in texts]
+    else:
+        inputs = [Input(text=text, candidate=text, fit=params.fit) for text in texts]
+    found = await asyncio.gather(*(ask(ctx, Classify(input=given), model, seen) for given in inputs))
     values = [_value(logits, measure, path) for logits in found]
     score, place = _reduced(values, params.reduce)
     shown = found[place]
     by_label = dict(zip(shown.labels, shares(shown, measure.activation), strict=False))
     return _Measured(score, values, by_label, dict(zip(shown.labels, shown.values, strict=False)))
-
-
-async def _classified(
-    ctx: Context, seen: Seen, model: str | None, text: str, prompt: str | None, params: Params
-) -> Logits:
-    if params.on == "pair":
-        given = Input(text=prompt, pair=text, candidate=text, fit=params.fit)
-    else:
-        given = Input(text=text, candidate=text, fit=params.fit)
-    return await ask(ctx, Classify(input=given), model, seen)
 
 
 def _value(logits: Logits, measure: Measure, path: str) -> float:

@@ -15,19 +15,17 @@ from typing import Any, Literal, TypeVar
 from rewarden.errors import InvalidParams
 from rewarden_verifiers.chat import Reply
 from rewarden_verifiers.extraction import boxes
-from rewarden_verifiers.judges.replies import UnreadableError, read_object
+from rewarden_verifiers.judges.replies import UnreadableError, read_object, said
 from rewarden_verifiers.judges.scales import Scale
 
 Value = TypeVar("Value")
 
 _OPEN, _CLOSE = "<think>", "</think>"
-_LONGEST = 200_000
 _NAME = re.compile(r"[^\W\d][\w -]{0,31}")
 _NUMBER = re.compile(r"[-+]?\d{1,12}(?:\.\d{1,12})?")
 _AROUND = "*_`$ \t\r\n"
 _ENDED = re.compile(r"[\s*_`$.)\]]*")
 """Marks that may stand behind a verdict."""
-_ENDINGS = {"length": "cut off", "content_filter": "filtered", "refusal": "refused"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,21 +79,17 @@ def verdict_in(
 ) -> tuple[Value, str]:
     """The verdict of a written text, and the text without its thought. read: of the words in the verdict's place; it
     raises UnreadableError for what is no verdict, and so does this."""
-    if reply.finish in _ENDINGS:
-        raise UnreadableError(_ENDINGS[reply.finish])
-    if len(reply.text) > _LONGEST:
-        raise UnreadableError("too long")
-    text = after_thought(reply.text, opened).strip()
+    text = after_thought(said(reply), opened).strip()
     name = form.called(default)
     if form.kind == "json":
         found = read_object(replace(reply, text=text), _schema(name, schema))
         value = found[name]
         return read(value if isinstance(value, str) else json.dumps(value)), str(found.get("critique", ""))
-    said = _lines(text, name) if form.kind == "line" else _last(text, _marks(text, form.kind, name))
-    if not said:
+    given = _lines(text, name) if form.kind == "line" else _last(text, _marks(text, form.kind, name))
+    if not given:
         raise UnreadableError("no verdict at the end" if text else "empty")
-    values = [read(said[0].strip(_AROUND))]
-    for one in said[1:]:
+    values = [read(given[0].strip(_AROUND))]
+    for one in given[1:]:
         try:
             values.append(read(one.strip(_AROUND)))
         except UnreadableError:
@@ -125,10 +119,10 @@ def one_of(accept: Sequence[str], reject: Sequence[str]) -> Callable[[str], bool
     yes, no = ({_bare(word) for word in group} for group in (accept, reject))
 
     def read(text: str) -> bool:
-        said = _bare(text)
-        if said not in yes and said not in no:
+        word = _bare(text)
+        if word not in yes and word not in no:
             raise UnreadableError("another word")
-        return said in yes
+        return word in yes
 
     return read
 

@@ -106,6 +106,6 @@ def _visible(text: str) -> bool:
 
 def _together(parts: Sequence[Part]) -> Part:
     first, last = parts[0], parts[-1]
-    return (
-        first if first is last else Part("\n".join(part.text for part in parts), first.start, last.end, first.message)
-    )
+    if first is last:
+        return first
+    return Part("\n".join(part.text for part in parts), first.start, last.end, first.message)

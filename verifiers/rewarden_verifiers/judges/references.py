@@ -1,8 +1,8 @@
-"""The text that a response is compared with, from a reference."""
+"""References as judges are shown them: answers of which each is accepted, or a text to compare a response with."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,7 +11,28 @@ from rewarden.errors import InvalidReference
 Against = Literal["chosen", "rejected"]
 
 _TEXTS = ("response", "chosen", "rejected")
-_KEYS = {*_TEXTS, "answer", "metadata"}
+_KEYS = ("answer", "chosen", "metadata", "rejected", "response")
+
+
+def accepted(reference: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The answers; none where there is no reference. Raises InvalidReference for an empty one."""
+    if reference is None:
+        return ()
+    answers = (reference,) if isinstance(reference, str) else tuple(reference)
+    if not answers:
+        raise InvalidReference("the reference holds no answer", path="reference")
+    for place, answer in enumerate(answers):
+        if not answer.strip():
+            where = "reference" if isinstance(reference, str) else f"reference[{place}]"
+            raise InvalidReference(f"{where} is empty", path=where)
+    return answers
+
+
+def known(row: Mapping[str, Any], fields: Sequence[str], path: str) -> None:
+    """Raises InvalidReference for a field of an object in a reference that is none of these."""
+    for name in row:
+        if name not in fields:
+            raise InvalidReference(f"{path} has no field {name!r}; it has {', '.join(fields)}", path=f"{path}.{name}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +55,7 @@ def rival_of(reference: Any, against: Against) -> Rival:
         reference = {"response": reference}
     if not isinstance(reference, Mapping):
         raise InvalidReference("the reference must be a text, or an object with one", path="reference")
-    for key in reference:
-        if key not in _KEYS:
-            known = ", ".join(sorted(_KEYS))
-            raise InvalidReference(f"reference has no field {key!r}; it has {known}", path=f"reference.{key}")
+    known(reference, _KEYS, "reference")
     given = [key for key in _TEXTS if key in reference]
     if given == ["chosen", "rejected"]:
         given = [against]
