@@ -27,8 +27,9 @@ from rewarden_verifiers.structure.json.expected import Scheme, content
 from rewarden_verifiers.structure.json.locate import fences
 from rewarden_verifiers.structure.json.paths import matches, pattern_of, shown
 from rewarden_verifiers.structure.json.reading import JsonParams
+from rewarden_verifiers.structure.json.sameness import JsonEquivalence
 from rewarden_verifiers.structure.json.strict import MAX_DEPTH, MAX_VALUES, Malformed, parse
-from rewarden_verifiers.structure.json.verifier import equivalence, json
+from rewarden_verifiers.structure.json.verifier import json
 from tests.verifiers.counting import HOSTILE, steps
 from tests.verifiers.direct import outcome_of
 
@@ -689,7 +690,7 @@ def test_wrong_parameters_are_told(params: dict[str, Any]) -> None:
 
 
 def test_sameness() -> None:
-    same = equivalence(JsonParams())
+    same = JsonEquivalence(JsonParams())
     assert isinstance(same, Equivalence)
     one, other = same.extract('{"b": 1, "a": 2.0}'), same.extract('```json\n{"a": 2, "b": 1}\n```')
     assert one is not None
@@ -699,14 +700,14 @@ def test_sameness() -> None:
     assert same.same(one, '{"a": 2}') is False
     assert same.extract("nothing") is None
     assert same.extract('{"a": 1, "a": 2}') is None
-    loose = equivalence(JsonParams(lists="multiset", text="fuzzy"))
+    loose = JsonEquivalence(JsonParams(lists="multiset", text="fuzzy"))
     assert loose.same('["a long enough text", 1]', '[1, "a long enough texts"]') is True
 
 
 @given(JSON, JSON)
 def test_equal_keys_are_equal_answers(first: Any, second: Any) -> None:
     for params in (JsonParams(), JsonParams(text="normal", lists="multiset")):
-        same = equivalence(params)
+        same = JsonEquivalence(params)
         a, b = dumps(first), dumps(second)
         assert same.same(a, a) is True
         assert same.same(a, b) == same.same(b, a)

@@ -18,8 +18,8 @@ from rewarden_verifiers.contract import spec_of
 from rewarden_verifiers.fingerprint.fingerprint import libraries_of
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.science import properties, smiles
-from rewarden_verifiers.science.attributes import stated
 from rewarden_verifiers.science.molecule import MoleculeEquivalence, MoleculeParams, molecule
+from rewarden_verifiers.science.properties import stated
 from rewarden_verifiers.science.smiles import Molecule
 from tests.verifiers.direct import outcome_of
 

@@ -13,8 +13,13 @@ from rewarden.errors import InvalidParams
 from rewarden.types import Outcome, Sample, Use
 from rewarden_server.engine.plan import Planner
 from rewarden_verifiers.registry import Registry
-from rewarden_verifiers.structure.repeats import longest_repeat, repeated_share
-from rewarden_verifiers.structure.repetition import MOST_UNITS, RepetitionParams, repetition
+from rewarden_verifiers.structure.repetition import (
+    MOST_UNITS,
+    RepetitionParams,
+    longest_repeat,
+    repeated_share,
+    repetition,
+)
 from tests.verifiers.counting import HOSTILE, steps
 from tests.verifiers.direct import outcome_of
 

@@ -28,12 +28,13 @@ def _of_text(params: SimilarityParams) -> Use:
     return Use(name="similarity", params={**given, "metrics": weights or "rouge1", "view": _AS_GIVEN})
 
 
-def _children(params: SimilarityParams) -> list[Use]:
-    return [_of_text(params)]
-
-
 @verifier(
-    version="1", name="similarity", graded=True, determinism="tolerance", resources=ModelResources, children=_children
+    version="1",
+    name="similarity",
+    graded=True,
+    determinism="tolerance",
+    resources=ModelResources,
+    children=lambda params: [_of_text(params)],
 )
 async def by_meaning(response: str, params: SimilarityParams, ctx: Context, reference: Reference) -> Outcome:
     """`similarity` with the metric `embedding`, alone or beside others, which are measured where they always are.

@@ -7,6 +7,7 @@ BLEU, chrF and TER are sacrebleu's, with its sentence-level entry points; sacreb
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -43,57 +44,50 @@ def _sacrebleu(kind: str, options: tuple[tuple[str, Any], ...]) -> Any:
 
 def load() -> None:
     """Import sacrebleu, where it is installed."""
-    try:
+    with suppress(MissingDependency):
         _sacrebleu("CHRF", ())
-    except MissingDependency:
-        return
 
 
-def _bounded(score: float) -> float:
-    return min(1.0, max(0.0, score))
+def _sentence_score(kind: str, **options: Any) -> Metric:
+    """The score of an object of sacrebleu with these options, over 100."""
+    given = tuple(options.items())
+
+    def score(hypothesis: Read, references: Sequence[Read]) -> float:
+        found = _sacrebleu(kind, given).sentence_score(hypothesis.text, [one.text for one in references])
+        return min(1.0, max(0.0, float(found.score) / 100))
+
+    return score
 
 
 def bleu(
     *, tokenizer: Tokenizer, smoothing: Smoothing, smoothing_value: float | None, order: int, lowercase: bool
 ) -> Metric:
     """Sentence BLEU (Papineni 2002), as `BLEU(effective_order=True).sentence_score` computes it, over 100."""
-    options = (
-        ("tokenize", tokenizer),
-        ("smooth_method", smoothing),
-        ("smooth_value", smoothing_value),
-        ("max_ngram_order", order),
-        ("lowercase", lowercase),
-        ("effective_order", True),  # a sentence of three words has no 4-grams
+    return _sentence_score(
+        "BLEU",
+        tokenize=tokenizer,
+        smooth_method=smoothing,
+        smooth_value=smoothing_value,
+        max_ngram_order=order,
+        lowercase=lowercase,
+        effective_order=True,  # a sentence of three words has no 4-grams
     )
-
-    def score(hypothesis: Read, references: Sequence[Read]) -> float:
-        found = _sacrebleu("BLEU", options).sentence_score(hypothesis.text, [one.text for one in references])
-        return _bounded(found.score / 100)
-
-    return score
 
 
 def chrf(*, word_order: int, lowercase: bool) -> Metric:
     """chrF (Popović 2015), or chrF++ with word bigrams, over 100; of several references the best."""
-    options = (("word_order", word_order), ("lowercase", lowercase))
-
-    def score(hypothesis: Read, references: Sequence[Read]) -> float:
-        found = _sacrebleu("CHRF", options).sentence_score(hypothesis.text, [one.text for one in references])
-        return _bounded(found.score / 100)
-
-    return score
+    return _sentence_score("CHRF", word_order=word_order, lowercase=lowercase)
 
 
 def ter(*, lowercase: bool) -> Metric:
     """1 - TER (Snover 2006), at least 0: the edits, shifts of blocks among them, a word of the reference."""
-    options = (("case_sensitive", not lowercase),)
+    errors = _sentence_score("TER", case_sensitive=not lowercase)
 
     def score(hypothesis: Read, references: Sequence[Read]) -> float:
         words = [len(one.text.split()) for one in references]
         if len(hypothesis.text.split()) >= max(words) + sum(words) / len(words):
             return 0.0  # what must be left out is more than TER's unit, so that nothing need be searched
-        found = _sacrebleu("TER", options).sentence_score(hypothesis.text, [one.text for one in references])
-        return _bounded(1 - found.score / 100)
+        return 1 - errors(hypothesis, references)
 
     return score
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rewarden.errors import InvalidReference
 from rewarden.types import Outcome
-from rewarden_verifiers.contract import VerifierSpec, spec_of, verifier
+from rewarden_verifiers.contract import spec_of, verifier
 from rewarden_verifiers.extraction import extract
 from rewarden_verifiers.generation import metrics, rouge
 from rewarden_verifiers.generation.meaning import by_meaning
@@ -19,15 +19,10 @@ from rewarden_verifiers.generation.texts import Read, loops, read
 from rewarden_verifiers.outcome import no_answer, too_expensive, wrong
 
 MOST_CHARACTERS: Mapping[str, int] = {
-    "bleu": 100_000,
-    "chrf": 50_000,
-    "chrf++": 50_000,
+    **dict.fromkeys(("rouge1", "rouge2"), 200_000),
+    **dict.fromkeys(("bleu", "rougeL"), 100_000),
+    **dict.fromkeys(("chrf", "chrf++", "rougeLsum", "edit"), 50_000),
     "ter": 4_000,  # and MOST_TER_WORDS
-    "rouge1": 200_000,
-    "rouge2": 200_000,
-    "rougeL": 100_000,
-    "rougeLsum": 50_000,
-    "edit": 50_000,
 }
 """Characters of a text that each metric looks at: what it takes for them stays within half a second."""
 _MOST_LSUM_WORK = 500_000
@@ -93,16 +88,12 @@ def _measured(metric: Metric, name: Name, hypothesis: Read, references: Sequence
     return sum(each) / len(each) if how == "mean" else max(each)
 
 
-def _variant(params: SimilarityParams) -> VerifierSpec | None:
-    return spec_of(by_meaning) if "embedding" in params.weights else None
-
-
 @verifier(
     version="1",
     graded=True,
     prepare=expect,
     warm=metrics.load,
-    variant=_variant,
+    variant=lambda params: spec_of(by_meaning) if "embedding" in params.weights else None,
 )
 def similarity(response: str, prepared: Expected, params: SimilarityParams, prompt: str | None = None) -> Outcome:
     """Closeness of the response to one or several references, by BLEU, chrF, TER, ROUGE, edit distance or meaning.

@@ -14,7 +14,7 @@ from rewarden_verifiers.generation import metrics
 from rewarden_verifiers.generation.metrics import Metric, Name, Smoothing, Tokenizer
 from rewarden_verifiers.generation.rouge import Measure
 from rewarden_verifiers.models.embeddings import Embedding, Near
-from rewarden_verifiers.outcome import right, scored
+from rewarden_verifiers.outcome import scored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,16 +130,16 @@ def weighed(
 ) -> Outcome:
     """The outcome of a text of which each metric has a value."""
     total = sum(params.weights.values())
-    score = min(1.0, sum(values[name] * weight for name, weight in params.weights.items()) / total)
-    if score >= 1.0 - 1e-9:  # sacrebleu's sums end a little beside 100
-        score = 1.0
-    components = {name: Component(status="scored", score=value) for name, value in values.items()}
-    details: dict[str, Any] = {"raw": score, "components": components, "evidence": evidence, "flags": flags}
-    passed = score >= params.threshold
-    if not params.graded:
-        score = float(passed)
-    if score == 1.0:
-        return right(**details)
+    raw = min(1.0, sum(values[name] * weight for name, weight in params.weights.items()) / total)
+    if raw >= 1.0 - 1e-9:  # sacrebleu's sums end a little beside 100
+        raw = 1.0
+    passed = raw >= params.threshold
     return scored(
-        score, passed=passed, reason=None if passed else "different" if details["raw"] else "wrong", **details
+        raw if params.graded else float(passed),
+        passed=passed,
+        reason=None if passed else "different" if raw else "wrong",
+        raw=raw,
+        components={name: Component(status="scored", score=value) for name, value in values.items()},
+        evidence=evidence,
+        flags=flags,
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from rewarden.types import Outcome
-from rewarden_verifiers.extraction import MAX_ANSWER, Rule
+from rewarden_verifiers.extraction import MAX_ANSWER, Extracted, Rule
 from rewarden_verifiers.outcome import no_answer, too_expensive, wrong
 
 _FENCE = re.compile(r"(?:```|~~~)[A-Za-z0-9_+-]{0,20}[ \t]*\n(.*?)\n?[ \t]*(?:```|~~~)", re.DOTALL)
@@ -16,16 +16,8 @@ EXCERPT = 500
 """Characters of an answer that a verdict shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer that is judged, and the rule that found it."""
-
-    text: str
-    rule: str
-
-
-def find(response: str, rules: Sequence[Rule]) -> Answer | Outcome:
-    """The answer, or the outcome of a response that has none, several, or one that is too long."""
+def find(response: str, rules: Sequence[Rule]) -> Extracted | Outcome:
+    """The answer as it is judged, or the outcome of a response that has none, several, or one that is too long."""
     for rule in rules:
         found = rule(response)
         if found is None:
@@ -37,7 +29,7 @@ def find(response: str, rules: Sequence[Rule]) -> Answer | Outcome:
         if len(texts) > 1:
             return wrong("hedged", flags=("hedged",), extracted=found.text[:EXCERPT], evidence=evidence)
         (text,) = texts
-        return Answer(text, found.rule) if text else no_answer(evidence=evidence)
+        return replace(found, texts=(text,)) if text else no_answer(evidence=evidence)
     return no_answer()
 
 

@@ -23,23 +23,12 @@ _LAYOUT = re.compile(r"\\[,;:! ]|\\(?:q?quad|displaystyle|[bB]igg?[lr]?)(?![A-Za
 """Commands that only space things out, or make a bracket larger."""
 _DIGITS = re.compile(r"(\\[dt]?frac)\s{0,4}(\d)\s{0,4}(\d)", re.ASCII)
 _SPELLINGS: Mapping[str, str] = {
-    "\u2212": "-",
-    "\u2013": "-",
-    "\u00d7": "*",
-    "\u00b7": "*",
-    "\u22c5": "*",
-    "\u2217": "*",
-    "\u2022": "*",
-    "\u00f7": "/",
-    "\u2215": "/",
-    "\\times": "*",
-    "\\cdot": "*",
-    "\\ast": "*",
-    "\\div": "/",
+    **dict.fromkeys(("\u2212", "\u2013"), "-"),
+    **dict.fromkeys(("\u00d7", "\u00b7", "\u22c5", "\u2217", "\u2022", "\\times", "\\cdot", "\\ast"), "*"),
+    **dict.fromkeys(("\u00f7", "\u2215", "\\div"), "/"),
+    **dict.fromkeys(("\\dfrac", "\\tfrac"), "\\frac"),
     "[": "(",
     "]": ")",
-    "\\dfrac": "\\frac",
-    "\\tfrac": "\\frac",
 }
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Literal
 
 from rewarden_verifiers.puzzles import arithmetic
-from rewarden_verifiers.puzzles.findings import RIGHT, Finding, illegal, malformed, wrong
+from rewarden_verifiers.puzzles.findings import RIGHT, Finding, Task, illegal, malformed, wrong
 
 _FACES = {"A": 1, "J": 11, "Q": 12, "K": 13}
 MAX_NUMBERS = 100
@@ -18,7 +18,7 @@ _RATIONAL = re.compile(r"-?(?:\d+(?:/\d+)?|\\frac\{\d+\}\{\d+\})", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Countdown:
+class Countdown(Task):
     """Numbers, or cards, and a target.
 
     numbers: each may be used as often as it stands here. Cards are `A`, `J`, `Q`, `K`. target: a whole number, or a
@@ -32,13 +32,10 @@ class Countdown:
     faces: Literal["rank", "ten"] = "rank"
     task: Literal["countdown", "24"] = "countdown"
 
-    def __post_init__(self) -> None:
+    def checker(self) -> CountdownChecker:
+        """The puzzle. Raises ValueError."""
         if not 1 <= len(self.numbers) <= MAX_NUMBERS:
             raise ValueError(f"numbers must hold 1 to {MAX_NUMBERS} numbers")
-        self.checker()
-
-    def checker(self) -> CountdownChecker:
-        """The puzzle."""
         try:
             target = Fraction(self.target) if isinstance(self.target, int) else _target(self.target)
         except (ValueError, ZeroDivisionError):

@@ -28,6 +28,17 @@ class Checker(Protocol):
         """Returns what an answer is worth. Never raises; its work is near-linear in the answer."""
 
 
+class Task:
+    """A puzzle as a reference has it. Its checker is made when it is read, so that a mistake in it is told then."""
+
+    def __post_init__(self) -> None:
+        self.checker()
+
+    def checker(self) -> Checker:
+        """The puzzle. Raises ValueError or InvalidReference."""
+        raise NotImplementedError
+
+
 RIGHT = Finding()
 
 

@@ -31,21 +31,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from rewarden.errors import InvalidReference
 from rewarden_verifiers.puzzles import library, literals
 from rewarden_verifiers.puzzles.countdown import CountdownChecker
-from rewarden_verifiers.puzzles.findings import RIGHT, Checker, Finding, malformed, wrong
-from rewarden_verifiers.puzzles.guards import GUARDS, Guard, decimal_of
+from rewarden_verifiers.puzzles.findings import RIGHT, Checker, Finding, Task, malformed, wrong
+from rewarden_verifiers.puzzles.guards import decimal_of, guarded
 from rewarden_verifiers.puzzles.integrals import DATASETS as INTEGRALS
 from rewarden_verifiers.puzzles.integrals import IntegralChecker
 from rewarden_verifiers.puzzles.knights import KnightsKnaves
 from rewarden_verifiers.puzzles.latin import Futoshiki, Sudoku
 from rewarden_verifiers.puzzles.polynomials import NotExpanded, PolynomialChecker, parse
 from rewarden_verifiers.puzzles.queens import NQueens
-
-T = TypeVar("T")
 
 FULL = 1.0 - 1e-9
 FLOOR = 0.05
@@ -78,7 +76,7 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generated:
+class Generated(Task):
     """An item. Either `entry`, as trainers store it (`question`, `answer`, `metadata`, the last as an object or as JSON
     text), or `seed` and `index`, from which it is made again: the same in every process, but not by every version of
     the library. `config`: the generator's own settings, where they are not its defaults.
@@ -144,7 +142,7 @@ class Generated:
         if own is not None:
             return own(entry)
         if self.dataset in ALONE:
-            return GuardChecker(GUARDS[self.dataset], entry)
+            return GuardChecker(self.dataset, entry)
         dataset = self._loaded()
         if self.dataset == "propositional_logic":
             _check_premises(dataset, entry["metadata"])
@@ -208,7 +206,7 @@ def _respelled(check: Callable[[str], Finding], answer: str) -> Finding:
 class GuardChecker:
     """An item whose guard lets through nothing but the right answer."""
 
-    guard: Guard
+    name: str
     entry: Mapping[str, Any]
 
     def check(self, answer: str) -> Finding:
@@ -216,7 +214,7 @@ class GuardChecker:
         return _respelled(self._check, answer)
 
     def _check(self, answer: str) -> Finding:
-        found = self.guard(answer, self.entry)
+        found = guarded(self.name, answer, self.entry)
         return found if isinstance(found, Finding) else RIGHT
 
 
@@ -237,13 +235,12 @@ class LibraryChecker:
         return _respelled(self._check, answer)
 
     def _check(self, answer: str) -> Finding:
-        guard = GUARDS.get(self.name)
         if not answer.strip():
             return malformed("it is blank")
         if answer in _NOTHING and not str(self.entry["answer"]):
             return RIGHT
         try:
-            given = answer if guard is None else guard(answer, self.entry)
+            given = guarded(self.name, answer, self.entry)
             if isinstance(given, Finding):
                 return given
             # A copy: scorers write into what they are given. Some print, too.
@@ -283,20 +280,36 @@ class SequenceChecker:
 
 
 @dataclass(frozen=True, slots=True)
-class NumbersChecker:
-    """Numbers in order, as a JSON list of numbers or of texts."""
+class ValueChecker:
+    """A value that may be written in several ways, and what to say of an answer that is none or another."""
 
-    numbers: tuple[Decimal, ...]
+    read: Callable[[str], object]
+    value: object
+    unread: str
+    other: str
 
     def check(self, answer: str) -> Finding:
-        """The same numbers in the same order; 1.50 is 1.5."""
-        given = _decimals(answer)
+        """The same value, however it is written: 1.50 is 1.5."""
+        given = self.read(answer)
         if given is None:
-            return malformed("it is no list of numbers")
-        return RIGHT if given == self.numbers else wrong("the list is another")
+            return malformed(self.unread)
+        return RIGHT if given == self.value else wrong(self.other)
+
+
+def _valued(read: Callable[[str], object], unread: str, other: str) -> Callable[[Mapping[str, Any]], ValueChecker]:
+    """The checker of items whose answer is what `read` makes of it. It raises ValueError where that is None."""
+
+    def made(entry: Mapping[str, Any]) -> ValueChecker:
+        value = read(str(entry["answer"]))
+        if value is None:
+            raise ValueError("its answer cannot be read")
+        return ValueChecker(read, value, unread, other)
+
+    return made
 
 
 def _decimals(text: str) -> tuple[Decimal, ...] | None:
+    """Numbers in order, as a JSON list of numbers or of texts."""
     try:
         value = literals.parse(text)
     except literals.NotRead:
@@ -306,40 +319,13 @@ def _decimals(text: str) -> tuple[Decimal, ...] | None:
     return numbers if numbers and len(numbers) == len(found) else None
 
 
-@dataclass(frozen=True, slots=True)
-class IntegerChecker:
-    """A whole number."""
-
-    value: int
-
-    def check(self, answer: str) -> Finding:
-        """In hexadecimal or decimal."""
-        given = _integer(answer)
-        if given is None:
-            return malformed("it is no whole number")
-        return RIGHT if given == self.value else wrong("the number is another")
-
-
 def _integer(text: str) -> int | None:
+    """A whole number, in hexadecimal or decimal."""
     match = re.fullmatch(r"([-+]?)(?:0[xX]([0-9a-fA-F]{1,500})|(\d{1,500}))", text.strip(), re.ASCII)
     if match is None:
         return None
     value = int(match.group(2), 16) if match.group(2) else int(match.group(3))
     return -value if match.group(1) == "-" else value
-
-
-def _sorting(entry: Mapping[str, Any]) -> NumbersChecker:
-    return NumbersChecker(_needed(_decimals(str(entry["answer"]))))
-
-
-def _hexadecimal(entry: Mapping[str, Any]) -> IntegerChecker:
-    return IntegerChecker(_needed(_integer(str(entry["answer"]))))
-
-
-def _needed(value: T | None) -> T:
-    if value is None:
-        raise ValueError("its answer cannot be read")
-    return value
 
 
 def _numbers(entry: Mapping[str, Any]) -> CountdownChecker:
@@ -358,10 +344,6 @@ def _futoshiki(entry: Mapping[str, Any]) -> Checker:
     puzzle, solution = (tuple(map(tuple, metadata[name])) for name in ("puzzle", "solution"))
     constraints = tuple((int(a), int(b), int(c), int(d), sign) for a, b, c, d, sign in metadata["constraints"])
     return Futoshiki(puzzle=puzzle, solution=solution, constraints=constraints).checker()
-
-
-def _queens(entry: Mapping[str, Any]) -> Checker:
-    return NQueens(board=tuple(map(tuple, entry["metadata"]["puzzle"]))).checker()
 
 
 def _knights(entry: Mapping[str, Any]) -> Checker:
@@ -389,19 +371,15 @@ def _integral(name: str, entry: Mapping[str, Any]) -> IntegralChecker:
 
 
 _OWN: Mapping[str, Callable[[Mapping[str, Any]], Checker]] = {
-    "binary_matrix": _sequence,
-    "bitwise_arithmetic": _hexadecimal,
-    "countdown": _numbers,
+    "bitwise_arithmetic": _valued(_integer, "it is no whole number", "the number is another"),
     "futoshiki": _futoshiki,
     "knights_knaves": _knights,
-    "mini_sudoku": _sudoku,
-    "n_queens": _queens,
-    "number_sorting": _sorting,
+    "n_queens": lambda entry: NQueens(board=tuple(map(tuple, entry["metadata"]["puzzle"]))).checker(),
+    "number_sorting": _valued(_decimals, "it is no list of numbers", "the list is another"),
     "polynomial_multiplication": lambda entry: PolynomialChecker(parse(str(entry["answer"]))),
-    "puzzle24": _numbers,
-    "spiral_matrix": _sequence,
-    "string_insertion": _sequence,
-    "sudoku": _sudoku,
+    **dict.fromkeys(("binary_matrix", "spiral_matrix", "string_insertion"), _sequence),
+    **dict.fromkeys(("countdown", "puzzle24"), _numbers),
+    **dict.fromkeys(("mini_sudoku", "sudoku"), _sudoku),
     **{name: functools.partial(_integral, name) for name in INTEGRALS},
 }
 """Data sets whose items are not given to the library's scorer in this process."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from rewarden_verifiers.puzzles import literals
@@ -15,7 +16,8 @@ Rows = str | tuple[str | tuple[Cell, ...], ...]
 BLANKS = frozenset({"", "0", "_", ".", "-", "?", "*", "none"})
 MAX_SIDE = 200
 
-_RULE = re.compile(r"[-+|=\s:\u2500-\u257f]+")
+RULE = re.compile(r"[-+|=\s:\u2500-\u257f]+")
+"""A line that only draws."""
 _BETWEEN = re.compile(r"[\s,;|\[\]\"'\u2502\u2503]+")
 MAX_NUMBER = 4
 
@@ -85,7 +87,7 @@ def _read(text: str, height: int, width: int, flat: bool) -> list[list[str]] | N
             pass  # rows such as "[1, 2]" on lines of their own
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) != height:
-        lines = [line for line in lines if _RULE.fullmatch(line) is None]
+        lines = [line for line in lines if RULE.fullmatch(line) is None]
     if len(lines) == 1 and height > 1 and flat:
         words = [word for word in _BETWEEN.split(lines[0]) if word]
         cells = list(words[0]) if len(words) == 1 else words
@@ -123,9 +125,6 @@ def _listed(value: Any, height: int, width: int) -> list[list[str]] | None:
     return rows
 
 
-def best_constant(cells: Sequence[str]) -> int:
+def best_constant(cells: Iterable[Hashable]) -> int:
     """Returns how many of these cells the best answer that is the same everywhere gets right."""
-    counts: dict[str, int] = {}
-    for cell in cells:
-        counts[cell] = counts.get(cell, 0) + 1
-    return max(counts.values(), default=0)
+    return max(Counter(cells).values(), default=0)

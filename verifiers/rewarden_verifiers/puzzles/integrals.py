@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from rewarden_sandboxes.job import Case, Job, Limits, Program, Report, source
@@ -77,29 +78,20 @@ def rewritten(answer: str, variable: str) -> str | None:
             depth -= 1
             if expects_value or depth < 0:
                 return None
-            tokens.append(sign)
-        elif sign is not None and not expects_value and sign != "(":
-            tokens.append(_SPELLINGS.get(sign, sign))
+        elif sign is not None and sign != "(" and not expects_value:
             expects_value = True
-        elif sign == "(" and expects_value:
+        elif not expects_value:
+            return None  # two values side by side, or a call of one
+        elif sign == "(":
             depth += 1
             if depth > MAX_DEPTH:
                 return None
-            tokens.append(sign)
-        elif sign in ("-", "+", "\u2212") and expects_value:
-            tokens.append(_SPELLINGS.get(sign, sign))
-        elif not expects_value:
-            return None  # two values side by side, or a call of one
-        elif number is not None:
-            tokens.append(number)
+        elif number is not None or name == variable or name in _CONSTANTS or name == "π":
             expects_value = False
-        elif name == variable or name in _CONSTANTS or name == "π":
-            tokens.append(_SPELLINGS.get(name, name))
-            expects_value = False
-        elif name in _FUNCTIONS and answer[at:].lstrip()[:1] == "(":
-            tokens.append(_SPELLINGS.get(name, name))
-        else:
+        elif sign not in ("-", "+", "\u2212") and not (name in _FUNCTIONS and answer[at:].lstrip()[:1] == "("):
             return None
+        token = number or name or sign
+        tokens.append(_SPELLINGS.get(token, token))
     return None if expects_value or depth else " ".join(tokens)
 
 
@@ -129,19 +121,13 @@ def job(ask: Mapping[str, Any]) -> Job:
     return Job(program=program, cases=[Case(stdin=json.dumps(ask).encode(), limits=LIMITS)])
 
 
-_PROGRAMS: dict[str, Program] = {}
-
-
+@lru_cache(maxsize=len(DATASETS))
 def _program(dataset: str) -> Program:
-    if dataset not in _PROGRAMS:
-        root = library.folder()
-        files = {f"{library.NAME}/{name}": (root / name).read_bytes() for name in _FILES}
-        files |= {f"{library.NAME}/{name}": b"" for name in ("__init__.py", "algebra/__init__.py")}
-        files[f"{library.NAME}/coaching/__init__.py"] = _COACHING
-        path = f"algebra/{dataset}.py"
-        files[f"{library.NAME}/{path}"] = (root / path).read_bytes()
-        _PROGRAMS[dataset] = Program(language="python", code=source(_MAIN), files=files, limits=LIMITS)
-    return _PROGRAMS[dataset]
+    root = library.folder()
+    files = {f"{library.NAME}/{name}": (root / name).read_bytes() for name in (*_FILES, f"algebra/{dataset}.py")}
+    files |= {f"{library.NAME}/{name}": b"" for name in ("__init__.py", "algebra/__init__.py")}
+    files[f"{library.NAME}/coaching/__init__.py"] = _COACHING
+    return Program(language="python", code=source(_MAIN), files=files, limits=LIMITS)
 
 
 def score_of(report: Report) -> float | None:

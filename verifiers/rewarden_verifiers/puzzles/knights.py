@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rewarden_verifiers.puzzles import grids, literals
-from rewarden_verifiers.puzzles.findings import RIGHT, Finding, illegal, malformed, share_of, wrong
+from rewarden_verifiers.puzzles.findings import RIGHT, Finding, Task, illegal, malformed, share_of, wrong
 
 MAX_PEOPLE = 50
 MAX_STATEMENT = 200
@@ -23,11 +23,10 @@ _JOINED = re.compile(r"\s{0,4}(?:,|(?:,\s{0,4})?(?:and|&))\s{0,4}")
 _FILLERS = frozenset({"is", "a", "an", "the", "and", "are", "both", "all"})
 
 Claim = Callable[[Sequence[bool]], bool]
-Roles = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnightsKnaves:
+class KnightsKnaves(Task):
     """People and what each says, or the only solution, or both (then the solution is what `partial` credit counts by).
 
     statements: for each of the people, in order, what he says, as nested lists: `["knight", who]`, `["knave", who]`,
@@ -42,9 +41,6 @@ class KnightsKnaves:
     solution: dict[str, str] | None = None
     roles: dict[Literal["truth", "lie"], tuple[str, ...]] = field(default_factory=dict)
     task: Literal["knights_knaves"] = "knights_knaves"
-
-    def __post_init__(self) -> None:
-        self.checker()
 
     def checker(self) -> KnightsChecker:
         """The puzzle. Raises ValueError."""
@@ -67,7 +63,7 @@ class KnightsKnaves:
             if len(self.statements) != len(names):
                 raise ValueError("statements must have an entry for each of the people")
             claims = tuple(None if one is None else _claim(one, names) for one in self.statements)
-            if solution is not None and not _consistent(claims, solution):
+            if solution is not None and _contradicted(claims, solution) is not None:
                 raise ValueError("solution contradicts the statements")
         elif solution is None:
             raise ValueError("give statements, a solution, or both")
@@ -110,8 +106,9 @@ def _place(name: Any, names: Sequence[str]) -> int:
     return names.index(_word(name)) if isinstance(name, str) and _word(name) in names else -1
 
 
-def _consistent(claims: Sequence[Claim | None], who: Sequence[bool]) -> bool:
-    return all(claim is None or claim(who) == who[place] for place, claim in enumerate(claims))
+def _contradicted(claims: Sequence[Claim | None], who: Sequence[bool]) -> int | None:
+    """The place of the first whose statement does not fit."""
+    return next((place for place, claim in enumerate(claims) if claim is not None and claim(who) != who[place]), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,18 +135,16 @@ class KnightsChecker:
         if missing := [name for name in self.names if name not in roles]:
             return illegal(f"{missing[0]} is left out", self._share(roles))
         who = tuple(roles[name] for name in self.names)
-        if self.claims is not None:
-            for place, claim in enumerate(self.claims):
-                if claim is not None and claim(who) != who[place]:
-                    return wrong(f"what {self.names[place]} says does not fit", self._share(roles))
-            return RIGHT
-        return RIGHT if who == self.solution else wrong("not everybody is what he is", self._share(roles))
+        if self.claims is None:
+            return RIGHT if who == self.solution else wrong("not everybody is what he is", self._share(roles))
+        place = _contradicted(self.claims, who)
+        return RIGHT if place is None else wrong(f"what {self.names[place]} says does not fit", self._share(roles))
 
     def _share(self, roles: Mapping[str, bool]) -> float:
         if self.solution is None:
             return 0.0
         right = sum(roles.get(name) == role for name, role in zip(self.names, self.solution, strict=True))
-        return share_of(right, len(self.names), grids.best_constant([str(role) for role in self.solution]))
+        return share_of(right, len(self.names), grids.best_constant(self.solution))
 
     def _read(self, answer: str) -> list[tuple[str, bool]] | Finding:
         if answer.lstrip().startswith("{"):
@@ -161,8 +156,7 @@ class KnightsChecker:
                 (value,) = value.values()
             pairs: list[tuple[str, bool]] = []
             for name, role in value.items():
-                word = _word(role) if isinstance(role, str) else ""
-                word = word.removeprefix("a ")
+                word = _word(role).removeprefix("a ") if isinstance(role, str) else ""
                 if _word(name) not in self.names or word not in self.truth | self.lie:
                     return malformed(f"{str(name)[:40]!r} with {str(role)[:40]!r} is nobody's role")
                 pairs.append((_word(name), word in self.truth))

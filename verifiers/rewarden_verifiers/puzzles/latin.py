@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rewarden_verifiers.puzzles import grids
-from rewarden_verifiers.puzzles.findings import RIGHT, Finding, illegal, malformed, share_of, wrong
+from rewarden_verifiers.puzzles.findings import RIGHT, Finding, Task, illegal, malformed, share_of, wrong
 
 Inequality = tuple[int, int, int, int, Literal["<", ">"]]
 MAX_SIZE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sudoku:
+class Sudoku(Task):
     """A grid with blanks (0, null, `_` or `.`), of any size.
 
     box: rows and columns of a box where it is no square, such as `[2, 3]` of a 6 by 6. solution: what `partial` credit
@@ -26,9 +26,6 @@ class Sudoku:
     solution: grids.Rows | None = None
     box: tuple[int, int] | None = None
     task: Literal["sudoku"] = "sudoku"
-
-    def __post_init__(self) -> None:
-        self.checker()
 
     def checker(self) -> LatinChecker:
         """The puzzle. Raises ValueError."""
@@ -42,7 +39,7 @@ class Sudoku:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Futoshiki:
+class Futoshiki(Task):
     """A grid with blanks and inequalities.
 
     constraints: `[row, column, row, column, "<" or ">"]`, counted from 0. solution: see `sudoku`.
@@ -52,9 +49,6 @@ class Futoshiki:
     constraints: tuple[Inequality, ...]
     solution: grids.Rows | None = None
     task: Literal["futoshiki"] = "futoshiki"
-
-    def __post_init__(self) -> None:
-        self.checker()
 
     def checker(self) -> LatinChecker:
         """The puzzle. Raises ValueError."""
@@ -151,7 +145,7 @@ class LatinChecker:
             if not fixed
         ]
         right = sum(cell == solved for cell, solved in blanks)
-        return share_of(right, len(blanks), grids.best_constant([str(solved) for _, solved in blanks]))
+        return share_of(right, len(blanks), grids.best_constant([solved for _, solved in blanks]))
 
 
 # Puzzles are printed with their inequalities between the cells, and so are answers.

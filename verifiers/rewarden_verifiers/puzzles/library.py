@@ -43,7 +43,9 @@ _FAMILIES: Mapping[str, str] = {
     "logic": "aiw circuit_logic knights_knaves propositional_logic self_reference zebra_puzzles",
     "probability": "coin_flip",
 }
-_ELSEWHERE: Mapping[str, str] = {
+MODULES: Mapping[str, str] = {
+    **{name: f"{family}.{name}" for family, names in _FAMILIES.items() for name in names.split()},
+    # Those whose module has another name, or is in a package of its own.
     "acre": "induction.acre.acre",
     "figlet_font": "cognition.figlet_fonts",
     "gsm_symbolic": "arithmetic.gsm_symbolic.gsm_symbolic",
@@ -51,10 +53,6 @@ _ELSEWHERE: Mapping[str, str] = {
     "mahjong_puzzle": "games.mahjong",
     "number_sequence": "cognition.number_sequences",
     "syllogism": "logic.syllogisms",
-}
-MODULES: Mapping[str, str] = {
-    **{name: f"{family}.{name}" for family, names in _FAMILIES.items() for name in names.split()},
-    **_ELSEWHERE,
 }
 """Each data set's name to its module. `composite`, a mixture of the others, is none of them."""
 

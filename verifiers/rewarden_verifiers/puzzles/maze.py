@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from rewarden_verifiers.puzzles.findings import RIGHT, Finding, illegal, malformed, wrong
+from rewarden_verifiers.puzzles.findings import RIGHT, Finding, Task, illegal, malformed, wrong
 
 Place = tuple[int, int]
 _STEPS: Mapping[str, Place] = {
@@ -29,7 +29,7 @@ _LINKS = re.compile(r"[\s,;>→\[\]-]*")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Maze:
+class Maze(Task):
     """grid: rows of single characters. start, goal: the characters that mark them, or `[row, column]` from 0. walls:
     the characters that cannot be entered. ask: for any legal `path`, a `shortest` one, or its `length` alone.
     """

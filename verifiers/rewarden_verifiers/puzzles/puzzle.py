@@ -18,10 +18,6 @@ from rewarden_verifiers.puzzles.params import Outcomes, PuzzleParams
 _ENDS: Mapping[str, str] = {"wrong": "wrong", "partly_right": "wrong", "illegal": "illegal", "malformed": "malformed"}
 
 
-def _children(params: PuzzleParams) -> list[Use]:
-    return [Use(name="puzzle_rules")]
-
-
 # The whole response is read here, and what follows the thought by `puzzle_rules`: a thought that never closes must be
 # worth what the table says, and the engine, which does not know the table, would give it 0.
 @verifier(
@@ -29,7 +25,7 @@ def _children(params: PuzzleParams) -> list[Use]:
     graded=True,
     libraries=("reasoning-gym", "sympy"),
     requires=("puzzles",),
-    children=_children,
+    children=lambda params: [Use(name="puzzle_rules")],
     view="full",
 )
 async def puzzle(response: str, reference: dict[str, Any], params: PuzzleParams, ctx: Context) -> Outcome:
@@ -76,16 +72,12 @@ async def puzzle(response: str, reference: dict[str, Any], params: PuzzleParams,
     antiderivative passes.
     """
     table = params.outcomes
-    use = Use(name="puzzle_rules", params=_given_on(params))
+    given = {"task": params.task, "extraction": params.extraction, "credit": params.credit}
+    use = Use(name="puzzle_rules", params=given)
     outcome = await ctx.verify(use, sample=Sample(response=response, reference=reference))
     if outcome.status == "undecided" and outcome.reason == integrals.NEEDS_SANDBOX:
         outcome = await _integral(outcome, ctx)
     return _worth(outcome, table) if outcome.status == "scored" else outcome
-
-
-def _given_on(params: PuzzleParams) -> dict[str, Any]:
-    given: dict[str, Any] = {"extraction": params.extraction, "credit": params.credit}
-    return given if params.task is None else {**given, "task": params.task}
 
 
 def _worth(outcome: Outcome, table: Outcomes) -> Outcome:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rewarden_verifiers.puzzles import grids, literals
-from rewarden_verifiers.puzzles.findings import RIGHT, Finding, illegal, malformed, wrong
+from rewarden_verifiers.puzzles.findings import RIGHT, Finding, Task, illegal, malformed, wrong
 
 _QUEEN = frozenset({"Q", "q", "1", "♕", "♛", "👑"})
 _BARE = re.compile(
@@ -18,15 +18,12 @@ _EMPTY = grids.BLANKS | {"□", "■", "·", "x", "X"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class NQueens:
+class NQueens(Task):
     """The size, and the board where some queens stand already (`Q`; anything else is empty)."""
 
     n: int | None = None
     board: grids.Rows | None = None
     task: Literal["n_queens"] = "n_queens"
-
-    def __post_init__(self) -> None:
-        self.checker()
 
     def checker(self) -> QueensChecker:
         """The puzzle. Raises ValueError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from rewarden.errors import InvalidReference
 from rewarden.types import Outcome
@@ -12,7 +12,7 @@ from rewarden_verifiers.contract import VerifierSpec, spec_of, verifier
 from rewarden_verifiers.outcome import right, scored, undecided, wrong
 from rewarden_verifiers.puzzles import answers
 from rewarden_verifiers.puzzles.countdown import Countdown
-from rewarden_verifiers.puzzles.findings import Checker
+from rewarden_verifiers.puzzles.findings import Checker, Task
 from rewarden_verifiers.puzzles.generators import Generated
 from rewarden_verifiers.puzzles.integrals import NEEDS_SANDBOX
 from rewarden_verifiers.puzzles.knights import KnightsKnaves
@@ -23,14 +23,6 @@ from rewarden_verifiers.puzzles.queens import NQueens
 from rewarden_verifiers.puzzles.solutions import Assignment, Grid
 from rewarden_verifiers.puzzles.zebra import Zebra
 from rewarden_verifiers.schema import parse_reference
-
-
-class Task(Protocol):
-    """A reference of one kind of puzzle."""
-
-    def checker(self) -> Checker:
-        """The puzzle. Raises ValueError or InvalidReference."""
-
 
 TASKS: Mapping[str, type[Any]] = {
     "countdown": Countdown,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rewarden_verifiers.puzzles import grids, literals
-from rewarden_verifiers.puzzles.findings import RIGHT, Finding, illegal, malformed, share_of, wrong
+from rewarden_verifiers.puzzles.findings import RIGHT, Finding, Task, illegal, malformed, share_of, wrong
 
 _ENTRY = re.compile(r"(?:[-*]\s+)?(.{1,200}?)\s{0,20}(?::|=|->|→)\s{0,20}(.{1,500})")
 
@@ -16,15 +16,12 @@ _DRESS = "\"'`*$ "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
+class Grid(Task):
     """solution: the full grid. puzzle: the same with blanks; its givens must stay, and earn no `partial` credit."""
 
     solution: grids.Rows
     puzzle: grids.Rows | None = None
     task: Literal["grid"] = "grid"
-
-    def __post_init__(self) -> None:
-        self.checker()
 
     def checker(self) -> GridChecker:
         """The puzzle. Raises ValueError."""
@@ -32,10 +29,7 @@ class Grid:
         puzzle = [["_"] * len(row) for row in solution] if self.puzzle is None else grids.rows_of(self.puzzle)
         if len(puzzle) != len(solution) or len(puzzle[0]) != len(solution[0]):
             raise ValueError("puzzle and solution differ in size")
-        if self.puzzle is None:
-            free = [[True] * len(row) for row in solution]
-        else:
-            free = [[cell.casefold() in grids.BLANKS for cell in row] for row in puzzle]
+        free = [[cell.casefold() in grids.BLANKS for cell in row] for row in puzzle]
         return GridChecker(solution, free)
 
 
@@ -51,39 +45,34 @@ class GridChecker:
         rows = grids.read(answer, len(self.solution), len(self.solution[0]))
         if rows is None:
             return malformed(f"it is no grid of {len(self.solution)} rows and {len(self.solution[0])} columns")
-        right = total = 0
+        cells: list[str] = []
+        right = 0
         for at, (row, solved, free) in enumerate(zip(rows, self.solution, self.free, strict=True)):
             for column, (cell, wanted, blank) in enumerate(zip(row, solved, free, strict=True)):
                 same = cell.casefold() == wanted.casefold()
-                if not blank and not same:
+                if blank:
+                    cells.append(wanted.casefold())
+                    right += same
+                elif not same:
                     return illegal(f"row {at + 1}, column {column + 1} was given, and is changed")
-                total += blank
-                right += blank and same
+        total = len(cells)
         if right == total:
             return RIGHT
-        cells = [
-            cell.casefold()
-            for row, free in zip(self.solution, self.free, strict=True)
-            for cell, blank in zip(row, free, strict=True)
-            if blank
-        ]
         share = share_of(right, total, grids.best_constant(cells))
         return wrong(f"{total - right} of {total} cells are wrong", share, cells=total, cells_right=right)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assignment:
+class Assignment(Task):
     """solution: for each name its value, such as `{"A": 1, "B": 7}`."""
 
     solution: dict[str, int | str | bool]
     task: Literal["assignment"] = "assignment"
 
-    def __post_init__(self) -> None:
+    def checker(self) -> AssignmentChecker:
+        """The puzzle. Raises ValueError."""
         if not self.solution:
             raise ValueError("solution is empty")
-
-    def checker(self) -> AssignmentChecker:
-        """The puzzle."""
         return AssignmentChecker({_word(name): _word(value) for name, value in self.solution.items()})
 
 
@@ -124,7 +113,7 @@ class AssignmentChecker:
         right = sum(told.get(name) == one for name, one in self.solution.items())
         if right == total:
             return RIGHT
-        share = share_of(right, total, grids.best_constant(list(self.solution.values())))
+        share = share_of(right, total, grids.best_constant(self.solution.values()))
         evidence = {"cells": total, "cells_right": right}
         if len(told) < total:
             return illegal(f"{total - len(told)} values are missing", share, **evidence)

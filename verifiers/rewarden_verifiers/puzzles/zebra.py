@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rewarden_verifiers.puzzles import literals
-from rewarden_verifiers.puzzles.findings import RIGHT, Finding, illegal, malformed, share_of, wrong
+from rewarden_verifiers.puzzles import grids, literals
+from rewarden_verifiers.puzzles.findings import RIGHT, Finding, Task, illegal, malformed, share_of, wrong
 
 Table = dict[tuple[str, str], str]
 """(house, attribute) to value, all in one spelling."""
 
 MAX_CELLS = 10_000
-_RULE = re.compile(r"[-+|=\s:\u2500-\u257f]+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Zebra:
+class Zebra(Task):
     """solution: `{"House 1": {"Name": "Arnold", …}, …}`, or as ZebraLogic stores it: `{"header": ["House", "Name", …],
     "rows": [["1", "Arnold", …], …]}`.
     """
@@ -27,19 +25,15 @@ class Zebra:
     solution: dict[str, Any]
     task: Literal["zebra"] = "zebra"
 
-    def __post_init__(self) -> None:
-        self.checker()
-
     def checker(self) -> ZebraChecker:
         """The puzzle. Raises ValueError."""
         table = _table(self.solution)
         if not table or len(table) > MAX_CELLS:
             raise ValueError("solution must give each house its attributes, or a header and rows")
-        counts = Counter((attribute, value) for (_, attribute), value in table.items())
-        best: dict[str, int] = {}
-        for (attribute, _), count in counts.items():
-            best[attribute] = max(best.get(attribute, 0), count)
-        return ZebraChecker(table, sum(best.values()))
+        columns: defaultdict[str, list[str]] = defaultdict(list)
+        for (_, attribute), value in table.items():
+            columns[attribute].append(value)
+        return ZebraChecker(table, sum(map(grids.best_constant, columns.values())))
 
 
 def _key(text: Any) -> str:
@@ -84,7 +78,7 @@ def _cells(rows: list[tuple[Any, Any]]) -> Table | None:
 
 
 def _markdown(text: str) -> Table | None:
-    lines = [line for line in text.strip().split("\n") if line.strip() and _RULE.fullmatch(line) is None]
+    lines = [line for line in text.strip().split("\n") if line.strip() and grids.RULE.fullmatch(line) is None]
     rows = [[cell.strip(" *`") for cell in line.strip().strip("|").split("|")] for line in lines]
     return _table({"header": rows[0], "rows": rows[1:]}) if len(rows) > 1 and len(rows[0]) > 1 else None
 

@@ -81,11 +81,9 @@ def _of_json(value: Any) -> list[str] | None:
 def _chain(text: str) -> Sequence[str] | None:
     if ">" not in text:
         return None
-    last = None
-    for match in _CHAIN.finditer(text):
-        last = match
-    if last is not None:
-        return _BRACKETS.findall(last.group())
+    chains = _CHAIN.findall(text)
+    if chains:
+        return _BRACKETS.findall(chains[-1])
     lines = [line for line in text.split("\n") if " > " in line]
     if lines:
         return _LEAD.sub("", lines[-1]).split(" > ")

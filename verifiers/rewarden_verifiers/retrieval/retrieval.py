@@ -12,7 +12,7 @@ from rewarden.errors import InvalidReference
 from rewarden.types import Component, Outcome, StepScore
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import extract, rules_of
-from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
 from rewarden_verifiers.retrieval import measures
 from rewarden_verifiers.retrieval.lists import MOST_CHARACTERS, clean, ranking
 from rewarden_verifiers.retrieval.measures import Gain, Measure
@@ -144,22 +144,17 @@ class Expected:
 
 def expect(reference: Reference, params: RetrievalParams) -> Expected:
     """The reference, read. Raises InvalidReference where nothing is relevant: no list could be right or wrong."""
-    qrels: Mapping[str, float] | None
-    listed: Sequence[Id] | None
-    catalogue = params.catalogue
-    if isinstance(reference, RetrievalReference):
-        qrels, listed = reference.qrels, reference.relevant
-        catalogue = reference.catalogue if reference.catalogue is not None else catalogue
-        if (qrels is None) == (listed is None):
-            raise InvalidReference("the reference needs either 'qrels' or 'relevant'", path="reference")
-    elif isinstance(reference, dict):
-        qrels, listed = reference, None
+    if isinstance(reference, dict):
+        reference = RetrievalReference(qrels=reference)
+    elif not isinstance(reference, RetrievalReference):
+        reference = RetrievalReference(relevant=reference)
+    if (reference.qrels is None) == (reference.relevant is None):
+        raise InvalidReference("the reference needs either 'qrels' or 'relevant'", path="reference")
+    catalogue = reference.catalogue if reference.catalogue is not None else params.catalogue
+    if reference.qrels is None:
+        gains = dict.fromkeys((params.id(one) for one in reference.relevant or ()), 1.0)
     else:
-        qrels, listed = None, reference
-    if qrels is None:
-        gains = dict.fromkeys((params.id(one) for one in listed or ()), 1.0)
-    else:
-        gains = {params.id(one): float(gain) for one, gain in qrels.items()}
+        gains = {params.id(one): float(gain) for one, gain in reference.qrels.items()}
     for one, gain in gains.items():
         if not (math.isfinite(gain) and gain >= 0) or (params.gain == "exponential" and gain > _MOST_GAIN):
             raise InvalidReference(
@@ -237,26 +232,25 @@ def _judged(ids: Sequence[str], prepared: Expected, params: RetrievalParams, evi
         if rank < _STEPS:
             steps.append(StepScore(index=rank, score=gain / prepared.most, label=one[:200], feedback=told))
     evidence |= {"ids": len(ids), "duplicates": repeated, "unknown": unknown}
-    details: dict[str, Any] = {"extracted": list(ids[:100]), "evidence": evidence, "steps": tuple(steps)}
+    shown: dict[str, Any] = {"extracted": list(ids[:100]), "evidence": evidence, "steps": tuple(steps)}
     problem = _refused(ids, repeated, unknown, prepared, params)
     if problem is not None:
-        return wrong(problem, flags=(problem,), **details)
+        return wrong(problem, flags=(problem,), **shown)
     values = {measure: _value(measure, ids, gains, prepared, params) for measure in params.weights}
     total = sum(params.weights.values())
-    score = min(1.0, sum(values[measure] * weight for measure, weight in params.weights.items()) / total)
-    score = 1.0 if score >= 1.0 - 1e-12 else score
-    details["components"] = {
-        measure.name + (f"@{measure.cut}" if measure.cut else ""): Component(status="scored", score=value)
-        for measure, value in values.items()
-    }
-    passed = score >= params.threshold
-    details["raw"] = score
-    if not params.graded:
-        score = float(passed)
-    if score == 1.0:
-        return right(**details)
+    raw = min(1.0, sum(values[measure] * weight for measure, weight in params.weights.items()) / total)
+    raw = 1.0 if raw >= 1.0 - 1e-12 else raw
+    passed = raw >= params.threshold
     return scored(
-        score, passed=passed, reason=None if passed else "partly_right" if details["raw"] else "wrong", **details
+        raw if params.graded else float(passed),
+        passed=passed,
+        reason=None if passed else "partly_right" if raw else "wrong",
+        raw=raw,
+        components={
+            measure.name + (f"@{measure.cut}" if measure.cut else ""): Component(status="scored", score=value)
+            for measure, value in values.items()
+        },
+        **shown,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal
@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal
 from rewarden.errors import InvalidReference
 from rewarden.types import Component, Outcome
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import rules_of
-from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
-from rewarden_verifiers.science import attributes, properties, smiles
+from rewarden_verifiers.extraction import Rule, rules_of
+from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
+from rewarden_verifiers.science import properties, smiles
 from rewarden_verifiers.science.fingerprints import Fingerprint, formula, tanimoto
 from rewarden_verifiers.science.properties import Property
 from rewarden_verifiers.science.smiles import Identity, Molecule
@@ -129,8 +129,8 @@ class MoleculeParams:
             raise ValueError("min_atoms must be at least 1")
         if not 0 <= self.attribute_tolerance <= 1:
             raise ValueError("attribute_tolerance must lie between 0 and 1")
-        if not 1 <= self.attributes_wanted <= attributes.MOST:
-            raise ValueError(f"attributes_wanted must lie between 1 and {attributes.MOST}")
+        if not 1 <= self.attributes_wanted <= properties.MOST_STATED:
+            raise ValueError(f"attributes_wanted must lie between 1 and {properties.MOST_STATED}")
         if self.formula is not None and not _PLAIN_FORMULA.fullmatch(self.formula.strip()):
             raise ValueError(f"formula {self.formula!r} is none: write it like C9H8O4")
         for pattern in (*self.required, *self.forbidden):
@@ -145,9 +145,14 @@ class MoleculeParams:
         return dict.fromkeys((self.parts,) if isinstance(self.parts, str) else self.parts, 1.0)
 
     @cached_property
-    def reader(self) -> Reader:
-        """Returns what is worked out once for all samples with these parameters."""
-        return Reader(self)
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules of extraction."""
+        return rules_of(self.extraction)
+
+    @cached_property
+    def expect(self) -> Callable[[Reference], Expected]:
+        """Returns what reads references, and keeps those that were read."""
+        return lru_cache(maxsize=_REFERENCES)(lambda reference: expect(reference, self))
 
     @cached_property
     def identity(self) -> Identity:
@@ -173,19 +178,16 @@ def _molecule(text: str, path: str) -> Molecule:
 
 def expect(reference: Reference, params: MoleculeParams) -> Expected:
     """The reference, read. Raises InvalidReference."""
-    whole = reference if isinstance(reference, MoleculeReference) else None
-    if isinstance(reference, str):
-        given: tuple[str, ...] = (reference,)
-    elif whole is not None:
-        given = (*((whole.smiles,) if whole.smiles is not None else ()), *whole.others)
-    else:
-        given = tuple(reference) if isinstance(reference, tuple) else ()
+    if not isinstance(reference, MoleculeReference):
+        several = (reference,) if isinstance(reference, str) else reference or ()
+        reference = MoleculeReference(others=several)
+    given = (*((reference.smiles,) if reference.smiles is not None else ()), *reference.others)
     molecules = tuple(_molecule(text, "reference") for text in given)
     wanted = [part for part in _AGAINST_REFERENCE if part in params.weights]
     if wanted and not molecules:
         raise InvalidReference(f"the part {wanted[0]!r} needs a reference molecule", path="reference")
-    reactants = (*params.reactants, *(whole.reactants if whole is not None else ()))
-    asked = whole.formula if whole is not None and whole.formula is not None else params.formula
+    reactants = (*params.reactants, *reference.reactants)
+    asked = reference.formula if reference.formula is not None else params.formula
     if asked is not None and not _PLAIN_FORMULA.fullmatch(asked.strip()):
         raise InvalidReference(f"the formula {asked[:80]!r} is none: write it like C9H8O4", path="reference.formula")
     if "formula" not in params.weights:
@@ -199,14 +201,6 @@ def expect(reference: Reference, params: MoleculeParams) -> Expected:
         tuple(_molecule(part, "reactants") for text in reactants for part in text.split(".")),
         _ordered(asked) if asked is not None else None,
     )
-
-
-class Reader:
-    """Parameters, worked out: the rules of extraction, and references that were read."""
-
-    def __init__(self, params: MoleculeParams) -> None:
-        self.rules = rules_of(params.extraction)
-        self.expect = lru_cache(maxsize=_REFERENCES)(lambda reference: expect(reference, params))
 
 
 @lru_cache(maxsize=4096)
@@ -259,7 +253,7 @@ class MoleculeEquivalence:
 
     def __init__(self, params: MoleculeParams) -> None:
         self._identity = params.identity
-        self._rules = params.reader.rules
+        self._rules = params.rules
 
     def extract(self, text: str) -> str | None:
         """The canonical SMILES of the molecule written; None where there is none, or several."""
@@ -317,10 +311,10 @@ def molecule(
     characters, 400 atoms), and `wrong`. SELFIES and names are not read. The part `attributes` judges instead what the
     response states of the reference molecule ("logP: 1.3") against RDKit's values, as AttriLens-Mol's check does.
     """
-    prepared = params.reader.expect(reference)
+    prepared = params.expect(reference)
     if "attributes" in params.weights:
         return _judge_attributes(response, prepared, params)
-    found = find(response, params.reader.rules)
+    found = find(response, params.rules)
     if found is None:
         return no_answer()
     evidence: dict[str, Any] = {"rule": found.rule}
@@ -340,20 +334,18 @@ def molecule(
         return wrong(problem_found, flags=(problem_found,), extracted=found.text[:200], evidence=evidence)
     scores = {part: _score(part, built, prepared, params, evidence) for part in params.weights}
     total = sum(params.weights.values())
-    score = min(1.0, sum(scores[part] * weight for part, weight in params.weights.items()) / total)
-    components = {part: Component(status="scored", score=value) for part, value in scores.items()}
-    details: dict[str, Any] = {"extracted": found.text[:200], "components": components, "evidence": evidence}
-    if score >= 1.0 - 1e-12:
-        return right(raw=score, **details)
+    raw = min(1.0, sum(scores[part] * weight for part, weight in params.weights.items()) / total)
+    score = 1.0 if raw >= 1.0 - 1e-12 else raw
     passed = score >= params.threshold
-    raw = score
-    if not params.graded:
-        score = float(passed)
-    return scored(score, passed=passed, reason=None if passed else _reason(scores), raw=raw, **details)
-
-
-def _reason(scores: Mapping[Part, float]) -> str:
-    return "wrong" if not any(scores.values()) else "partly_right"
+    return scored(
+        score if params.graded else float(passed),
+        passed=passed,
+        reason=None if passed else "partly_right" if any(scores.values()) else "wrong",
+        raw=raw,
+        extracted=found.text[:200],
+        components={part: Component(status="scored", score=value) for part, value in scores.items()},
+        evidence=evidence,
+    )
 
 
 def _unfit(built: Molecule, prepared: Expected, params: MoleculeParams) -> str | None:
@@ -441,7 +433,7 @@ def _substructure_score(built: Molecule, params: MoleculeParams, evidence: dict[
 def _judge_attributes(response: str, prepared: Expected, params: MoleculeParams) -> Outcome:
     if not response.strip():
         return no_answer()
-    found = attributes.stated(response, prepared.molecules[0], params.attribute_tolerance)
+    found = properties.stated(response, prepared.molecules[0], params.attribute_tolerance)
     if found is None:
         return wrong("hedged", flags=("hedged",))
     if not found:
@@ -452,7 +444,5 @@ def _judge_attributes(response: str, prepared: Expected, params: MoleculeParams)
     evidence = {"attributes": {one.name: {"said": one.said, "true": one.true, "right": one.right} for one in found}}
     passed = share >= params.threshold
     score = share if params.graded else float(passed)
-    if score == 1.0:
-        return right(raw=share, evidence=evidence)
     reason = None if passed else "partly_right" if good else "wrong"
     return scored(score, passed=passed, reason=reason, raw=share, evidence=evidence)

@@ -1,67 +1,46 @@
-"""Properties of molecules by RDKit's names, and other names that they go by."""
+"""Properties of molecules by RDKit's names, and other names that they go by; and those that a response states
+("logP: 1.31", "| TPSA | 63.6 |"), against RDKit's values.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
-from rewarden_verifiers.science.smiles import rdkit, silent
+from rewarden_verifiers.science.smiles import Molecule, silent
 
-_MODULES: Mapping[str, str] = {
-    "MolWt": "Descriptors",
-    "ExactMolWt": "Descriptors",
-    "HeavyAtomCount": "Descriptors",
-    "MolLogP": "Crippen",
-    "MolMR": "Crippen",
-    "TPSA": "Descriptors",
-    "qed": "QED",
-    "NumHDonors": "Descriptors",
-    "NumHAcceptors": "Descriptors",
-    "NHOHCount": "Descriptors",
-    "NOCount": "Descriptors",
-    "NumRotatableBonds": "Descriptors",
-    "NumHeteroatoms": "Descriptors",
-    "RingCount": "Descriptors",
-    "NumAromaticRings": "Descriptors",
-    "NumAliphaticRings": "Descriptors",
-    "NumSaturatedRings": "Descriptors",
-    "NumHeterocycles": "Descriptors",
-    "FractionCSP3": "Descriptors",
-    "NumValenceElectrons": "Descriptors",
-    "NumRadicalElectrons": "Descriptors",
-    "LabuteASA": "Descriptors",
-    "BertzCT": "Descriptors",
-    "BalabanJ": "Descriptors",
-}
+_NAMES_LIST = """
+    MolWt ExactMolWt HeavyAtomCount MolLogP MolMR TPSA qed NumHDonors NumHAcceptors NHOHCount NOCount NumRotatableBonds
+    NumHeteroatoms RingCount NumAromaticRings NumAliphaticRings NumSaturatedRings NumHeterocycles FractionCSP3
+    NumValenceElectrons NumRadicalElectrons LabuteASA BertzCT BalabanJ
+    """
+NAMES = tuple(_NAMES_LIST.split())
+"""RDKit's names of all properties that may be asked for."""
 _OTHER_NAMES = {
-    "logp": "MolLogP",
-    "clogp": "MolLogP",
-    "mollogp": "MolLogP",
-    "molecularweight": "MolWt",
-    "mw": "MolWt",
+    **dict.fromkeys(("logp", "clogp"), "MolLogP"),
+    **dict.fromkeys(("molecularweight", "mw"), "MolWt"),
+    **dict.fromkeys(("hbd", "hydrogenbonddonors", "hbonddonors"), "NumHDonors"),
+    **dict.fromkeys(("hba", "hydrogenbondacceptors", "hbondacceptors"), "NumHAcceptors"),
+    **dict.fromkeys(("polarsurfacearea", "topologicalpolarsurfacearea"), "TPSA"),
     "mr": "MolMR",
-    "hbd": "NumHDonors",
-    "hydrogenbonddonors": "NumHDonors",
-    "hbonddonors": "NumHDonors",
-    "hba": "NumHAcceptors",
-    "hydrogenbondacceptors": "NumHAcceptors",
-    "hbondacceptors": "NumHAcceptors",
     "rotatablebonds": "NumRotatableBonds",
     "rings": "RingCount",
     "aromaticrings": "NumAromaticRings",
     "heavyatoms": "HeavyAtomCount",
     "fsp3": "FractionCSP3",
-    "polarsurfacearea": "TPSA",
-    "topologicalpolarsurfacearea": "TPSA",
     "druglikeness": "qed",
     "heteroatoms": "NumHeteroatoms",
 }
-NAMES = tuple(_MODULES)
-"""RDKit's names of all properties that may be asked for."""
-_BY_LETTERS = {name.lower(): name for name in _MODULES} | _OTHER_NAMES
+_BY_LETTERS = {name.lower(): name for name in NAMES} | _OTHER_NAMES
+MOST_STATED = 64
+"""Stated properties that are looked at."""
+_STATED = re.compile(
+    r"^[\s>|*•+\-]{0,12}(?:\d{1,3}[.)]\s{0,4})?[*_`]{0,3}([A-Za-z][A-Za-z0-9 _\-]{1,48})(?:\s?\([^()\n]{0,40}\))?"
+    r"[*_`]{0,3}\s{0,4}(?:[:=|]|≈|~|\bis\b)[\s*_`≈~]{0,6}([-+\u2212]?\d{1,9}(?:\.\d{1,9})?)(?![\d.])",
+    re.MULTILINE,
+)
 
 
 def known(name: str) -> str:
@@ -69,24 +48,17 @@ def known(name: str) -> str:
     letters = "".join(char for char in name.lower() if char.isalnum())
     found = _BY_LETTERS.get(letters) or _BY_LETTERS.get(letters.removeprefix("numberof"))
     if found is None:
-        raise ValueError(f"there is no property {name!r}; there is {', '.join(_MODULES)}")
+        raise ValueError(f"there is no property {name!r}; there is {', '.join(NAMES)}")
     return found
-
-
-@lru_cache(maxsize=64)
-def _function(name: str) -> Callable[[Any], float]:
-    import importlib
-
-    rdkit()
-    function: Callable[[Any], float] = getattr(importlib.import_module(f"rdkit.Chem.{_MODULES[name]}"), name)
-    return function
 
 
 def value(mol: Any, name: str) -> float | None:
     """The property of a molecule; None where RDKit has no finite number for it."""
     with silent():
+        from rdkit.Chem import Descriptors
+
         try:
-            found = float(_function(name)(mol))
+            found = float(getattr(Descriptors, name)(mol))
         except (ValueError, RuntimeError, ZeroDivisionError):
             return None
     return found if math.isfinite(found) else None
@@ -129,3 +101,34 @@ class Property:
         if away == 0.0:
             return 1.0
         return max(0.0, 1.0 - away / self.fall) if self.fall else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A stated property: RDKit's name, what was said, what is true, and whether they agree."""
+
+    name: str
+    said: float
+    true: float
+    right: bool
+
+
+def stated(response: str, molecule: Molecule, tolerance: float) -> list[Stated] | None:
+    """The properties that the response states, each once; None where one is stated in two ways (a hedge). Linear."""
+    said: dict[str, float] = {}
+    for match in _STATED.finditer(response):
+        try:
+            name = known(match.group(1))
+        except ValueError:
+            continue
+        number = float(match.group(2).replace("\u2212", "-"))
+        if said.setdefault(name, number) != number:
+            return None
+        if len(said) >= MOST_STATED:
+            break
+    found: list[Stated] = []
+    for name, number in said.items():
+        true = value(molecule.mol, name)
+        if true is not None:
+            found.append(Stated(name, number, true, abs(number - true) <= tolerance * max(1.0, abs(true))))
+    return found

@@ -35,17 +35,12 @@ def rdkit() -> Any:
     return Chem
 
 
-@lru_cache(maxsize=1)
-def _silence() -> Any:
-    from rdkit import rdBase
-
-    return rdBase.BlockLogs
-
-
 def silent() -> Any:
     """A context in which RDKit does not write to standard error (every bad SMILES would be a line)."""
     rdkit()
-    return _silence()()
+    from rdkit import rdBase
+
+    return rdBase.BlockLogs()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

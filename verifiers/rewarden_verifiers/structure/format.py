@@ -43,7 +43,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
+class Pattern(Count):
     """A regular expression in RE2's syntax, which has no look-around and no back-references, and cannot backtrack.
 
     Begin it with `(?s)` where a dot shall match a line's end too.
@@ -51,18 +51,12 @@ class Pattern:
     `max` times. within: in each tag of this name instead of in the response.
     """
 
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
     regex: str
     match: Literal["full", "search"] = "search"
-    min: int = 1
-    max: int | None = None
-    within: str | None = None
 
     def __post_init__(self) -> None:
         _compiled(self.regex)
-        if self.min < 0 or (self.max is not None and self.max < self.min):
-            raise ValueError("min must be at least 0, and max at least min")
+        Count.__post_init__(self)  # `super()` knows no class with slots
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,21 +123,17 @@ class Checks:
         self.sequence = _sequence(sequence, self.tags) if sequence is not None else None
         self.places = {tag.name: place for place, tag in enumerate(self.tags)} if params.ordered else None
         self.boxed = Count(min=params.boxed, max=params.boxed) if isinstance(params.boxed, int) else params.boxed
-        self.patterns = params.patterns
-        self.contains = params.contains
-        self.lacks = params.lacks
-        self.items = params.items
+        self.params = params
         self.needed = {tag.name for tag in self.tags if tag.min}
-        within = {self.boxed.within if self.boxed else None, self.items.within if self.items else None}
-        within |= {pattern.within for pattern in self.patterns}
+        within = {count.within for count in (self.boxed, params.items, *params.patterns) if count is not None}
         for name in within - {None}:
             if name not in self.scanner.allowed:
                 raise ValueError(f"within: {name!r} is none of the tags")
-        if not (self.tags or self.boxed or self.patterns or self.contains or self.lacks or self.items):
+        if not (self.tags or self.boxed or params.patterns or params.contains or params.lacks or params.items):
             raise ValueError("nothing is required: give a template, tags, boxed, patterns, contains, lacks or items")
 
-        singles = len(self.patterns) + len(self.contains) + len(self.lacks)
-        singles += (self.boxed is not None) + (self.items is not None)
+        singles = len(params.patterns) + len(params.contains) + len(params.lacks)
+        singles += (self.boxed is not None) + (params.items is not None)
         self.number = singles + (len(self.tags) + (2 if self.outside == "allow" else 3) if self.tags else 0)
         # One for all: it is the same for every response, and making it costs more than most checks.
         self.full_marks = right(evidence={"constraints": self.number, "met": self.number})
@@ -164,17 +154,18 @@ class Checks:
 
         if self.boxed is not None:
             self._count("boxed", self.boxed, [len(boxes(part)) for part in within(self.boxed.within)], failed)
-        for place, pattern in enumerate(self.patterns):
+        for place, pattern in enumerate(self.params.patterns):
             self._pattern(f"pattern:{place}", pattern, within(pattern.within), failed)
-        for wanted in self.contains:
+        for wanted in self.params.contains:
             if wanted not in text:
                 failed[f"contains:{wanted}"] = "is not there"
-        for unwanted in self.lacks:
+        for unwanted in self.params.lacks:
             if unwanted in text:
                 failed[f"lacks:{unwanted}"] = "is there"
-        if self.items is not None:
-            found = [sum(1 for _ in _LIST_ITEM.finditer(part)) for part in within(self.items.within)]
-            self._count("items", self.items, found, failed)
+        items = self.params.items
+        if items is not None:
+            found = [sum(1 for _ in _LIST_ITEM.finditer(part)) for part in within(items.within)]
+            self._count("items", items, found, failed)
         return failed
 
     def _tags(self, tree: Tree, failed: dict[str, str]) -> None:
@@ -236,7 +227,7 @@ class Checks:
                 found += 1
                 if found >= enough:
                     break
-            if found < pattern.min or (pattern.max is not None and found > pattern.max):
+            if not pattern.holds(found):
                 failed[name] = f"found {found} times"
 
 

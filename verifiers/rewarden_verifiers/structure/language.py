@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rewarden.errors import InvalidReference
 from rewarden.types import Component, Outcome
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
 from rewarden_verifiers.structure import languages
 from rewarden_verifiers.structure.prose import prose
 from rewarden_verifiers.view import View, apply_view
@@ -26,7 +26,6 @@ _MOST_CHUNKS = 16
 """Chunks of a part; a longer part has longer ones, so that the detector's work is bounded."""
 _ENOUGH = 40
 """Letters below which languages of one script cannot be told apart."""
-
 
 _LABEL = re.compile(r"(?<![^\W_])[A-Z]{2,4}(?![^\W_])|(?<=[^\x00-\u024f])[A-Z]{2,4}(?![A-Za-z])")
 """Points, units and abbreviations: AB, GPU."""
@@ -225,8 +224,6 @@ def language(response: str, params: LanguageParams, reference: Any = None, promp
         share = sum(part.share * part.words for part in told.values()) / sum(part.words for part in told.values())
     components = {name: Component(status="scored", score=part.share) for name, part in told.items()}
     passed = share >= params.threshold
-    details: dict[str, Any] = {"raw": share, "components": components, "evidence": evidence}
     score = share if params.graded else float(passed)
-    if score == 1.0:
-        return right(**details)
-    return scored(score, passed=passed, reason=None if passed else "other_language", **details)
+    missed = None if passed else "other_language"
+    return scored(score, passed=passed, reason=missed, raw=share, components=components, evidence=evidence)

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Outcome, Step
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.outcome import no_answer, right, scored
-from rewarden_verifiers.structure.fences import split_code
+from rewarden_verifiers.outcome import no_answer, scored
+from rewarden_verifiers.structure.prose import split_code
 from rewarden_verifiers.words import visible, words
 
 Unit = Literal["characters", "words", "tokens", "sentences", "lines", "paragraphs", "steps", "code_characters"]
@@ -222,8 +222,6 @@ def length(
     if not found:  # no words, no code: nothing that could be of the right length
         return no_answer(evidence=evidence)
     score = params.score(measured)
-    if score == 1.0:
-        return right(raw=measured, evidence=evidence)
     passed = score >= params.threshold
     if not params.graded:
         score = float(passed)

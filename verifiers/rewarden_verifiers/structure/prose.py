@@ -1,11 +1,10 @@
-"""The part of a text that is language: prose without code, formulas, addresses and tags. Linear."""
+"""The part of a text that is language: prose without code, formulas, addresses and tags; and the code. Linear."""
 
 from __future__ import annotations
 
 import re
 
-from rewarden_verifiers.structure.fences import split_code
-
+_FENCE = re.compile(r"^[ \t]{0,8}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _MATH = (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$"))
 _LONGEST_FORMULA = 2000
 _INLINE_CODE = re.compile(r"`[^`\n]{1,300}`")
@@ -17,6 +16,28 @@ _COMMAND = re.compile(r"\\[A-Za-z]{1,40}\*?")
 _TEXT_COMMAND = re.compile(r"\\(?:text|textbf|textit|textrm|mbox|emph)\s?\{([^{}]{0,500})\}")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _CODE_SIGN = re.compile(r"[{}()=;<>\[\]_/\\+*#|$&]")
+
+
+def split_code(text: str) -> tuple[list[str], str]:
+    """The contents of the fenced blocks (three backquotes or tildes and more), and the text without them. A block that
+    never closes runs to the end.
+    """
+    blocks: list[str] = []
+    around: list[str] = []
+    opened: re.Match[str] | None = None
+    after = 0
+    for fence in _FENCE.finditer(text):
+        if opened is None:
+            around.append(text[after : fence.start()])
+            opened = fence
+        elif fence.group(1).startswith(opened.group(1)):
+            blocks.append(text[opened.end() : fence.start()])
+            opened, after = None, fence.end()
+    if opened is not None:
+        blocks.append(text[opened.end() :])
+    else:
+        around.append(text[after:])
+    return blocks, "".join(around)
 
 
 def prose(text: str) -> str:

@@ -1,18 +1,22 @@
-"""`repetition`: how little of a response repeats what it said already."""
+"""`repetition`: how little of a response repeats what it said already.
+
+N-grams and spans that stand twice are found exactly and in near-linear time: spans are given numbers by doubling, a
+span of 2k units being the pair of the numbers of its halves. Equal numbers mean equal spans, with no hash that a text
+could be made to collide with.
+"""
 
 from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from rewarden.errors import InvalidReference
 from rewarden.types import Component, Outcome
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive
-from rewarden_verifiers.structure.repeats import longest_repeat, repeated_share
+from rewarden_verifiers.outcome import no_answer, scored, too_expensive
 from rewarden_verifiers.words import tokens, visible
 
 Kind = Literal["ngrams", "longest", "lines", "compression"]
@@ -98,6 +102,54 @@ class RepetitionParams:
         return tuple(Measure(kind=measure) if isinstance(measure, str) else measure for measure in self.measures)
 
 
+def _numbered(spans: Sequence[Hashable]) -> list[int]:
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(span, len(numbers)) for span in spans]
+
+
+def _longer(numbers: Sequence[int], length: int, wanted: int) -> list[int]:
+    """Numbers of all spans of `wanted` units, made of two that overlap, from those of `length` ≤ wanted ≤ 2 length."""
+    if wanted == length:
+        return list(numbers)
+    return _numbered(list(zip(numbers, numbers[wanted - length :], strict=False)))
+
+
+def _spans(units: Sequence[Hashable], length: int) -> list[int]:
+    """Of each span of `length` units, in order, its number. Takes log2(length) passes."""
+    numbers, reached = _numbered(units), 1
+    while reached < length:
+        wanted = min(2 * reached, length)
+        numbers, reached = _longer(numbers, reached, wanted), wanted
+    return numbers
+
+
+def repeated_share(units: Sequence[Hashable], n: int) -> float:
+    """The share of n-grams that stood before: 1 - distinct / all. 0 where there is none."""
+    spans = len(units) - n + 1
+    return 1.0 - len(set(_spans(units, n))) / spans if spans > 0 else 0.0
+
+
+def longest_repeat(units: Sequence[Hashable]) -> int:
+    """The length of the longest span that stands at two places, which may overlap. 0 where nothing does."""
+    numbers, length = _numbered(units), 1
+    if len(set(numbers)) == len(numbers):
+        return 0
+    while 2 * length < len(units):
+        doubled = _longer(numbers, length, 2 * length)
+        if len(set(doubled)) == len(doubled):
+            break
+        numbers, length = doubled, 2 * length
+    least, most = length, min(2 * length, len(units)) - 1
+    while least < most:
+        middle = (least + most + 1) // 2
+        spans = _longer(numbers, length, middle)
+        if len(set(spans)) < len(spans):
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
 class _Text:
     """A text, cut into the units that measures compare, each at most once."""
 
@@ -121,17 +173,12 @@ class _Text:
             data = visible(self._text).encode("utf-8", "surrogatepass")
             return max(0.0, 1.0 - len(zlib.compress(data, 6)) / len(data)) if data else 0.0
         if measure.kind == "lines":
-            lines = [line for line in map(self._line, self._text.splitlines()) if line]
+            # A line without any word ("}", a rule) is none that could be repeated.
+            lines = [found for line in self._text.splitlines() if (found := tuple(self._read(line)))]
             return 1.0 - len(set(lines)) / len(lines) if lines else 0.0
         if measure.kind == "longest":
             return longest_repeat(self.units) / len(self.units) if self.units else 0.0
         return repeated_share(self.units, measure.n or _N["words" if self.by_words else "characters"])
-
-    def _line(self, line: str) -> tuple[str, ...]:
-        """Returns what is compared of a line: its words. One without any ("}", a rule) is no line that could be
-        repeated.
-        """
-        return tuple(self._read(line))
 
 
 def _penalty(share: float, measure: Measure, params: RepetitionParams, level: float) -> float:
@@ -196,8 +243,6 @@ def repetition(response: str, params: RepetitionParams, reference: Any = None) -
         worst = sum(penalty * weight for penalty, weight in penalties) / sum(weight for _, weight in penalties)
     evidence = {"shares": shares, "unit": "words" if text.by_words else "characters", "units": len(text.units)}
     score = max(0.0, 1.0 - params.max_penalty * worst)
-    if score == 1.0:
-        return right(raw=worst, components=components, evidence=evidence)
     passed = score >= params.threshold
     reason = None if passed else "repetitive"
     return scored(score, passed=passed, reason=reason, raw=worst, components=components, evidence=evidence)

@@ -7,7 +7,7 @@ verdict changes from call to call. Here nothing is ever drawn.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from rewarden.errors import InvalidReference
@@ -84,12 +84,12 @@ class Arguments:
             self.refuse(argument, "a list of texts that are not blank")
         return tuple(value)
 
-    def at_least(self, argument: str = "relation") -> bool:
-        """Returns whether the relation is "at least"; the other is "less than"."""
-        value = self._take(argument)
-        if value not in _RELATIONS:
-            self.refuse(argument, f"one of {', '.join(_RELATIONS)}")
-        return bool(value == "at least")
+    def compared(self, argument: str, relation: str = "relation") -> Callable[[int], bool]:
+        """Returns what tells whether a number is "at least" or "less than" (as `relation` says) a whole number."""
+        wanted, how = self.count(argument), self._take(relation)
+        if how not in _RELATIONS:
+            self.refuse(relation, f"one of {', '.join(_RELATIONS)}")
+        return lambda found: found >= wanted if how == "at least" else found < wanted
 
     def finish(self) -> None:
         """Refuse arguments that the instruction does not know."""

@@ -1,8 +1,9 @@
-"""IFBench's `count:*`: how many words, numbers, names, marks."""
+"""IFBench's `count:*` and `ratio:*`: how many words, numbers, names and marks, and what is how much of what."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from rewarden_verifiers.structure.instructions.arguments import Arguments
 from rewarden_verifiers.structure.instructions.checker import Check, checker, plain
@@ -28,6 +29,19 @@ _PRONOUNS = frozenset(_PRONOUNS_LIST.split())
 _NUMBER = re.compile(r"\d+")
 _JAPANESE = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 _MULTIPLES = (1, 2, 3, 5, 7)
+_NEAR = 2
+"""Points of a percentage by which an overlap may miss."""
+_STOPWORDS_LIST = """
+    i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it
+    its itself they them their theirs themselves what which who whom this that these those am is are was were be been
+    being have has had having do does did doing a an the and but if or because as until while of at by for with about
+    against between into through during before after above below to from up down in out on off over under again further
+    then once here there when where why how all any both each few more most other some such no nor not only own same so
+    than too very s t can will just don should now d ll m o re ve y ain aren couldn didn doesn hadn hasn haven isn ma
+    mightn mustn needn shan shouldn wasn weren won wouldn
+    """
+_STOPWORDS = frozenset(_STOPWORDS_LIST.split())
+"""NLTK's list for English, without the words that hold an apostrophe, which no counted word does."""
 
 
 @checker("count:word_count_range")
@@ -46,11 +60,7 @@ def unique_word_count(arguments: Arguments) -> Check:
 
 def _distinct_conjunctions(arguments: Arguments) -> Check:
     wanted = arguments.count("small_n")
-
-    def check(text: Text) -> bool:
-        return len(_CONJUNCTIONS.intersection(word.strip(STRIPPED).lower() for word in text.words)) >= wanted
-
-    return check
+    return lambda text: len(_CONJUNCTIONS.intersection(word.strip(STRIPPED).lower() for word in text.words)) >= wanted
 
 
 @checker(
@@ -61,11 +71,7 @@ def _distinct_conjunctions(arguments: Arguments) -> Check:
 def conjunctions(arguments: Arguments) -> Check:
     """At least `small_n` different coordinating conjunctions."""
     wanted = arguments.count("small_n")
-
-    def check(text: Text) -> bool:
-        return len({word for word in text.words if word.strip(STRIPPED).lower() in _CONJUNCTIONS}) >= wanted
-
-    return check
+    return lambda text: len({word for word in text.words if word.strip(STRIPPED).lower() in _CONJUNCTIONS}) >= wanted
 
 
 @checker("count:person_names")
@@ -130,3 +136,68 @@ def words_japanese(arguments: Arguments) -> Check:
         return all(not word or word.isdigit() or _JAPANESE.search(word) for word in chosen)
 
     return check
+
+
+@checker("ratio:stop_words")
+def stop_words(arguments: Arguments) -> Check:
+    """At most `percentage` per cent of the words are stop words of English."""
+    most = arguments.percentage("percentage")
+
+    def check(text: Text) -> bool:
+        words = words_of(text)
+        return bool(words) and sum(word.lower() in _STOPWORDS for word in words) / len(words) * 100 <= most
+
+    return check
+
+
+def _marks(text: Text) -> Counter[str]:
+    return Counter(sentence[-1:] for sentence in text.sentences)
+
+
+@plain(
+    "ratio:sentence_type",
+    guard=lambda text: _marks(text)["?"] > 0,
+    why="the official checker passes a response without any declarative or interrogative sentence: 0 is twice 0",
+)
+def sentence_type(text: Text) -> bool:
+    """Twice as many sentences end in a period as in a question mark."""
+    marks = _marks(text)
+    return marks["."] == 2 * marks["?"]
+
+
+@plain(
+    "ratio:sentence_balance",
+    guard=lambda text: _marks(text)["."] > 0,
+    why="the official checker passes a response without any sentence that ends in a mark: 0 equals 0",
+)
+def sentence_balance(text: Text) -> bool:
+    """As many sentences end in a period as in a question mark and in an exclamation mark."""
+    marks = _marks(text)
+    return marks["."] == marks["?"] == marks["!"]
+
+
+def _trigrams(text: str) -> set[str]:
+    return {text[start : start + 3] for start in range(len(text) - 2)}
+
+
+@checker("ratio:overlap")
+def overlap(arguments: Arguments) -> Check:
+    """`percentage` per cent (two points more or less) of the different trigrams of characters are the reference's."""
+    reference = _trigrams(arguments.text("reference_text"))
+    wanted = arguments.percentage("percentage")
+
+    def check(text: Text) -> bool:
+        own = _trigrams(text.value)
+        return bool(own) and wanted - _NEAR <= len(own & reference) / len(own) * 100 <= wanted + _NEAR
+
+    return check
+
+
+@plain(
+    "ratio:sentence_words",
+    guard=lambda text: len(set(text.sentences)) == 3,
+    why="the official checker does not look at the words: it passes the same sentence three times",
+)
+def sentence_words(text: Text) -> bool:
+    """Three sentences of the same number of characters."""
+    return len(text.sentences) == 3 and len({len(sentence.strip()) for sentence in text.sentences}) == 1

@@ -9,12 +9,6 @@ import re
 
 from rewarden_verifiers.structure.instructions.arguments import Arguments
 from rewarden_verifiers.structure.instructions.checker import Check, checker
-from rewarden_verifiers.structure.instructions.text import Text
-
-
-def compared(found: int, wanted: int, at_least: bool) -> bool:
-    """Returns whether a number stands in IFEval's relation to another: "at least" or "less than"."""
-    return found >= wanted if at_least else found < wanted
 
 
 @checker("keywords:existence")
@@ -28,8 +22,8 @@ def existence(arguments: Arguments) -> Check:
 def frequency(arguments: Arguments) -> Check:
     """`keyword` is there "at least" or "less than" (`relation`) `frequency` times, in any case."""
     pattern = re.compile(re.escape(arguments.word("keyword")), re.IGNORECASE)
-    wanted, at_least = arguments.count("frequency"), arguments.at_least()
-    return lambda text: compared(sum(1 for _ in pattern.finditer(text.value)), wanted, at_least)
+    fits = arguments.compared("frequency")
+    return lambda text: fits(sum(1 for _ in pattern.finditer(text.value)))
 
 
 @checker("keywords:forbidden_words")
@@ -44,9 +38,5 @@ def forbidden_words(arguments: Arguments) -> Check:
 def letter_frequency(arguments: Arguments) -> Check:
     """`letter` is there "at least" or "less than" (`let_relation`) `let_frequency` times, in any case."""
     letter = arguments.letter("letter")
-    wanted, at_least = arguments.count("let_frequency"), arguments.at_least("let_relation")
-
-    def check(text: Text) -> bool:
-        return compared(text.lower.count(letter), wanted, at_least)
-
-    return check
+    fits = arguments.compared("let_frequency", "let_relation")
+    return lambda text: fits(text.lower.count(letter))

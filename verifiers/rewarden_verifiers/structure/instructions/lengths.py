@@ -6,7 +6,6 @@ import re
 
 from rewarden_verifiers.structure.instructions.arguments import Arguments
 from rewarden_verifiers.structure.instructions.checker import Check, checker
-from rewarden_verifiers.structure.instructions.keywords import compared
 from rewarden_verifiers.structure.instructions.text import Text
 
 _WORD = re.compile(r"\w+")
@@ -22,15 +21,15 @@ def words_of(text: Text) -> list[str]:
 @checker("length_constraints:number_words")
 def number_words(arguments: Arguments) -> Check:
     """ "At least" or "less than" (`relation`) `num_words` words."""
-    wanted, at_least = arguments.count("num_words"), arguments.at_least()
-    return lambda text: compared(len(words_of(text)), wanted, at_least)
+    fits = arguments.compared("num_words")
+    return lambda text: fits(len(words_of(text)))
 
 
 @checker("length_constraints:number_sentences")
 def number_sentences(arguments: Arguments) -> Check:
     """ "At least" or "less than" (`relation`) `num_sentences` sentences."""
-    wanted, at_least = arguments.count("num_sentences"), arguments.at_least()
-    return lambda text: compared(len(text.sentences), wanted, at_least)
+    fits = arguments.compared("num_sentences")
+    return lambda text: fits(len(text.sentences))
 
 
 @checker("length_constraints:number_paragraphs")
@@ -56,7 +55,7 @@ def nth_paragraph_first_word(arguments: Arguments) -> Check:
 
     def check(text: Text) -> bool:
         parts = text.value.split("\n\n")
-        if sum(1 for part in parts if part.strip()) != wanted or place > wanted:
+        if sum(1 for part in parts if part.strip()) != wanted:
             return False
         words = parts[place - 1].split(maxsplit=1)
         return bool(words) and _FIRST_WORD_ENDS.split(words[0].lstrip("'").lstrip('"'), maxsplit=1)[0].lower() == first

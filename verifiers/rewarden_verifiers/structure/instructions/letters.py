@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rewarden_verifiers.structure.instructions.arguments import Arguments
 from rewarden_verifiers.structure.instructions.checker import Check, checker, plain
-from rewarden_verifiers.structure.instructions.keywords import compared
 from rewarden_verifiers.structure.instructions.text import Text
 
 _UNTOLD = "the official checker passes a response that is in no language, such as digits alone"
@@ -44,8 +43,8 @@ def english_lowercase(text: Text) -> bool:
 @checker("change_case:capital_word_frequency")
 def capital_word_frequency(arguments: Arguments) -> Check:
     """ "At least" or "less than" (`capital_relation`) `capital_frequency` words in capital letters only."""
-    wanted, at_least = arguments.count("capital_frequency"), arguments.at_least("capital_relation")
-    return lambda text: compared(sum(map(str.isupper, text.tokens)), wanted, at_least)
+    fits = arguments.compared("capital_frequency", "capital_relation")
+    return lambda text: fits(sum(map(str.isupper, text.tokens)))
 
 
 @plain("punctuation:no_comma")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rewarden_verifiers.structure.instructions import (
+from rewarden_verifiers.structure.instructions import (  # noqa: F401 - the families enter their checkers
     counts,
     custom,
     detectable,
@@ -13,30 +13,10 @@ from rewarden_verifiers.structure.instructions import (
     keywords,
     lengths,
     letters,
-    ratios,
     repeats,
-    sentence_rules,
-    tables,
     words,
 )
 from rewarden_verifiers.structure.instructions.checker import CHECKERS, Checker
-
-FAMILIES = (
-    keywords,
-    lengths,
-    detectable,
-    letters,
-    ends,
-    counts,
-    ratios,
-    words,
-    sentence_rules,
-    formats,
-    repeats,
-    custom,
-    tables,
-)
-"""The modules that enter the checkers; importing them is what fills the table."""
 
 ALIASES: Mapping[str, str] = {
     # open-instruct's IFEvalG, which IF-RLVR trains on, has its own name for this one; its other ids check other things.

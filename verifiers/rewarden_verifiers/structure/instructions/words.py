@@ -1,12 +1,10 @@
-"""IFBench's `words:*`: what each word, or a certain one, must be."""
+"""IFBench's `words:*` and `sentence:*`: what each word or sentence, or a certain one, must be."""
 
 from __future__ import annotations
 
 import re
 import string
 from collections import Counter
-from collections.abc import Callable
-from functools import lru_cache
 from itertools import pairwise
 
 from rewarden_verifiers.structure.instructions.arguments import Arguments
@@ -21,6 +19,7 @@ _CLUSTER = re.compile("[bcdfghjklmnpqrstvwxyz]{2}")
 _PRIMES = frozenset((2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97))
 _PALINDROMES = 10
 _LONG = 5
+_ONE = "the official checker passes a single sentence, which has none to follow"
 
 
 @plain("words:alphabet")
@@ -71,14 +70,6 @@ def repeats(arguments: Arguments) -> Check:
     return lambda text: max(Counter(bare(text.lower).split()).values(), default=0) <= most
 
 
-@lru_cache(maxsize=1)
-def _syllables() -> Callable[[str], int]:
-    import syllapy
-
-    counted: Callable[[str], int] = syllapy.count
-    return counted
-
-
 @plain(
     "words:odd_even_syllables",
     guard=lambda text: len(text.bare.split()) > 1,
@@ -86,19 +77,24 @@ def _syllables() -> Callable[[str], int]:
 )
 def odd_even_syllables(text: Text) -> bool:
     """Words with odd and with even numbers of syllables alternate."""
-    syllables = _syllables()
+    import syllapy  # on first use: it reads its table of words
+
     before: int | None = None
     for word in text.bare.lower().split():
-        odd = syllables(word) % 2
+        odd: int = syllapy.count(word) % 2
         if odd == before:
             return False
         before = odd
     return True
 
 
+def _several(text: Text) -> bool:
+    return len(text.sentences) > 1
+
+
 @plain(
     "words:last_first",
-    guard=lambda text: len(text.sentences) > 1,
+    guard=_several,
     why="the official checker passes a single sentence, which nothing follows",
 )
 def last_first(text: Text) -> bool:
@@ -157,5 +153,44 @@ def words_position(arguments: Arguments) -> Check:
             return False
         back = 3 if words[-1] in string.punctuation else 2
         return len(words) >= back and words[1].lower() == words[-back].lower() == keyword
+
+    return check
+
+
+def _alliterative(sentence: str) -> int:
+    """Returns how many words stand in runs of the same first letter."""
+    words = [word for raw in sentence.lower().split() if (word := raw.lstrip(STRIPPED))]
+    number = 0
+    running = False
+    for one, other in pairwise(words):
+        same = one[0] == other[0]
+        number += same * (1 if running else 2)
+        running = same
+    return number
+
+
+@plain("sentence:alliteration_increment", guard=_several, why=_ONE)
+def alliteration_increment(text: Text) -> bool:
+    """Each sentence has more alliterative words than the one before it."""
+    numbers = [_alliterative(sentence) for sentence in text.sentences]
+    return all(one < other for one, other in pairwise(numbers))
+
+
+@checker("sentence:keyword")
+def keyword(arguments: Arguments) -> Check:
+    """`word` is there in the `N`-th sentence, as a whole word in any case."""
+    pattern = re.compile(rf"\b{re.escape(arguments.text('word'))}\b", re.IGNORECASE)
+    place = arguments.count("N", 1)
+    return lambda text: len(text.sentences) >= place and pattern.search(text.sentences[place - 1]) is not None
+
+
+@checker("sentence:increment", guard=lambda arguments: _several, why=_ONE)
+def increment(arguments: Arguments) -> Check:
+    """Each sentence has exactly `small_n` words more than the one before it."""
+    more = arguments.count("small_n")
+
+    def check(text: Text) -> bool:
+        numbers = [len(bare(sentence).split()) for sentence in text.sentences]
+        return all(one + more == other for one, other in pairwise(numbers))
 
     return check

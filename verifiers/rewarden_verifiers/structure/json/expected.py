@@ -159,6 +159,14 @@ class Node:
                 tally.extra.append(self.name)
         return (0.0, 0.0, weight)
 
+    def stray(self, step: str | int, value: Any, tally: Tally, note: bool) -> float:
+        """The weight of a value in this one that was not expected there."""
+        path = (*self.path, step)
+        weight = self.scheme.weigh(value, path, self.scheme.at(path, self.rules))
+        if note and weight and len(tally.extra) < MAX_SHOWN:
+            tally.extra.append(shown(path)[:200])
+        return weight
+
 
 class Blanked(Node):
     """A blank where blanks count as absent: any other value there is one too many."""
@@ -241,11 +249,7 @@ class Object(Node):
         if common < len(value) and self.scheme.extra == "punish":
             for key, inner in value.items():
                 if key not in self.children:
-                    path = (*self.path, key)
-                    weight = self.scheme.weigh(inner, path, self.scheme.at(path, self.rules))
-                    predicted += weight
-                    if note and weight and len(tally.extra) < MAX_SHOWN:
-                        tally.extra.append(shown(path)[:200])
+                    predicted += self.stray(key, inner, tally, note)
         return (matched, shaped, predicted)
 
 
@@ -281,11 +285,7 @@ class Listing(Node):
             used = {other for _, other in pairs}
             for other, inner in enumerate(value):
                 if other not in used:
-                    path = (*self.path, other)
-                    weight = self.scheme.weigh(inner, path, self.scheme.at(path, self.rules))
-                    predicted += weight
-                    if note and weight and len(tally.extra) < MAX_SHOWN:
-                        tally.extra.append(shown(path)[:200])
+                    predicted += self.stray(other, inner, tally, note)
         if note and len(pairs) < len(self.children):
             kept = {place for place, _ in pairs}
             for place, child in enumerate(self.children):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
 from rewarden.errors import InvalidParams
@@ -144,13 +143,28 @@ def ended_behind(text: str, marks: str, start: int, end: int) -> re.Match[str] |
 
 
 class Finder:
-    """Rules of extraction, checked."""
+    """The `extraction` parameter, checked: a preset's name, or an ordered list of rules. Raises InvalidParams."""
 
     __slots__ = ("_fences", "_rules", "_several")
 
-    def __init__(self, rules: Sequence[Rule], several: Literal["hedge", "last"]) -> None:
-        self._rules = [(rule, None if rule in OWN_RULES else rules_of([rule])[0]) for rule in rules]
-        self._fences = "fence" in rules
+    def __init__(self, extraction: str | Sequence[Rule], several: Literal["hedge", "last"]) -> None:
+        if isinstance(extraction, str):
+            if extraction not in PRESETS:
+                raise InvalidParams(
+                    f"extraction has no preset {extraction!r}; it has {', '.join(PRESETS)}", path="extraction"
+                )
+            extraction = PRESETS[extraction]
+        if not extraction:
+            raise InvalidParams("extraction must be a preset's name or a non-empty list of rules", path="extraction")
+        for index, rule in enumerate(extraction):
+            if isinstance(rule, str) and rule not in (*OWN_RULES, *SHARED_RULES):
+                known = ", ".join((*OWN_RULES, *SHARED_RULES))
+                raise InvalidParams(
+                    f"extraction[{index}] must be one of {known}, or {{'regex': …}} or {{'tag': …}}",
+                    path=f"extraction[{index}]",
+                )
+        self._rules = [(rule, None if rule in OWN_RULES else rules_of([rule])[0]) for rule in extraction]
+        self._fences = "fence" in extraction
         self._several = several
 
     def find(self, response: str, roots: Sequence[type]) -> Located | None:
@@ -194,10 +208,9 @@ class Finder:
         found: list[Located] = []
         for text in extracted.texts:
             inner = self._fenced(text) if self._fences else []
-            if inner and inner[0].alone:
-                found.append(Located(inner[0].value, inner[0].text, extracted.rule, extracted.span, False))
-            else:
-                found.append(Located(parse(text), text, extracted.rule, extracted.span, False))
+            fenced = bool(inner) and inner[0].alone
+            value, shown = (inner[0].value, inner[0].text) if fenced else (parse(text), text)
+            found.append(Located(value, shown, extracted.rule, extracted.span, False))
         return found
 
     @staticmethod
@@ -224,28 +237,3 @@ class Finder:
             start, end = last.span
             alone = len(found) == 1 and not (response[:start].strip() or response[end:].strip())
         return Located(last.value, last.text, last.rule, last.span, alone, len(found))
-
-
-@lru_cache(maxsize=64)
-def _preset(name: str, several: Literal["hedge", "last"]) -> Finder:
-    return Finder(PRESETS[name], several)
-
-
-def finder(extraction: str | Sequence[Rule], several: Literal["hedge", "last"]) -> Finder:
-    """The finder of the `extraction` parameter: a preset's name or an ordered list of rules. Raises InvalidParams."""
-    if isinstance(extraction, str):
-        if extraction not in PRESETS:
-            raise InvalidParams(
-                f"extraction has no preset {extraction!r}; it has {', '.join(PRESETS)}", path="extraction"
-            )
-        return _preset(extraction, several)
-    if not extraction:
-        raise InvalidParams("extraction must be a preset's name or a non-empty list of rules", path="extraction")
-    for index, rule in enumerate(extraction):
-        if isinstance(rule, str) and rule not in (*OWN_RULES, *SHARED_RULES):
-            raise InvalidParams(
-                f"extraction[{index}] must be one of {', '.join((*OWN_RULES, *SHARED_RULES))}, or {{'regex': …}} or "
-                "{'tag': …}",
-                path=f"extraction[{index}]",
-            )
-    return Finder(tuple(extraction), several)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rewarden.errors import InvalidReference
 from rewarden_verifiers.structure.json.comparing import Field, ListRule, Rules, TextRule
 from rewarden_verifiers.structure.json.expected import Blank, Extra, Scheme, Target
-from rewarden_verifiers.structure.json.locate import Finder, Rule, finder
+from rewarden_verifiers.structure.json.locate import Finder, Rule
 from rewarden_verifiers.structure.json.strict import Malformed, parse
 from rewarden_verifiers.structure.json.validation import Draft, Schema, Validation, validation
 
@@ -129,7 +129,7 @@ class Reader:
 
     def __init__(self, params: JsonParams) -> None:
         self._params = params
-        self.finder: Finder = finder(params.extraction, params.several)
+        self.finder = Finder(params.extraction, params.several)
         rules = Rules(
             text=params.text,
             threshold=params.threshold,

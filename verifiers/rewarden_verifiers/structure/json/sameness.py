@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rewarden_verifiers.structure.json.comparing import Rules, TooExpensive, normal
+from rewarden_verifiers.structure.json.comparing import TooExpensive, normal
 from rewarden_verifiers.structure.json.expected import content
 from rewarden_verifiers.structure.json.locate import Hedged
 from rewarden_verifiers.structure.json.reading import JsonParams
@@ -16,10 +16,9 @@ class JsonEquivalence:
 
     def __init__(self, params: JsonParams) -> None:
         self._reader = params.reader
-        rules = self._reader.scheme.rules
         # Where keys tell only part of what is the same, `same` decides the rest.
-        self._keyed = not params.fields and params.blank == "value" and not params.coerce and rules.lists == "ordered"
-        self._rules = rules
+        keyed = not params.fields and params.blank == "value" and not params.coerce and params.lists == "ordered"
+        self._normal = keyed and params.text == "normal"
 
     def extract(self, text: str) -> str | None:
         """The JSON of a viewed response; None where there is none, or it hedges or is malformed."""
@@ -35,7 +34,7 @@ class JsonEquivalence:
             value = parse(answer)
         except Malformed:
             return None
-        return canonical(_plain(value, self._rules if self._keyed else Rules()))
+        return canonical(_plain(value, self._normal))
 
     def same(self, a: str, b: str) -> bool | None:
         """Returns whether two answers are equal, either taken for what is expected."""
@@ -48,14 +47,14 @@ class JsonEquivalence:
         return there or back
 
 
-def _plain(value: Any, rules: Rules) -> Any:
-    """The value with one spelling for each number, and for each text where case and space mean nothing."""
+def _plain(value: Any, alike: bool) -> Any:
+    """The value with one spelling for each number, and for each text where case and space mean nothing (`alike`)."""
     if isinstance(value, dict):
-        return {key: _plain(inner, rules) for key, inner in value.items()}
+        return {key: _plain(inner, alike) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_plain(inner, rules) for inner in value]
+        return [_plain(inner, alike) for inner in value]
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and rules.text == "normal":
+    if isinstance(value, str) and alike:
         return normal(value)
     return value

@@ -12,6 +12,9 @@ from collections.abc import Callable, Sequence
 from json import JSONDecodeError, JSONDecoder, dumps
 from typing import Any, NoReturn
 
+from rewarden.types import Outcome
+from rewarden_verifiers.outcome import too_expensive, wrong
+
 MAX_TEXT = 1_000_000
 """Characters of a text that is read as JSON."""
 
@@ -40,6 +43,13 @@ class Malformed(Exception):
         super().__init__(message)
         self.reason = reason
         self.message = message
+
+    def outcome(self) -> Outcome:
+        """The outcome of a response that holds such text."""
+        evidence = {"fault": self.message}
+        if self.reason == "too_long":
+            return too_expensive(flags=("malformed",), evidence=evidence)
+        return wrong(self.reason, flags=("malformed",), feedback=self.message, evidence=evidence)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -101,11 +111,16 @@ def decode(text: str, start: int) -> tuple[Any, int]:
     if end - start > MAX_DEPTH:
         _check(value, text, start, end)
     if not text.isascii() or (text.find("\\u", start, end) >= 0 and _SURROGATE.search(text, start, end) is not None):
-        try:
-            dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise Malformed("lone_surrogate", "half of a surrogate pair is no text") from None
+        check_surrogates(dumps(value, ensure_ascii=False))
     return value, end
+
+
+def check_surrogates(text: str) -> None:
+    """Raise Malformed for a text with halves of surrogate pairs."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Malformed("lone_surrogate", "half of a surrogate pair is no text") from None
 
 
 class SyntaxFault(Malformed):
@@ -153,10 +168,8 @@ def standing_in(text: str, wanted: Sequence[type]) -> list[tuple[Any, int, int]]
     """
     found: list[tuple[Any, int, int]] = []
     position = faults = 0
-    while True:
-        start = _next(text, position)
-        if start < 0:
-            break
+    while (match := _OPENING.search(text, position)) is not None:
+        start = match.start()
         try:
             value, position = decode(text, start)
         except SyntaxFault as fault:
@@ -176,11 +189,6 @@ def standing_in(text: str, wanted: Sequence[type]) -> list[tuple[Any, int, int]]
 
 # A bracket with something behind it that JSON may have there; all others are prose.
 _OPENING = re.compile(r"\{(?=[ \t\r\n]*[\"}])|\[(?=[ \t\r\n]*[]\[{\"\-0-9tfnNI])")
-
-
-def _next(text: str, position: int) -> int:
-    match = _OPENING.search(text, position)
-    return -1 if match is None else match.start()
 
 
 def _opened(text: str, start: int, end: int) -> int:

@@ -7,7 +7,6 @@ from typing import Any
 
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.equivalence import Equivalence
 from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
 from rewarden_verifiers.structure.json.comparing import TooExpensive
 from rewarden_verifiers.structure.json.expected import Content
@@ -21,12 +20,7 @@ _SHOWN = 4000
 _FAULTS = 5
 
 
-def equivalence(params: JsonParams) -> Equivalence:
-    """Sameness of JSON under these parameters."""
-    return JsonEquivalence(params)
-
-
-@verifier(version="1", graded=True, equivalence=equivalence)
+@verifier(version="1", graded=True, equivalence=JsonEquivalence)
 def json(response: str, params: JsonParams, reference: Any = None) -> Outcome:
     """The response is the JSON asked for: strictly well formed, valid for a JSON Schema, equal to an expected value.
 
@@ -59,7 +53,7 @@ def json(response: str, params: JsonParams, reference: Any = None) -> Outcome:
     try:
         found = reader.finder.find(response, expected.roots)
     except Malformed as malformed:
-        return _malformed(malformed)
+        return malformed.outcome()
     except Hedged as hedged:
         return wrong("hedged", flags=("hedged",), evidence={"rule": hedged.rule, "values": hedged.number})
     if found is None:
@@ -68,13 +62,6 @@ def json(response: str, params: JsonParams, reference: Any = None) -> Outcome:
         return _judged(found, expected, params)
     except TooExpensive:
         return too_expensive(evidence={"rule": found.rule})
-
-
-def _malformed(malformed: Malformed) -> Outcome:
-    evidence = {"fault": malformed.message}
-    if malformed.reason == "too_long":
-        return too_expensive(flags=("malformed",), evidence=evidence)
-    return wrong(malformed.reason, flags=("malformed",), feedback=malformed.message, evidence=evidence)
 
 
 def _judged(found: Located, expected: Expected, params: JsonParams) -> Outcome:

@@ -4,6 +4,7 @@ write them."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from rewarden_verifiers.structure.json.strict import Malformed
@@ -16,19 +17,12 @@ MAX_TOOLS = 512
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
 # Python's and Java's words for types, which the function-calling leaderboard uses.
 _TYPES: Mapping[str, str] = {
-    "dict": "object",
-    "HashMap": "object",
-    "tuple": "array",
-    "ArrayList": "array",
-    "Array": "array",
-    "float": "number",
-    "double": "number",
-    "long": "integer",
-    "int": "integer",
-    "str": "string",
-    "String": "string",
-    "Boolean": "boolean",
-    "bool": "boolean",
+    **dict.fromkeys(("dict", "HashMap"), "object"),
+    **dict.fromkeys(("tuple", "ArrayList", "Array"), "array"),
+    **dict.fromkeys(("float", "double"), "number"),
+    **dict.fromkeys(("long", "int"), "integer"),
+    **dict.fromkeys(("str", "String"), "string"),
+    **dict.fromkeys(("Boolean", "bool"), "boolean"),
 }
 
 
@@ -58,10 +52,8 @@ class Tool:
         kinds = schema.get("type") if isinstance(schema, dict) else None
         listed = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []
         if listed and "string" not in listed:
-            try:
+            with suppress(Malformed):
                 return bare(value)
-            except Malformed:
-                return str(value)
         return str(value) if listed else value
 
 

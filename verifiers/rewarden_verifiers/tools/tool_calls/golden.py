@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from rewarden.errors import InvalidReference
 from rewarden_verifiers.structure.json.comparing import Rules
@@ -14,6 +14,8 @@ from rewarden_verifiers.structure.json.strict import Malformed, canonical
 from rewarden_verifiers.tools.tool_calls.calls import ARGUMENT_KEYS, Call, Untyped, calls_of
 from rewarden_verifiers.tools.tool_calls.definitions import Tool, bound, tools_of
 from rewarden_verifiers.tools.tool_calls.reading import read
+
+T = TypeVar("T")
 
 MAX_CALLS = 64
 """Calls of a reference, and of a response."""
@@ -103,13 +105,12 @@ class Gilder:
             if set(item) & _ADDED_KEYS and any(key in value for key in (*ARGUMENT_KEYS, "name")):
                 return [self._added(value, allowed or {}, optional or ())]
             calls = calls_of(dict(item))
-            if calls is not None:
-                return [self._plain(call, {}, ()) for call in calls]
-            if len(item) == 1:
+            if calls is None and len(item) == 1:
                 name, arguments = next(iter(item.items()))
                 if isinstance(name, str) and name.strip() and isinstance(arguments, Mapping):
                     return [self._leaderboard(name, arguments)]
-            calls = calls_of(dict(item), tagged=True) or []
+            if calls is None:
+                calls = calls_of(dict(item), tagged=True) or []
             return [self._plain(call, {}, ()) for call in calls]
         except Malformed as malformed:
             raise InvalidReference(f"the reference is no call: {malformed.message}", path="reference") from None
@@ -193,21 +194,20 @@ def _expanded(value: Any) -> list[Any]:
                 return [value]  # a plain object
             several = [(key, one) for item in values if not (item == "" and len(values) > 1) for one in _expanded(item)]
             choices.append([*several, *([None] if "" in values and len(values) > 1 else [])])
-        number = 1
-        for options in choices:
-            number *= len(options)
-            if number > MAX_ALLOWED:
-                raise InvalidReference(f"an argument stands for more than {MAX_ALLOWED} values", path="reference")
-        return [dict(pair for pair in pairs if pair is not None) for pairs in itertools.product(*choices)]
+        return [dict(pair for pair in pairs if pair is not None) for pairs in _ways(choices)]
     if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
-        each = [_expanded(item) for item in value]
-        number = 1
-        for ways in each:
-            number *= len(ways)
-            if number > MAX_ALLOWED:
-                raise InvalidReference(f"an argument stands for more than {MAX_ALLOWED} values", path="reference")
-        return [list(items) for items in itertools.product(*each)]
+        return [list(items) for items in _ways([_expanded(item) for item in value])]
     return [value]
+
+
+def _ways(choices: Sequence[Sequence[T]]) -> Iterator[tuple[T, ...]]:
+    """The ways to take one of each. Raises InvalidReference where they are too many."""
+    number = 1
+    for options in choices:
+        number *= len(options)
+        if number > MAX_ALLOWED:
+            raise InvalidReference(f"an argument stands for more than {MAX_ALLOWED} values", path="reference")
+    return itertools.product(*choices)
 
 
 def plain_name(name: str, dots: bool) -> str:

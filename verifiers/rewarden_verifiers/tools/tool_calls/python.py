@@ -8,7 +8,7 @@ import re
 import warnings
 from typing import Any
 
-from rewarden_verifiers.structure.json.strict import MAX_DEPTH, MAX_DIGITS, Malformed
+from rewarden_verifiers.structure.json.strict import MAX_DEPTH, MAX_DIGITS, Malformed, check_surrogates
 from rewarden_verifiers.tools.tool_calls.calls import MAX_NAME, Call
 
 MAX_CODE = 100_000
@@ -108,10 +108,7 @@ def _constant(value: object) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise Malformed("lone_surrogate", "half of a surrogate pair is no text") from None
+        check_surrogates(value)
         return value
     if isinstance(value, int):
         if value >= _LARGEST:

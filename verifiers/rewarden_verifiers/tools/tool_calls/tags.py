@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from rewarden_verifiers.structure.json.locate import begins_as_json, ended_behind
-from rewarden_verifiers.structure.json.strict import BLANKS, Malformed, decode
+from rewarden_verifiers.structure.json.strict import BLANKS, Malformed, check_surrogates, decode
 from rewarden_verifiers.tools.tool_calls.calls import MAX_NAME, Call, Untyped, calls_of
 
 _OPENING = r"<tool_call>|<function=|<invoke\s"
@@ -32,11 +32,7 @@ def tagged_calls(text: str) -> tuple[list[Call], bool]:
     quoted = False
     if _OPENINGS.search(text) is None:
         return calls, quoted
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise Malformed("lone_surrogate", "half of a surrogate pair is no text") from None
+    check_surrogates(text)
     position = 0
     while (match := _TOKEN.search(text, position)) is not None:
         kind, position = match.lastgroup, match.end()

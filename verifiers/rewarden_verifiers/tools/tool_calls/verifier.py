@@ -134,7 +134,7 @@ def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outc
         if not reading.calls and not reading.quoted and prepared.abstaining:
             reading.quoted = told(response, prepared.tools)
     except Malformed as malformed:
-        return _malformed(malformed)
+        return malformed.outcome()
     if not reading.calls:
         return _silent(reading, prepared)
     if reading.shape not in params.shapes:
@@ -148,23 +148,14 @@ def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outc
         return too_expensive(evidence={"shape": reading.shape})
 
 
-def _malformed(malformed: Malformed) -> Outcome:
-    evidence = {"fault": malformed.message}
-    if malformed.reason == "too_long":
-        return too_expensive(flags=("malformed",), evidence=evidence)
-    return wrong(malformed.reason, flags=("malformed",), feedback=malformed.message, evidence=evidence)
-
-
 def _silent(reading: Reading, prepared: Golden) -> Outcome:
     """The outcome where there is no call."""
-    if prepared.abstaining:
-        if reading.quoted:
-            return wrong("quoted_call", feedback="a call stands in a quotation")
-        if reading.words:
-            return right(extracted=[], evidence={"calls": 0})
-        return no_answer()
+    if prepared.abstaining and reading.quoted:
+        return wrong("quoted_call", feedback="a call stands in a quotation")
     if not reading.words:
         return no_answer()
+    if prepared.abstaining:
+        return right(extracted=[], evidence={"calls": 0})
     return no_answer("no_call", evidence={"quoted": reading.quoted})
 
 
