@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
 from rewarden.errors import InvalidParams
@@ -33,16 +33,6 @@ LABELS: Mapping[str, tuple[str, ...]] = {
 }
 """Labels that fences give a language, where that is more than its name."""
 
-PRESETS: Mapping[str, tuple[str, ...]] = {
-    "strict": ("last_block",),
-    "lax": ("last_block", "answer_tag", "whole"),
-    "last_block": ("last_block",),
-    "first_block": ("first_block",),
-    "all_blocks": ("all_blocks",),
-    "answer_tag": ("answer_tag",),
-    "whole": ("whole",),
-}
-_BLOCKS = ("last_block", "first_block", "all_blocks")
 _FENCE = re.compile(r"```|~~~")
 _TAG = re.compile(r"[A-Za-z][\w.-]{0,63}")
 _DEEPER = 4
@@ -142,7 +132,7 @@ def labels_of(language: str, extra: tuple[str, ...] = ()) -> frozenset[str]:
     return frozenset((name, *own, *(label.lower() for label in extra)))
 
 
-def _choose(text: str, which: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
+def _choose(which: str, text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
     """Of the blocks in the language, or else of those without a label, the one that counts."""
     found = blocks(text)
     named = [block for block in found if block.label in labels] or [block for block in found if not block.label]
@@ -156,10 +146,6 @@ def _choose(text: str, which: str, labels: frozenset[str], unclosed: Unclosed) -
     return Candidate(usable[-1 if which == "last_block" else 0].code, which)
 
 
-def _block_rule(which: str) -> Rule:
-    return lambda text, labels, unclosed: _choose(text, which, labels, unclosed)
-
-
 def _tag_rule(tag: str) -> Rule:
     opening, closing = f"<{tag}>", f"</{tag}>"
 
@@ -169,7 +155,7 @@ def _tag_rule(tag: str) -> Rule:
         if start < 0:
             return None
         inner = text[start + len(opening) : end]
-        within = _choose(inner, "last_block", labels, unclosed)
+        within = _choose("last_block", inner, labels, unclosed)
         if within is None:
             return Candidate(inner.strip("\r\n"), f"tag:{tag}")
         return Candidate(within.code, f"tag:{tag}") if isinstance(within, Candidate) else within
@@ -181,11 +167,16 @@ def _whole(text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate |
     return Candidate(text, "whole") if text.strip() else None
 
 
-@lru_cache(maxsize=256)
-def _named_rule(name: str) -> Rule:
-    if name in _BLOCKS:
-        return _block_rule(name)
-    return _whole if name == "whole" else _tag_rule("answer")
+_RULES: Mapping[str, Rule] = {
+    **{which: partial(_choose, which) for which in ("last_block", "first_block", "all_blocks")},
+    "answer_tag": _tag_rule("answer"),
+    "whole": _whole,
+}
+PRESETS: Mapping[str, tuple[str, ...]] = {
+    "strict": ("last_block",),
+    "lax": ("last_block", "answer_tag", "whole"),
+    **{name: (name,) for name in _RULES},
+}
 
 
 def rules_of(extraction: str | Sequence[RuleLike]) -> tuple[Rule, ...]:
@@ -200,14 +191,13 @@ def rules_of(extraction: str | Sequence[RuleLike]) -> tuple[Rule, ...]:
         raise InvalidParams("extraction lists no rule", path="params.extraction")
     rules: list[Rule] = []
     for item in extraction:
-        if isinstance(item, str) and item in (*_BLOCKS, "answer_tag", "whole"):
-            rules.append(_named_rule(item))
+        if isinstance(item, str) and item in _RULES:
+            rules.append(_RULES[item])
         elif isinstance(item, dict) and item.keys() == {"tag"} and _TAG.fullmatch(item["tag"]):
             rules.append(_tag_rule(item["tag"]))
         else:
             raise InvalidParams(
-                f"extraction rule {item!r} is unknown; there is {', '.join((*_BLOCKS, 'answer_tag', 'whole'))} "
-                "and {'tag': name}",
+                f"extraction rule {item!r} is unknown; there is {', '.join(_RULES)} and {{'tag': name}}",
                 path="params.extraction",
             )
     return tuple(rules)

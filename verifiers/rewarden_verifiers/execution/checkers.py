@@ -15,11 +15,10 @@ from typing import Any, Literal
 
 import re2
 
+from rewarden_verifiers.execution.values import Tolerance
+
 TextType = Literal["exact", "trimmed", "tokens", "floats", "unordered_lines", "regex"]
 Agreement = Literal["AC", "WA", "PE"]
-
-DEFAULT_TOLERANCE = 1e-6
-"""Absolute and relative tolerance of `floats` where the checker names neither."""
 
 _BLANK = b" \t\r\n\v\f"
 _WITHIN = b" \t\r\v\f"
@@ -30,33 +29,24 @@ _EXCERPT = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextChecker:
+class TextChecker(Tolerance):
     """The way in which two texts are compared; see `compare`. Raises ValueError for what cannot be."""
 
+    USUAL = 1e-6, 1e-6
+
     type: TextType = "trimmed"
-    abs: float | None = None
-    rel: float | None = None
     ignore_case: bool = False
     pattern: str | None = None
     match: Literal["full", "search"] = "full"
 
     def __post_init__(self) -> None:
-        for name, value in (("abs", self.abs), ("rel", self.rel)):
-            if value is not None and not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must be a finite number of at least 0")
+        Tolerance.__post_init__(self)
         if self.type != "floats" and (self.abs is not None or self.rel is not None):
             raise ValueError(f"abs and rel belong to the checker 'floats', not to {self.type!r}")
         if self.type != "regex" and (self.pattern is not None or self.match != "full"):
             raise ValueError(f"pattern and match belong to the checker 'regex', not to {self.type!r}")
         if self.type == "regex" and self.pattern is not None:
             compiled(self.pattern, self.ignore_case)
-
-    @property
-    def tolerance(self) -> tuple[float, float]:
-        """Absolute and relative tolerance. Where only one is named the other is 0."""
-        if self.abs is None and self.rel is None:
-            return DEFAULT_TOLERANCE, DEFAULT_TOLERANCE
-        return self.abs or 0.0, self.rel or 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +83,7 @@ def _exact(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
 def _trimmed(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
     if output == expected:
         return AGREES
-    got, wanted = _lines(output), _lines(expected)
-    if checker.ignore_case:
-        got, wanted = [line.lower() for line in got], [line.lower() for line in wanted]
+    got, wanted = _lines(checker, output), _lines(checker, expected)
     return AGREES if got == wanted else _differs(checker, output, expected, got, wanted)
 
 
@@ -123,11 +111,7 @@ def _floats(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
 
 
 def _unordered(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
-    got, wanted = _lines(output), _lines(expected)
-    if checker.ignore_case:
-        got, wanted = [line.lower() for line in got], [line.lower() for line in wanted]
-    got.sort()
-    wanted.sort()
+    got, wanted = sorted(_lines(checker, output)), sorted(_lines(checker, expected))
     if got == wanted:
         return AGREES
     if len(got) != len(wanted):
@@ -176,14 +160,18 @@ def shown(text: bytes) -> str:
     return repr(text[:_EXCERPT].decode("utf-8", "replace")) + more
 
 
-def _lines(text: bytes) -> list[bytes]:
+def _lines(checker: TextChecker, text: bytes) -> list[bytes]:
     """The lines without white space at their ends, and without empty ones at the end of the text."""
-    return [line.rstrip(_WITHIN) for line in text.rstrip(_BLANK).split(b"\n")]
+    return [line.rstrip(_WITHIN) for line in _folded(checker, text).rstrip(_BLANK).split(b"\n")]
 
 
 def _words(checker: TextChecker, text: bytes) -> list[bytes]:
     # Only ASCII white space: a no-break space is part of a word.
-    return (text.lower() if checker.ignore_case else text).split()
+    return _folded(checker, text).split()
+
+
+def _folded(checker: TextChecker, text: bytes) -> bytes:
+    return text.lower() if checker.ignore_case else text
 
 
 def _close(got: bytes, wanted: bytes, near: float, share: float) -> bool:
@@ -202,9 +190,8 @@ def _close(got: bytes, wanted: bytes, near: float, share: float) -> bool:
 
 def _differs(checker: TextChecker, output: bytes, expected: bytes, got: list[bytes], wanted: list[bytes]) -> Comparison:
     """PE where only white space differs, else WA; with the first of the lines that differs."""
-    place = next((n for n, (one, other) in enumerate(zip(got, wanted, strict=False)) if one != other), None)
-    if place is None:
-        place = min(len(got), len(wanted))
+    differing = (n for n, (one, other) in enumerate(zip(got, wanted, strict=False)) if one != other)
+    place = next(differing, min(len(got), len(wanted)))
     one = shown(got[place]) if place < len(got) else "the end"
     other = shown(wanted[place]) if place < len(wanted) else "the end"
     where = f"line {place + 1}: expected {other}, got {one}"

@@ -101,7 +101,7 @@ def evidence(results: Sequence[Result], compiler: Report | None) -> dict[str, An
         "passed": counts["AC"],
         "counts": dict(sorted(counts.items())),
         "tests": [_entry(result) for result in listed],
-        "cpu_time": _seconds(sum(report.cpu_time for report in reports)),
+        "cpu_time": round(sum(report.cpu_time for report in reports), 4),
     }
     if len(listed) < len(results):
         made["omitted"] = len(results) - len(listed)
@@ -127,8 +127,8 @@ def _entry(result: Result) -> dict[str, Any]:
     if 0.0 < result.credit < 1.0:
         made["credit"] = result.credit
     if report is not None:
-        made["cpu_time"] = _seconds(report.cpu_time)
-        made["wall_time"] = _seconds(report.wall_time)
+        made["cpu_time"] = round(report.cpu_time, 4)
+        made["wall_time"] = round(report.wall_time, 4)
         made["peak_memory"] = report.peak_memory
         for name in ("exit_code", "signal", "limit", "truncated"):
             value = getattr(report, name)
@@ -151,13 +151,9 @@ def _entry(result: Result) -> dict[str, Any]:
 
 
 def _compile(report: Report) -> dict[str, Any]:
-    made: dict[str, Any] = {"status": report.status, "cpu_time": _seconds(report.cpu_time)}
+    made: dict[str, Any] = {"status": report.status, "cpu_time": round(report.cpu_time, 4)}
     if report.limit:
         made["limit"] = report.limit
     if report.status != "ok":
         made["message"] = excerpt(report.stderr or report.stdout)
     return made
-
-
-def _seconds(value: float) -> float:
-    return round(value, 4)

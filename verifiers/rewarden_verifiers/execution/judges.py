@@ -15,23 +15,26 @@ the reference's fault. The protocols:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
-from rewarden.errors import InvalidReference, SampleError, SandboxError
+from rewarden.errors import SampleError, SandboxError
 from rewarden_sandboxes.job import Report
-from rewarden_verifiers.execution.reference import PYTHON, JudgeProgram, Trial
-from rewarden_verifiers.execution.results import LIMITS, Result, Word, ended, flags_of
+from rewarden_verifiers.execution.reference import PYTHON, JudgeProgram, Protocol, Trial, invalid
+from rewarden_verifiers.execution.results import LIMITS, Result, ended, result_of, unjudged
 
 JudgeVerdict = Literal["AC", "WA", "PE"]
 
 INPUT, OUTPUT, ANSWER, FEEDBACK = "input.txt", "output.txt", "answer.txt", "feedback"
 
-_ACCEPTED, _WRONG = 0, 1
-_TESTLIB: dict[int, JudgeVerdict] = {0: "AC", 1: "WA", 2: "PE", 4: "PE", 8: "WA"}
+_CODES: Mapping[Protocol, Mapping[int, JudgeVerdict]] = {
+    "testlib": {0: "AC", 1: "WA", 2: "PE", 4: "PE", 8: "WA"},
+    "kattis": {42: "AC", 43: "WA"},
+    "exit": {0: "AC", 1: "WA"},
+}
 _TESTLIB_POINTS = 7
-_KATTIS: dict[int, JudgeVerdict] = {42: "AC", 43: "WA"}
-_EXIT: dict[int, JudgeVerdict] = {_ACCEPTED: "AC", _WRONG: "WA"}
 _POINTS = re.compile(rb"(?:points|partially correct)?[ \t]*\(?([0-9]{1,12}(?:\.[0-9]{0,12})?)\)?", re.IGNORECASE)
 _MESSAGE = 200
 _SIGPIPE = 13
@@ -96,8 +99,7 @@ def ruling(judge: JudgeProgram, report: Report) -> Ruling:
         if matched is None:
             return Ruling(broken="the judge ended with 7 (points) and named none")
         return _points(float(matched[1]), message)
-    known = {"testlib": _TESTLIB, "kattis": _KATTIS}.get(judge.protocol, _EXIT)
-    verdict = known.get(code)
+    verdict = _CODES[judge.protocol].get(code)
     if verdict is None:
         return Ruling(broken=f"the judge ended with {code}", message=message)
     return Ruling(verdict, 1.0 if verdict == "AC" else 0.0, message)
@@ -117,13 +119,10 @@ def said(report: Report) -> str | None:
 
 def judged(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result:
     """A test's end, where a judge has read what the program printed."""
-    flags = flags_of(program)
     made = ruling(judge, report)
     if made.broken is not None:
-        return Result(trial=trial, verdict="IE", report=program, flags=flags, error=_broken(trial, judge, report, made))
-    return Result(
-        trial=trial, verdict=made.verdict, credit=made.credit, message=made.message, report=program, flags=flags
-    )
+        return unjudged(trial, program, _broken(trial, judge, report, made))
+    return result_of(trial, program, made.verdict, made.message, credit=made.credit)
 
 
 def conversation(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result:
@@ -133,41 +132,32 @@ def conversation(trial: Trial, judge: JudgeProgram, program: Report, report: Rep
     program broke by itself: then the judge may have seen no more than its end. One that fails is the reference's fault,
     except where the program did it: it went away in the middle, kept the judge waiting, or wrote without end.
     """
-    flags = flags_of(program)
     failed = ended(program)
-
-    def put(verdict: Word, *, credit: float = 0.0, message: str | None = None, more: tuple[str, ...] = ()) -> Result:
-        return Result(
-            trial=trial, verdict=verdict, credit=credit, message=message, report=program, flags=(*flags, *more)
-        )
-
-    if report.status == "internal_error":
-        error: SampleError = SandboxError(report.message or "the sandbox failed at a judge")
-        return Result(trial=trial, verdict="IE", report=program, flags=flags, error=error)
+    put = partial(result_of, trial, program)
     made = ruling(judge, report)
+    if report.status == "internal_error":
+        return unjudged(trial, program, _broken(trial, judge, report, made))
     if made.broken is None:
         if made.verdict == "AC" or made.credit > 0:
-            return put(failed) if failed else put(made.verdict, credit=made.credit, message=made.message)
+            return put(failed) if failed else put(made.verdict, made.message, credit=made.credit)
         # A judge that leaves makes a program break that still talks: that is no defect of its own.
         own = failed in LIMITS or (failed and program.signal != _SIGPIPE and not _END_OF_TALK.search(program.stderr))
-        return put(failed if failed and own else made.verdict, message=made.message)
+        return put(failed if failed and own else made.verdict, made.message)
     if failed in LIMITS:
-        return put(failed, message="the judge was waiting")
+        return put(failed, "the judge was waiting")
     if report.signal == _SIGPIPE or _END_OF_TALK.search(report.stderr):
-        return put(failed or "WA", message="the program ended before the judge")
+        return put(failed or "WA", "the program ended before the judge")
     if failed is None and _UNREADABLE.search(report.stderr):
         # Attack: leave early, so that the judge stumbles over an empty line and the sample goes unscored. A program
         # that the judge has left ends with an error of its own; this one was done.
-        return put("WA", message="the judge could not read what the program said")
+        return put("WA", "the judge could not read what the program said")
     if report.status == "time_limit" and program.cpu_time >= _FLOOD * report.cpu_time:
         # Attack: flood the judge until it dies, so that the sample goes unscored.
-        return put("OLE", message="the judge was flooded", more=("judge_flooded",))
-    return Result(trial=trial, verdict="IE", report=program, flags=flags, error=_broken(trial, judge, report, made))
+        return put("OLE", "the judge was flooded", ("judge_flooded",))
+    return unjudged(trial, program, _broken(trial, judge, report, made))
 
 
 def _broken(trial: Trial, judge: JudgeProgram, report: Report, made: Ruling) -> SampleError:
     if report.status == "internal_error":
         return SandboxError(report.message or "the sandbox failed at a judge")
-    # A judge's words may quote a hidden test: they go to the evidence, and not to the feedback.
-    more = {"said": made.message} if made.message else {}
-    return InvalidReference(f"{judge.path}: on test {trial.id!r} {made.broken}", path=judge.path, **more)
+    return invalid(f"on test {trial.id!r} {made.broken}", judge.path, made.message)

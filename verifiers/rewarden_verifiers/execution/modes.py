@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import secrets
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from rewarden.errors import InvalidReference, SampleError, SandboxError
+from rewarden.errors import SandboxError
 from rewarden_sandboxes.job import Case, Mode, Program, Report, source
 from rewarden_verifiers.execution import calls
-from rewarden_verifiers.execution.reference import Suite, Trial
-from rewarden_verifiers.execution.results import LIMITS, Result, Word, ended, flags_of
+from rewarden_verifiers.execution.reference import Suite, Trial, invalid
+from rewarden_verifiers.execution.results import LIMITS, Result, ended, result_of, unjudged
 from rewarden_verifiers.execution.tagged import Untagged, loads
 from rewarden_verifiers.extraction import encodable
 
@@ -27,14 +26,8 @@ MODE_OF: Mapping[Way, Mode] = {
 }
 """The mode of the candidate's program."""
 
-_WORDS: Mapping[str, Word] = {
-    "assertion": "WA",
-    "uncrossable_value": "WA",
-    "no_pass": "WA",
-    "bad_frame": "WA",
-    "tampered": "WA",
-}
-"""The verdict for why tests failed; every other reason is an exception: RE."""
+_WRONG = frozenset({"assertion", "uncrossable_value", "no_pass", "bad_frame", "tampered"})
+"""The reasons of failed tests that are a wrong answer: WA. Every other is an exception: RE."""
 _FLAGGED = frozenset({"uncrossable_value", "bad_frame", "candidate_exit", "candidate_lost", "tampered"})
 _MESSAGE = 600
 
@@ -49,7 +42,7 @@ def call_case(trial: Trial) -> Case:
     try:
         request = calls.request(test.target or "", test.args, test.kwargs, types)
     except Untagged as error:
-        raise InvalidReference(f"{trial.path}: an argument is no value: {error}", path=trial.path) from None
+        raise invalid(f"an argument is no value: {error}", trial.path) from None
     return Case(request=request, files=trial.files, limits=trial.limits)
 
 
@@ -62,11 +55,6 @@ def options(suite: Suite, trial: Trial, **more: str) -> bytes:
     if test.type == "file":
         asked |= {"name": test.name, "expect": list(test.expect or ())}
     return json.dumps(asked | more).encode()
-
-
-def nonce() -> str:
-    """Returns what a report must repeat, so that nobody writes one who does not know it."""
-    return secrets.token_hex(16)
 
 
 def test_code(trial: Trial) -> str:
@@ -90,24 +78,24 @@ def tested(trial: Trial, program: Report, partner: Report) -> Result:
     to compare.
     """
     if partner.status == "internal_error":
-        return _broken(trial, program, SandboxError(partner.message or "the sandbox failed at test code"))
+        return unjudged(trial, program, SandboxError(partner.message or "the sandbox failed at test code"))
     failed = ended(program)
     said = _report(partner.reply)
     if said is None:
         if failed in LIMITS:
-            return _result(trial, program, failed)
+            return result_of(trial, program, failed)
         spent = ended(partner)
         if spent in LIMITS:
-            return _result(trial, program, spent, "the test code ran out of its limits", ("tests_exhausted",))
-        return _broken(trial, program, _invalid(trial, "the test code ended without a word"))
+            return result_of(trial, program, spent, "the test code ran out of its limits", ("tests_exhausted",))
+        return unjudged(trial, program, invalid("the test code ended without a word", trial.path))
     if said.get("outcome") == "passed":
         if partner.status != "ok" or not _all_passed(trial, said):
-            return _broken(trial, program, _invalid(trial, "the test code came to a bad end after it had passed"))
-        return _result(trial, program, failed if failed in LIMITS else "AC")
+            return unjudged(trial, program, invalid("the test code came to a bad end after it had passed", trial.path))
+        return result_of(trial, program, failed if failed in LIMITS else "AC")
     if said.get("who") == "tests":
-        return _broken(trial, program, _invalid(trial, "the test code is at fault", _text(said.get("message"))))
+        return unjudged(trial, program, invalid("the test code is at fault", trial.path, _text(said.get("message"))))
     if said.get("kind") == "candidate_lost" and failed in LIMITS:
-        return _result(trial, program, failed)
+        return result_of(trial, program, failed)
     return _failed(trial, program, said)
 
 
@@ -118,32 +106,27 @@ def shared(trial: Trial, program: Report, nonce: str) -> Result:
     """
     failed = ended(program)
     if failed not in (None, "RE"):
-        return _result(trial, program, failed)
+        return result_of(trial, program, failed)
     said = _report(program.reply)
     if said is None:
-        return _result(trial, program, "RE", "the process ended before the tests had", (calls.NO_RESULT,))
+        return result_of(trial, program, "RE", "the process ended before the tests had", (calls.NO_RESULT,))
     if said.get("nonce") != nonce:
-        return _result(trial, program, "WA", "the report is not that of the tests", ("forged_report",))
+        return result_of(trial, program, "WA", "the report is not that of the tests", ("forged_report",))
     if said.get("who") == "tests":
-        return _broken(trial, program, _invalid(trial, "the test code is at fault", _text(said.get("message"))))
+        return unjudged(trial, program, invalid("the test code is at fault", trial.path, _text(said.get("message"))))
     if said.get("outcome") != "passed":
         return _failed(trial, program, said)
     if failed or not _all_passed(trial, said):
-        return _result(trial, program, "WA", "the report and the process disagree", ("forged_report",))
-    return _result(trial, program, "AC")
+        return result_of(trial, program, "WA", "the report and the process disagree", ("forged_report",))
+    return result_of(trial, program, "AC")
 
 
 def _failed(trial: Trial, program: Report, said: Mapping[str, Any]) -> Result:
     """Tests that the candidate did not pass, and why."""
-    kind = said.get("kind")
-    word: Word = _WORDS.get(kind, "RE") if isinstance(kind, str) else "RE"
-    flags = (kind,) if isinstance(kind, str) and kind in _FLAGGED else ()
-    message = _text(said.get("message"))
-    message = f"{_text(said.get('source'))}\n{message}".strip()
-    credit = _share(trial, said)
-    return Result(
-        trial=trial, verdict=word, credit=credit, message=message, report=program, flags=(*flags_of(program), *flags)
-    )
+    kind = _text(said.get("kind"))
+    message = f"{_text(said.get('source'))}\n{_text(said.get('message'))}".strip()
+    flags = (kind,) if kind in _FLAGGED else ()
+    return result_of(trial, program, "WA" if kind in _WRONG else "RE", message, flags, credit=_share(trial, said))
 
 
 def _share(trial: Trial, said: Mapping[str, Any]) -> float:
@@ -175,25 +158,6 @@ def _report(reply: bytes) -> dict[str, Any] | None:
     except Untagged:
         return None
     return said if isinstance(said, dict) and said.get("done") is True else None
-
-
-def _result(
-    trial: Trial, program: Report, verdict: Word, message: str | None = None, flags: tuple[str, ...] = ()
-) -> Result:
-    credit = 1.0 if verdict == "AC" else 0.0
-    return Result(
-        trial=trial, verdict=verdict, credit=credit, message=message, report=program, flags=(*flags_of(program), *flags)
-    )
-
-
-def _broken(trial: Trial, program: Report, error: SampleError) -> Result:
-    return Result(trial=trial, verdict="IE", report=program, flags=flags_of(program), error=error)
-
-
-def _invalid(trial: Trial, why: str, words: str = "") -> InvalidReference:
-    """`words` may quote a hidden test: they go to the evidence, and not to the feedback."""
-    more = {"said": words} if words else {}
-    return InvalidReference(f"{trial.path}: {why}", path=trial.path, **more)
 
 
 def _text(value: Any) -> str:

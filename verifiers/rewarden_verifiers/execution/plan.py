@@ -6,13 +6,18 @@ What was expected goes into no room but that of a judge or of test code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from rewarden_sandboxes.job import Case, Job, Program, source
 from rewarden_verifiers.execution import judges, modes
 from rewarden_verifiers.execution.modes import Way
 from rewarden_verifiers.execution.reference import JudgeProgram, Suite, Trial
+
+Item = TypeVar("Item")
 
 MAX_BYTES = 64 * 1024 * 1024
 """Of inputs in one job; more are spread over several. A job travels in one message."""
@@ -45,23 +50,24 @@ def plan(suite: Suite, trials: Sequence[Trial], code: str) -> list[Batch]:
         # A partner is of the job: one job for each interactive judge, and one for each piece of test code.
         apart = id(trial.checker) if way == "interactive" else trial.place if way == "tests" else -1
         together.setdefault((way, apart), []).append(trial)
-    nonce = modes.nonce()
+    nonce = secrets.token_hex(16)  # what a report must repeat, so that nobody writes one who does not know it
     return [
         Batch(way, part, _job(way, suite, part, code, nonce), nonce)
         for (way, _), some in together.items()
-        for part in _parts(some)
+        for part in _parts(some, lambda trial: len(trial.stdin) + sum(map(len, trial.files.values())))
     ]
 
 
-def _parts(trials: Sequence[Trial]) -> Iterator[Sequence[Trial]]:
-    part: list[Trial] = []
+def _parts(items: Iterable[Item], size_of: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """The inputs of jobs, in order, as many in each as `MAX_BYTES` allows."""
+    part: list[Item] = []
     size = 0
-    for trial in trials:
-        own = len(trial.stdin) + sum(map(len, trial.files.values()))
+    for item in items:
+        own = size_of(item)
         if part and size + own > MAX_BYTES:
             yield part
             part, size = [], 0
-        part.append(trial)
+        part.append(item)
         size += own
     yield part
 
@@ -77,44 +83,38 @@ def _job(way: Way, suite: Suite, trials: Sequence[Trial], code: str, nonce: str)
     )
     partner = None
     if way == "interactive":
-        judge = trials[0].checker
-        assert isinstance(judge, JudgeProgram)
-        partner = judge_program(judge)
-        cases = [
-            Case(
-                limits=trial.limits,
-                files=trial.files,
-                partner_files=judges.files(judge, trial.stdin, trial.expected, None),
-                partner_args=judges.arguments(judge),
-            )
-            for trial in trials
-        ]
-    elif way == "stdio":
-        cases = [Case(stdin=trial.stdin, files=trial.files, limits=trial.limits) for trial in trials]
-    elif way == "call":
-        cases = [modes.call_case(trial) for trial in trials]
-    elif way == "shared":
-        cases = [
-            Case(
-                files=trial.files,
-                limits=trial.limits,
-                request=modes.options(suite, trial, nonce=nonce, tests=modes.test_code(trial)),
-            )
-            for trial in trials
-        ]
-    else:
+        partner = judge_program(_judge_of(trials[0]))
+    elif way == "tests":
         partner = modes.tests_program(suite, trials[0])
-        cases = [
-            Case(files=trial.files, limits=trial.limits, partner_request=modes.options(suite, trial))
-            for trial in trials
-        ]
     return Job(
         program=program,
-        cases=cases,
+        cases=[_case(way, suite, trial, nonce) for trial in trials],
         partner=partner,
         join="" if partner is None else "stdio" if way == "interactive" else "socket",
         compile_limits=reference.compile_limits,
     )
+
+
+def _case(way: Way, suite: Suite, trial: Trial, nonce: str) -> Case:
+    made = partial(Case, files=trial.files, limits=trial.limits)
+    match way:
+        case "stdio":
+            return made(stdin=trial.stdin)
+        case "call":
+            return modes.call_case(trial)
+        case "shared":
+            return made(request=modes.options(suite, trial, nonce=nonce, tests=modes.test_code(trial)))
+        case "tests":
+            return made(partner_request=modes.options(suite, trial))
+        case "interactive":
+            judge = _judge_of(trial)
+            files = judges.files(judge, trial.stdin, trial.expected, None)
+            return made(partner_files=files, partner_args=judges.arguments(judge))
+
+
+def _judge_of(trial: Trial) -> JudgeProgram:
+    assert isinstance(trial.checker, JudgeProgram)
+    return trial.checker
 
 
 def judge_program(judge: JudgeProgram) -> Program:
@@ -124,25 +124,13 @@ def judge_program(judge: JudgeProgram) -> Program:
 
 def judging(judge: JudgeProgram, outputs: Sequence[tuple[Trial, bytes]]) -> Iterator[tuple[Sequence[Trial], Job]]:
     """Jobs in which a judge reads what the program printed in each test: one, unless that is very large."""
-    part: list[tuple[Trial, bytes]] = []
-    size = 0
-    for trial, output in outputs:
-        own = len(trial.stdin) + len(trial.expected) + len(output)
-        if part and size + own > MAX_BYTES:
-            yield _judging(judge, part)
-            part, size = [], 0
-        part.append((trial, output))
-        size += own
-    yield _judging(judge, part)
-
-
-def _judging(judge: JudgeProgram, outputs: Sequence[tuple[Trial, bytes]]) -> tuple[Sequence[Trial], Job]:
-    cases = [
-        Case(
-            stdin=output if judge.protocol == "kattis" else b"",
-            files=judges.files(judge, trial.stdin, trial.expected, output),
-            args=judges.arguments(judge),
-        )
-        for trial, output in outputs
-    ]
-    return [trial for trial, _ in outputs], Job(program=judge_program(judge), cases=cases)
+    for part in _parts(outputs, lambda one: len(one[0].stdin) + len(one[0].expected) + len(one[1])):
+        cases = [
+            Case(
+                stdin=output if judge.protocol == "kattis" else b"",
+                files=judges.files(judge, trial.stdin, trial.expected, output),
+                args=judges.arguments(judge),
+            )
+            for trial, output in part
+        ]
+        yield [trial for trial, _ in part], Job(program=judge_program(judge), cases=cases)

@@ -11,11 +11,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from rewarden.errors import InvalidReference
 from rewarden_sandboxes.job import Limits
-from rewarden_verifiers.execution.checkers import TextChecker
+from rewarden_verifiers.execution.checkers import TextChecker, TextType
 from rewarden_verifiers.execution.values import ValueChecker
 
 Kind = Literal["stdio", "call", "assert", "file"]
@@ -25,14 +25,17 @@ MAX_TESTS = 10_000
 PYTHON = frozenset({"python", "python3", "py"})
 """Names of the one language whose functions can be called and asserted about."""
 
-_FORBID: Mapping[str, str] = {"extra": "forbid"}  # a misspelt key must not be silently ignored
+
+class Strict:
+    """A part of the reference in which a misspelt key is refused, and not silently ignored."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Base64:
+class Base64(Strict):
     """Bytes that are no text."""
-
-    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
 
     base64: str
 
@@ -41,10 +44,8 @@ Content = str | Base64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunLimits(Limits):
+class RunLimits(Strict, Limits):
     """Limits on a program; see `rewarden_sandboxes.job.Limits`. A field that is not given is the language's default."""
-
-    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -54,7 +55,7 @@ class RunLimits(Limits):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checker:
+class Checker(Strict):
     """The rule by which a test's outcome is judged.
 
     type: for what is printed `exact`, `trimmed` (the default), `tokens`, `floats`, `unordered_lines`, `regex`; for what
@@ -65,11 +66,7 @@ class Checker:
     code, files, args, limits: the judge. protocol: how the judge tells its verdict; see `judges`.
     """
 
-    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
-
-    type: Literal[
-        "exact", "trimmed", "tokens", "floats", "unordered_lines", "regex", "value", "program", "interactive"
-    ] = "trimmed"
+    type: Literal[TextType, "value", "program", "interactive"] = "trimmed"
     abs: float | None = None
     rel: float | None = None
     ignore_case: bool = False
@@ -95,25 +92,19 @@ class _Missing:
 MISSING: Any = _Missing()
 
 
-def _missing() -> Any:
-    return MISSING
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Types:
+class Types(Strict):
     """Shapes that a call's values take: `ListNode`, `TreeNode` or lists of them (`List[ListNode]`), written as lists.
 
     args: by position ("0") or name. returns: of the result.
     """
-
-    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
 
     args: dict[str, str] = field(default_factory=dict)
     returns: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Test:
+class Test(Strict):
     """One test. Which fields it has depends on its type.
 
     stdio: stdin, stdout (what is expected), files. call: target (`f` or `Solution.f`), args, kwargs, returns, types.
@@ -122,7 +113,6 @@ class Test:
     """
 
     __test__: ClassVar[bool] = False
-    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
 
     type: Kind
     id: str | None = None
@@ -132,7 +122,7 @@ class Test:
     target: str | None = None
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
-    returns: Any = field(default_factory=_missing)
+    returns: Any = field(default_factory=lambda: MISSING)
     types: Types | None = None
     code: str | None = None
     name: str | None = None
@@ -146,7 +136,7 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodeReference:
+class CodeReference(Strict):
     """The reference that a program is judged by.
 
     language: of the sandbox's registry. tests: at least one. checker: of the tests that name none. limits: of every
@@ -156,8 +146,6 @@ class CodeReference:
     which a response may continue (see the parameter `completion`). modules: names under which test code may import
     the candidate.
     """
-
-    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
 
     language: str
     tests: tuple[Test, ...]
@@ -233,37 +221,27 @@ _NEEDED: Mapping[Kind, tuple[str, ...]] = {
     "assert": ("code",),
     "file": ("name", "content", "expect"),
 }
-_SPECIAL: Mapping[str, Any] = {
-    "stdin": "",
-    "stdout": None,
-    "files": {},
-    "target": None,
-    "args": (),
-    "kwargs": {},
-    "returns": MISSING,
-    "types": None,
-    "code": None,
-    "name": None,
-    "content": None,
-    "expect": None,
-}
+_SPECIAL = frozenset[str]().union(*_OWN.values())
+_BARE = Test(type="stdio")
 _FOREIGN: Mapping[Kind, Sequence[tuple[str, Any]]] = {
-    kind: [(name, default) for name, default in _SPECIAL.items() if name not in own] for kind, own in _OWN.items()
+    kind: [(item.name, getattr(_BARE, item.name)) for item in fields(Test) if item.name in _SPECIAL - own]
+    for kind, own in _OWN.items()
 }
+"""The fields that a test of each type has not, with what stands in them where nothing was given."""
 _NO_LIMITS = RunLimits()
 _USUAL_TEXT, _USUAL_VALUE = TextChecker(), ValueChecker()
 _FILE = re.compile(r"(?:[A-Za-z0-9_][\w-]*/)*[A-Za-z0-9_][\w-]*\.py", re.ASCII)
-_TEXT_TYPES = frozenset({"exact", "trimmed", "tokens", "floats", "unordered_lines", "regex"})
+_TEXT_TYPES = frozenset(get_args(TextType))
 
 
 def read_reference(reference: CodeReference) -> Suite:
     """The suite of a reference. Raises InvalidReference with the path of what is wrong."""
     if not reference.tests:
-        raise _invalid("there are no tests", "reference.tests")
+        raise invalid("there are no tests", "reference.tests")
     if len(reference.tests) > MAX_TESTS:
-        raise _invalid(f"there are {len(reference.tests)} tests; {MAX_TESTS} is the most", "reference.tests")
+        raise invalid(f"there are {len(reference.tests)} tests; {MAX_TESTS} is the most", "reference.tests")
     if not reference.language.strip():
-        raise _invalid("the language is blank", "reference.language")
+        raise invalid("the language is blank", "reference.language")
     shared_files = _files(reference.files, "reference.files")
     checkers: dict[int, AnyChecker] = {}
     trials: list[Trial] = []
@@ -272,13 +250,13 @@ def read_reference(reference: CodeReference) -> Suite:
         path = f"reference.tests[{place}]"
         trial = _trial(reference, place, test, path, checkers)
         if trial.id in ids:
-            raise _invalid(f"the id {trial.id!r} is taken; ids tell tests apart", f"{path}.id")
+            raise invalid(f"the id {trial.id!r} is taken; ids tell tests apart", f"{path}.id")
         ids.add(trial.id)
         trials.append(trial)
     if reference.checker is not None and id(reference.checker) not in checkers:
-        raise _invalid("no test can use this checker", "reference.checker")
+        raise invalid("no test can use this checker", "reference.checker")
     if not math.fsum(trial.test.weight for trial in trials) > 0:
-        raise _invalid("the weights of the tests are all 0", "reference.tests")
+        raise invalid("the weights of the tests are all 0", "reference.tests")
     return Suite(reference=reference, trials=trials, files=shared_files)
 
 
@@ -292,23 +270,23 @@ def _trial(
     kind = test.type
     for name, default in _FOREIGN[kind]:
         if getattr(test, name) != default:
-            raise _invalid(f"a test of type {kind!r} has no {name!r}", f"{path}.{name}")
+            raise invalid(f"a test of type {kind!r} has no {name!r}", f"{path}.{name}")
     for name in _NEEDED[kind]:
         if getattr(test, name) in (None, MISSING) and not (name == "returns" and test.returns is None):
-            raise _invalid(f"a test of type {kind!r} needs {name!r}", f"{path}.{name}")
+            raise invalid(f"a test of type {kind!r} needs {name!r}", f"{path}.{name}")
     if kind != "stdio" and reference.language.lower() not in PYTHON:
-        raise _invalid(f"a test of type {kind!r} needs Python, not {reference.language!r}", f"{path}.type")
+        raise invalid(f"a test of type {kind!r} needs Python, not {reference.language!r}", f"{path}.type")
     if not (math.isfinite(test.weight) and test.weight >= 0):
-        raise _invalid("a weight is a finite number of at least 0", f"{path}.weight")
+        raise invalid("a weight is a finite number of at least 0", f"{path}.weight")
     if kind == "file" and not test.expect:
-        raise _invalid("expect names no test that must pass", f"{path}.expect")
+        raise invalid("expect names no test that must pass", f"{path}.expect")
     if kind == "file" and not _FILE.fullmatch(test.name or ""):
-        raise _invalid(f"{test.name!r} is no name of a Python file", f"{path}.name")
+        raise invalid(f"{test.name!r} is no name of a Python file", f"{path}.name")
     if kind == "call":
         _check_target(test.target or "", f"{path}.target")
     checker = _checker_of(reference, test, path, checkers)
     if kind == "stdio" and test.stdout is None and _needs_stdout(checker):
-        raise _invalid("a test of type 'stdio' needs 'stdout'", f"{path}.stdout")
+        raise invalid("a test of type 'stdio' needs 'stdout'", f"{path}.stdout")
     return Trial(
         place=place,
         id=test.id if test.id is not None else str(place),
@@ -339,7 +317,7 @@ def _checker_of(reference: CodeReference, test: Test, path: str, known: dict[int
     given, where = test.checker, f"{path}.checker"
     if test.type in ("assert", "file"):
         if given is not None:
-            raise _invalid(f"a test of type {test.type!r} judges by itself and takes no checker", where)
+            raise invalid(f"a test of type {test.type!r} judges by itself and takes no checker", where)
         return None
     if given is None:
         given, where = reference.checker, "reference.checker"
@@ -356,8 +334,8 @@ def _checker_of(reference: CodeReference, test: Test, path: str, known: dict[int
     if test.checker is None:
         return usual  # the reference's checker is meant for its tests of the other kind
     if test.type == "call":
-        raise _invalid("what a call returns is checked by 'value'", where)
-    raise _invalid("the checker 'value' is for what calls return; this test's output is text", where)
+        raise invalid("what a call returns is checked by 'value'", where)
+    raise invalid("the checker 'value' is for what calls return; this test's output is text", where)
 
 
 def _checker(given: Checker, path: str) -> AnyChecker:
@@ -366,7 +344,7 @@ def _checker(given: Checker, path: str) -> AnyChecker:
     def refuse(*names: str) -> None:
         for name in names:
             if getattr(given, name) != getattr(defaults, name):
-                raise _invalid(f"the checker {given.type!r} has no {name!r}", f"{path}.{name}")
+                raise invalid(f"the checker {given.type!r} has no {name!r}", f"{path}.{name}")
 
     judge = ("language", "code", "files", "args", "limits", "protocol")
     try:
@@ -384,11 +362,11 @@ def _checker(given: Checker, path: str) -> AnyChecker:
             refuse("ignore_case", "pattern", "match", *judge)
             return ValueChecker(abs=given.abs, rel=given.rel, unordered=given.unordered, strict=given.strict)
     except ValueError as error:
-        raise _invalid(str(error), path) from None
+        raise invalid(str(error), path) from None
     refuse("abs", "rel", "ignore_case", "pattern", "match", "unordered", "strict")
     for name in ("language", "code"):
         if not getattr(given, name):
-            raise _invalid(f"the checker {given.type!r} needs {name!r}", f"{path}.{name}")
+            raise invalid(f"the checker {given.type!r} needs {name!r}", f"{path}.{name}")
     return JudgeProgram(
         interactive=given.type == "interactive",
         language=given.language or "",
@@ -404,7 +382,7 @@ def _checker(given: Checker, path: str) -> AnyChecker:
 def _check_target(target: str, path: str) -> None:
     parts = target.split(".")
     if len(parts) > 2 or not all(part.isidentifier() for part in parts):
-        raise _invalid(f"the target {target!r} is neither a function 'f' nor a method 'Solution.f'", path)
+        raise invalid(f"the target {target!r} is neither a function 'f' nor a method 'Solution.f'", path)
 
 
 def _files(files: Mapping[str, Content], path: str) -> dict[str, bytes]:
@@ -412,7 +390,7 @@ def _files(files: Mapping[str, Content], path: str) -> dict[str, bytes]:
         # `../x` and absolute names would leave the working folder; the sandbox refuses them too.
         parts = name.split("/")
         if not name or name.startswith("/") or "\0" in name or any(part in ("", ".", "..") for part in parts):
-            raise _invalid(f"{name!r} is no relative path within the working folder", path)
+            raise invalid(f"{name!r} is no relative path within the working folder", path)
     return {name: _bytes(content, f"{path}[{name!r}]") for name, content in files.items()}
 
 
@@ -421,12 +399,17 @@ def _bytes(content: Content, path: str) -> bytes:
         try:
             return content.encode()
         except UnicodeEncodeError:
-            raise _invalid("the text holds half of a surrogate pair, which has no bytes", path) from None
+            raise invalid("the text holds half of a surrogate pair, which has no bytes", path) from None
     try:
         return base64.b64decode(content.base64, validate=True)
     except (binascii.Error, ValueError):
-        raise _invalid("this is no base64", f"{path}.base64") from None
+        raise invalid("this is no base64", f"{path}.base64") from None
 
 
-def _invalid(message: str, path: str) -> InvalidReference:
-    return InvalidReference(f"{path}: {message}", path=path)
+def invalid(message: str, path: str, words: str | None = None) -> InvalidReference:
+    """The error of what is wrong at a place of the reference.
+
+    words: of a judge or of test code. They may quote a hidden test: they go to the evidence, and not to the feedback.
+    """
+    more = {"said": words} if words else {}
+    return InvalidReference(f"{path}: {message}", path=path, **more)

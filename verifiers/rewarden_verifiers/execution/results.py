@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,6 +55,27 @@ def ended(report: Report) -> Word | None:
     return _ENDS.get(report.status)
 
 
-def flags_of(report: Report) -> tuple[str, ...]:
+def result_of(
+    trial: Trial,
+    report: Report,
+    verdict: Word,
+    message: str | None = None,
+    flags: Iterable[str] = (),
+    *,
+    credit: float | None = None,
+) -> Result:
+    """The end of a test whose program ran so. flags: beside those of the run. credit: by default 1 for AC, else 0."""
+    if credit is None:
+        credit = 1.0 if verdict == "AC" else 0.0
+    flags = (*_flags_of(report), *flags)
+    return Result(trial=trial, verdict=verdict, credit=credit, message=message, report=report, flags=flags)
+
+
+def unjudged(trial: Trial, report: Report, error: SampleError) -> Result:
+    """The end of a test that has no verdict, although its program ran."""
+    return Result(trial=trial, verdict="IE", report=report, flags=_flags_of(report), error=error)
+
+
+def _flags_of(report: Report) -> tuple[str, ...]:
     """Returns what a verdict is flagged for because of how a run went."""
     return tuple(flag for flag in report.flags if flag != "killed_with_partner")

@@ -5,11 +5,12 @@ large outputs, and patterns, are compared by `output` where it can be killed.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import asdict
 from typing import Any
 
-from rewarden.errors import InvalidReference, InvalidSample, PluginError, SampleError, SandboxError, WorkerError
+from rewarden.errors import InvalidSample, PluginError, SampleError, SandboxError, WorkerError
 from rewarden.types import Sample, Use
 from rewarden_sandboxes.job import CaseResult, CompileResult, Job, Report
 from rewarden_verifiers.contract import Context
@@ -17,26 +18,15 @@ from rewarden_verifiers.execution import calls, judges, modes
 from rewarden_verifiers.execution.checkers import TextChecker, compare
 from rewarden_verifiers.execution.output import as_text
 from rewarden_verifiers.execution.plan import Batch, judging, plan
-from rewarden_verifiers.execution.reference import JudgeProgram, Suite, Trial
-from rewarden_verifiers.execution.results import REASONS, Result, Word, ended, flags_of
+from rewarden_verifiers.execution.reference import JudgeProgram, Suite, Trial, invalid
+from rewarden_verifiers.execution.results import REASONS, Result, Word, ended, result_of, unjudged
 from rewarden_verifiers.execution.tagged import Untagged
 from rewarden_verifiers.execution.values import ValueChecker
 
 SMALL = 64 * 1024
 """Bytes of output and expectation together that are compared on the loop."""
 
-Event = CompileResult | CaseResult
-
 _WORDS: Mapping[str, Word] = {reason: word for word, reason in REASONS.items()}
-
-
-def _result(
-    trial: Trial, report: Report, verdict: Word, message: str | None = None, flags: tuple[str, ...] = ()
-) -> Result:
-    credit = 1.0 if verdict == "AC" else 0.0
-    return Result(
-        trial=trial, verdict=verdict, credit=credit, message=message, report=report, flags=(*flags_of(report), *flags)
-    )
 
 
 class SuiteRun:
@@ -79,7 +69,7 @@ class SuiteRun:
     async def _run(self, batch: Batch) -> None:
         waiting = deque(batch.trials)  # results come in the order of the cases
         try:
-            async with aclosing(self._events(batch.job)) as events:
+            async with aclosing(self._ctx.sandbox.run(batch.job)) as events:
                 async for event in events:
                     if isinstance(event, CompileResult):
                         self._compiled(batch, event)
@@ -94,9 +84,6 @@ class SuiteRun:
             self._break(waiting, _refused(error, "reference"))
         # What was not told of has not run; where the program did not compile its tests have their verdict already.
         self._break(waiting, SandboxError("the sandbox told nothing of a test"))
-
-    def _events(self, job: Job) -> AsyncGenerator[Event, None]:
-        return self._ctx.sandbox.run(job)
 
     def _compiled(self, batch: Batch, event: CompileResult) -> None:
         """Raises SampleError where the program was not compiled, and that is no fault of its own."""
@@ -114,8 +101,7 @@ class SuiteRun:
     async def _ended(self, batch: Batch, trial: Trial, event: CaseResult) -> None:
         report = event.program
         if report.status == "internal_error":
-            raised = SandboxError(report.message or "the sandbox failed at a run")
-            self._put(Result(trial=trial, verdict="IE", report=report, flags=flags_of(report), error=raised))
+            self._put(unjudged(trial, report, SandboxError(report.message or "the sandbox failed at a run")))
         elif batch.way == "stdio":
             await self._printed(trial, report)
         elif batch.way == "call":
@@ -123,7 +109,7 @@ class SuiteRun:
         elif batch.way == "shared":
             self._put(modes.shared(trial, report, batch.nonce))
         elif event.partner is None:  # the program killed its sandbox, twice
-            self._put(_result(trial, report, ended(report) or "RE"))
+            self._put(result_of(trial, report, ended(report) or "RE"))
         elif batch.way == "interactive":
             assert isinstance(trial.checker, JudgeProgram)
             self._put(judges.conversation(trial, trial.checker, report, event.partner))
@@ -135,7 +121,7 @@ class SuiteRun:
     async def _printed(self, trial: Trial, report: Report) -> None:
         failed = ended(report)
         if failed is not None:
-            self._put(_result(trial, report, failed))
+            self._put(result_of(trial, report, failed))
         elif isinstance(trial.checker, JudgeProgram):
             self._unjudged.append((trial, report))
         else:
@@ -145,29 +131,28 @@ class SuiteRun:
     async def _compared(self, trial: Trial, checker: TextChecker, report: Report) -> Result:
         if checker.type != "regex" and len(report.stdout) + len(trial.expected) <= SMALL:
             found = compare(checker, report.stdout, trial.expected)
-            return _result(trial, report, found.verdict, found.where)
-        params = {name: getattr(checker, name) for name in ("type", "abs", "rel", "ignore_case", "pattern", "match")}
-        return await self._beside(trial, report, params, report.stdout, as_text(trial.expected))
+            return result_of(trial, report, found.verdict, found.where)
+        return await self._beside(trial, report, asdict(checker), report.stdout, as_text(trial.expected))
 
     async def _returned(self, trial: Trial, report: Report) -> None:
         checker = trial.checker
         assert isinstance(checker, ValueChecker)
         failed = ended(report)
         if failed not in (None, "RE"):
-            self._put(_result(trial, report, failed))
+            self._put(result_of(trial, report, failed))
             return
         if len(report.reply) <= SMALL:
             try:
                 found = calls.judge(checker, report.reply, trial.test.returns)
             except Untagged as error:
-                self._break([trial], InvalidReference(f"{trial.path}.returns: {error}", path=f"{trial.path}.returns"))
+                self._break([trial], invalid(str(error), f"{trial.path}.returns"))
                 return
-            result = _result(trial, report, found.verdict, found.message, (found.flag,) if found.flag else ())
+            result = result_of(trial, report, found.verdict, found.message, (found.flag,) if found.flag else ())
         else:
-            params = {name: getattr(checker, name) for name in ("abs", "rel", "unordered", "strict")}
-            result = await self._beside(trial, report, {"type": "value", **params}, report.reply, trial.test.returns)
+            params = {"type": "value", **asdict(checker)}
+            result = await self._beside(trial, report, params, report.reply, trial.test.returns)
         if failed and result.verdict == "AC":  # it sent its result, and then came to a bad end
-            result = _result(trial, report, failed)
+            result = result_of(trial, report, failed)
         self._put(result)
 
     async def _beside(self, trial: Trial, report: Report, params: Mapping[str, Any], got: bytes, wanted: Any) -> Result:
@@ -178,15 +163,15 @@ class SuiteRun:
         outcome = await self._ctx.verify(Use(name="output", params={**params, "view": view}), sample=sample)
         if outcome.status == "scored":
             if outcome.passed:
-                return _result(trial, report, "AC")
-            return _result(trial, report, _WORDS.get(outcome.reason or "", "WA"), outcome.feedback, outcome.flags)
+                return result_of(trial, report, "AC")
+            return result_of(trial, report, _WORDS.get(outcome.reason or "", "WA"), outcome.feedback, outcome.flags)
         said = outcome.feedback or outcome.reason or "an output could not be compared"
         error: SampleError
         if outcome.fault == "reference":
-            error = InvalidReference(f"{trial.path}: {said}", path=trial.path)
+            error = invalid(said, trial.path)
         else:
             error = PluginError(said) if outcome.fault == "verifier" else WorkerError(said)
-        return Result(trial=trial, verdict="IE", report=report, flags=flags_of(report), error=error)
+        return unjudged(trial, report, error)
 
     # --- judges that are programs -------------------------------------------------------------------------------
 
@@ -209,7 +194,7 @@ class SuiteRun:
     ) -> None:
         waiting = deque(trials)
         try:
-            async with aclosing(self._events(job)) as events:
+            async with aclosing(self._ctx.sandbox.run(job)) as events:
                 async for event in events:
                     if isinstance(event, CompileResult):
                         _check_judge(judge, event)
@@ -230,7 +215,7 @@ def _check_judge(judge: JudgeProgram, event: CompileResult) -> None:
     if event.report.status == "internal_error":
         raise SandboxError(event.report.message or "the sandbox failed at a compilation")
     if event.report.status != "ok":
-        raise InvalidReference(f"{judge.path}: the judge does not compile", path=judge.path)
+        raise invalid("the judge does not compile", judge.path)
 
 
 def _refused(error: SampleError, path: str) -> SampleError:
@@ -239,4 +224,4 @@ def _refused(error: SampleError, path: str) -> SampleError:
         return error
     if error.details.get("path") == "program.language":
         path += ".language"
-    return InvalidReference(f"{path}: the sandbox refuses this: {error.message}", path=path)
+    return invalid(f"the sandbox refuses this: {error.message}", path)

@@ -26,14 +26,6 @@ def score_of(scoring: Scoring, results: Sequence[Result]) -> float:
     return _SCORES[scoring](results)
 
 
-def _all(results: Sequence[Result]) -> float:
-    return 0.0
-
-
-def _fraction(results: Sequence[Result]) -> float:
-    return math.fsum(result.credit for result in results) / len(results)
-
-
 def _weighted(results: Sequence[Result]) -> float:
     # `read_reference` holds that the suite's weights are not all 0; those of its first tests may be.
     whole = math.fsum(result.trial.test.weight for result in results)
@@ -47,16 +39,12 @@ def _groups(results: Sequence[Result]) -> float:
     return earned / whole if whole else 0.0
 
 
-def _minimum(results: Sequence[Result]) -> float:
-    return min(result.credit for result in results)
-
-
 _SCORES: Mapping[Scoring, Callable[[Sequence[Result]], float]] = {
-    "all": _all,
-    "fraction": _fraction,
+    "all": lambda results: 0.0,
+    "fraction": lambda results: math.fsum(result.credit for result in results) / len(results),
     "weighted": _weighted,
     "groups": _groups,
-    "minimum": _minimum,
+    "minimum": lambda results: min(result.credit for result in results),
 }
 
 

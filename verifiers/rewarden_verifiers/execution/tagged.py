@@ -61,7 +61,10 @@ def decode(value: Any, depth: int = 0) -> Any:
     reader = _READERS.get(tag)
     if reader is None:
         raise Untagged("an unknown tag")
-    return reader(payload, depth + 1)
+    try:
+        return reader(payload, depth + 1)
+    except (ValueError, OverflowError) as error:  # what readers meet in hostile payloads
+        raise Untagged("no value") from error
 
 
 def _integer(payload: Any, depth: int) -> int:
@@ -120,15 +123,7 @@ def _repr(value: Any) -> str:
         raise Untagged("a key that cannot be written") from error
 
 
-def _text(payload: Any, depth: int) -> str:
-    return _hex(payload).decode("utf-8", "surrogatepass")
-
-
 def _bytes(payload: Any, depth: int) -> bytes:
-    return _hex(payload)
-
-
-def _hex(payload: Any) -> bytes:
     if not isinstance(payload, str):
         raise Untagged("no bytes")
     return bytes.fromhex(payload)
@@ -174,14 +169,6 @@ def _instant(tag: str) -> Callable[[Any, int], Opaque]:
     return read
 
 
-def _deque(payload: Any, depth: int) -> list[Any]:
-    return _items(_exactly(payload, 2)[1], depth)
-
-
-def _scalar(payload: Any, depth: int) -> Any:
-    return decode(_exactly(payload, 2)[1], depth)
-
-
 def _array(payload: Any, depth: int) -> Any:
     _, shape, flat = _exactly(payload, 3)
     if not isinstance(shape, list) or len(shape) > _ARRAY_DIMENSIONS or not all(type(side) is int for side in shape):
@@ -220,44 +207,26 @@ def _exactly(payload: Any, count: int) -> list[Any]:
     return payload
 
 
-def _guarded(reader: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:
-    """Returns what a reader meets in hostile payloads is `Untagged` and nothing else."""
-
-    def read(payload: Any, depth: int) -> Any:
-        try:
-            return reader(payload, depth)
-        except (ValueError, OverflowError, UnicodeDecodeError) as error:
-            raise Untagged("no value") from error
-
-    return read
-
-
 _READERS: Mapping[str, Callable[[Any, int], Any]] = {
-    tag: _guarded(reader)
-    for tag, reader in {
-        "i": _integer,
-        "f": _float,
-        "l": _items,
-        "t": lambda payload, depth: Tuple(_items(payload, depth)),
-        "s": lambda payload, depth: Bag(_items(payload, depth)),
-        "frozenset": lambda payload, depth: Bag(_items(payload, depth)),
-        "d": _dict,
-        "counter": _dict,
-        "text": _text,
-        "bytes": _bytes,
-        "bytearray": _bytes,
-        "complex": _complex,
-        "fraction": _fraction,
-        "decimal": _decimal,
-        "range": _range,
-        "date": _instant("date"),
-        "time": _instant("time"),
-        "datetime": _instant("datetime"),
-        "timedelta": _instant("timedelta"),
-        "deque": _deque,
-        "scalar": _scalar,
-        "array": _array,
-    }.items()
+    "i": _integer,
+    "f": _float,
+    "l": _items,
+    "t": lambda payload, depth: Tuple(_items(payload, depth)),
+    "s": lambda payload, depth: Bag(_items(payload, depth)),
+    "frozenset": lambda payload, depth: Bag(_items(payload, depth)),
+    "d": _dict,
+    "counter": _dict,
+    "text": lambda payload, depth: _bytes(payload, depth).decode("utf-8", "surrogatepass"),
+    "bytes": _bytes,
+    "bytearray": _bytes,
+    "complex": _complex,
+    "fraction": _fraction,
+    "decimal": _decimal,
+    "range": _range,
+    **{tag: _instant(tag) for tag in ("date", "time", "datetime", "timedelta")},
+    "deque": lambda payload, depth: _items(_exactly(payload, 2)[1], depth),
+    "scalar": lambda payload, depth: decode(_exactly(payload, 2)[1], depth),
+    "array": _array,
 }
 
 

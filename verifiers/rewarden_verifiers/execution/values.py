@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-_REL = 1e-9
-_ABS = 1e-12
 _EXCERPT = 120
 
 
@@ -33,13 +31,14 @@ class Opaque:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValueChecker:
-    """The way in which two values are compared; see `differs`. Raises ValueError for what cannot be."""
+class Tolerance:
+    """The difference that two numbers may have: absolute, or relative. Raises ValueError for what is none."""
+
+    USUAL: ClassVar[tuple[float, float]]
+    """Both, where neither is named."""
 
     abs: float | None = None
     rel: float | None = None
-    unordered: bool | Literal["deep"] = False
-    strict: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (("abs", self.abs), ("rel", self.rel)):
@@ -50,8 +49,18 @@ class ValueChecker:
     def tolerance(self) -> tuple[float, float]:
         """Absolute and relative tolerance. Where only one is named the other is 0."""
         if self.abs is None and self.rel is None:
-            return _ABS, _REL
+            return self.USUAL
         return self.abs or 0.0, self.rel or 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueChecker(Tolerance):
+    """The way in which two values are compared; see `differs`. Raises ValueError for what cannot be."""
+
+    USUAL = 1e-12, 1e-9
+
+    unordered: bool | Literal["deep"] = False
+    strict: bool = False
 
 
 def differs(checker: ValueChecker, got: Any, wanted: Any, path: str = "") -> str | None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.contract import VerifierSpec
-from rewarden_verifiers.fingerprint.closure import Closure, closure
+from rewarden_verifiers.fingerprint.closure import closure
 from rewarden_verifiers.fingerprint.modules import distributions_of
 from rewarden_verifiers.view import View
 
@@ -47,7 +47,7 @@ def fingerprint(
 
 def code_of(spec: VerifierSpec) -> str:
     """The digest of a verifier's code and data, and the versions of what they run on."""
-    reached = _closure_of(spec)
+    reached = closure(spec.module, *spec.plugin)
     if not reached.whole:
         return _unwritten(spec.function)
     versions = [f"{name}={_version(name)}" for name in libraries_of(spec)]
@@ -60,12 +60,9 @@ def code_of(spec: VerifierSpec) -> str:
 
 def libraries_of(spec: VerifierSpec) -> list[str]:
     """The distributions whose versions are part of the fingerprint: those that its code imports, and that it names."""
-    imported = [name for name in _closure_of(spec).libraries if name not in sys.stdlib_module_names]
+    libraries = closure(spec.module, *spec.plugin).libraries
+    imported = [name for name in libraries if name not in sys.stdlib_module_names]
     return sorted({name for package in imported for name in distributions_of(package)} | set(spec.libraries))
-
-
-def _closure_of(spec: VerifierSpec) -> Closure:
-    return closure(spec.module, *spec.plugin)
 
 
 @lru_cache(maxsize=1024)

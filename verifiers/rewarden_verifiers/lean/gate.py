@@ -165,19 +165,8 @@ def _declaration(body: list[Token], index: int) -> str:
 _COMMANDS = frozenset(
     {
         *("theorem", "lemma", "def", "example", "instance", "abbrev", "structure", "inductive", "class", "namespace"),
-        *("section", "end", "open", "variable", "universe", "noncomputable", "private", "protected", "macro"),
-        *(
-            "macro_rules",
-            "syntax",
-            "notation",
-            "attribute",
-            "set_option",
-            "axiom",
-            "opaque",
-            "mutual",
-            "elab",
-            "#print",
-        ),
+        *("section", "end", "open", "variable", "universe", "noncomputable", "private", "protected", "mutual"),
+        *("macro", "macro_rules", "syntax", "notation", "attribute", "set_option", "axiom", "opaque", "elab", "#print"),
     }
 )
 

@@ -11,8 +11,6 @@ from rewarden_sandboxes.job import Limits
 from rewarden_verifiers.execution.candidate import Rule, rules_of
 from rewarden_verifiers.lean.assembly import Mode
 
-PRESETS = {"strict": ("last_block",), "lax": ("last_block", "answer_tag", "whole")}
-
 AXIOMS = ("propext", "Quot.sound", "Classical.choice")
 """The axioms that Lean's own library rests on, and most of Mathlib."""
 
@@ -82,9 +80,7 @@ class LeanParams:
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """`extraction` as rules."""
-        return rules_of(
-            PRESETS.get(self.extraction, self.extraction) if isinstance(self.extraction, str) else self.extraction
-        )
+        return rules_of(self.extraction)
 
     @property
     def limits(self) -> Limits:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 from rewarden.errors import InvalidReference
 from rewarden_verifiers.lean.source import Header, code, plain, split_header
-
-_FORBID: Mapping[str, str] = {"extra": "forbid"}  # a misspelt key must not be silently ignored
 
 MAX_CHARACTERS = 1_000_000
 """Of a reference; more is no statement."""
@@ -42,7 +40,8 @@ class LeanReference:
     lemmas: full names of declared lemmas (subgoals); which of them the proof uses is told in `components.subgoals`.
     """
 
-    __pydantic_config__: ClassVar[Mapping[str, str]] = _FORBID
+    # A misspelt key must not be silently ignored.
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     statement: str
     header: str = ""
@@ -69,11 +68,6 @@ class Statement:
     core: str
     asked: LeanReference
     declared: frozenset[str]
-
-    @property
-    def body(self) -> str:
-        """The file without its imports."""
-        return self.text[self.header.body :]
 
 
 def read_reference(reference: str | LeanReference, default_header: str) -> Statement:
@@ -150,17 +144,11 @@ def declarations(text: str) -> list[tuple[int, str, str]]:
 def _without_proof(theorem: str) -> str:
     """A theorem up to the `:=` of its proof: the first one that stands outside brackets."""
     depth = 0
-    words = list(code(theorem))
-    for index, token in enumerate(words):
+    for token, after in pairwise(code(theorem)):
         if token.text in tuple("([{⟨"):
             depth += 1
         elif token.text in tuple(")]}⟩"):
             depth -= 1
-        elif token.text == ":" and not depth and words[index + 1 : index + 2] and _adjacent(words[index + 1], token):
+        elif token.text == ":" and not depth and after.text == "=" and after.start == token.end:
             return theorem[: token.start].rstrip()
     return ""
-
-
-def _adjacent(after: object, before: object) -> bool:
-    start, end = getattr(after, "start", -1), getattr(before, "end", -2)
-    return start == end and getattr(after, "text", "") == "="

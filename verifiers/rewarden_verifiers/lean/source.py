@@ -217,15 +217,9 @@ RUNNING = frozenset(
         *("#eval", "#eval!", "#guard", "#guard_msgs", "#run", "#html", "#widget", "run_cmd", "run_elab", "run_meta"),
         *("run_tac", "by_elab", "eval", "eval_expr", "elab", "elab_rules", "macro", "macro_rules", "syntax"),
         *("declare_syntax_cat", "initialize", "builtin_initialize", "unsafe", "simproc", "simproc_decl", "dsimproc"),
-        *(
-            "dsimproc_decl",
-            "simproc_pattern",
-            "builtin_simproc",
-            "builtin_dsimproc",
-            "register_simp_attr",
-            "register_label_attr",
-        ),
-        *("register_option", "register_builtin_option", "declare_config_elab", "declare_command_config_elab"),
+        *("dsimproc_decl", "simproc_pattern", "builtin_simproc", "builtin_dsimproc"),
+        *("register_simp_attr", "register_label_attr", "register_option", "register_builtin_option"),
+        *("declare_config_elab", "declare_command_config_elab"),
         *("native_decide", "bv_decide", "bv_check", "polyrith", "dbg_trace", "deriving_handler", "meta"),
     }
 )

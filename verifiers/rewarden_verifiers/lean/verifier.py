@@ -213,12 +213,10 @@ class _Judgement:
             return self._zero("kernel_rejected", findings.replay_message)
         if not findings.theorems:
             raise InvalidReference("reference: no theorem of it was found once it was compiled")
-        for proved in findings.theorems:
-            if proved.reason == "not_in_reference":
-                raise InvalidReference(f"reference.theorems: the statement declares no {proved.name!r}")
-        for kept in findings.definitions:
-            if kept.reason == "not_in_reference":
-                raise InvalidReference(f"reference.definitions: the statement declares no {kept.name!r}")
+        for where, found in (("theorems", findings.theorems), ("definitions", findings.definitions)):
+            for one in found:
+                if one.reason == "not_in_reference":
+                    raise InvalidReference(f"reference.{where}: the statement declares no {one.name!r}")
         holes = sorted({hole for proved in findings.theorems for hole in proved.holes})
         if holes and params.holes == "refuse":
             # Attack: an open definition filled with the question itself (leanprover/comparator's README).

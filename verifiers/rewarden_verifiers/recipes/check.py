@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from rewarden.errors import near
 from rewarden_verifiers.recipes.functions import FUNCTIONS, METHODS, Type
-from rewarden_verifiers.recipes.syntax import ExpressionError, Node
+from rewarden_verifiers.recipes.syntax import MACROS, ExpressionError, Node
 
 _CLASS: Mapping[Type, str] = {
     "double": "a number",
@@ -35,46 +35,16 @@ class Read:
 
 
 RESERVED = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "false",
-        "for",
-        "function",
-        "if",
-        "import",
-        "in",
-        "let",
-        "loop",
-        "null",
-        "package",
-        "namespace",
-        "return",
-        "true",
-        "var",
-        "void",
-        "while",
-        "sample",
-        "progress",
-        "params",
-        "schedule",
-        "has",
-        "all",
-        "exists",
-        "exists_one",
-        "map",
-        "filter",
-        "int",
-        "bool",
-        "uint",
-        "bytes",
-        "type",
-        "dyn",
-    ]
-) | frozenset(FUNCTIONS)
+    {
+        # CEL's own words, and its types and functions that recipes do not have
+        *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop"),
+        *("null", "package", "namespace", "return", "true", "var", "void", "while"),
+        *("int", "bool", "uint", "bytes", "type", "dyn"),
+        # the roots of expressions, and what these may call
+        *("sample", "progress", "params", "schedule"),
+        *("has", *MACROS, *FUNCTIONS),
+    }
+)
 """Names that no use may have."""
 
 Scope = Mapping[str, Mapping[str, Type]]
@@ -175,9 +145,7 @@ class _Checker:
             raise self._unknown_name(inner)
         first = _key(steps[0])
         if first is None:
-            raise ExpressionError(
-                f"name a field of {inner.text!r}, such as {_example(inner.text, fields)}", inner.start
-            )
+            raise self._unknown_name(inner)
         if first not in fields:
             raise ExpressionError(f"{inner.text!r} has no field {first!r}{near(first, fields)}", steps[0].start)
         path, type_ = [inner.text, first], fields[first]

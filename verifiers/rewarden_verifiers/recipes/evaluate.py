@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from rewarden.errors import InvalidParams, InvalidSample, PluginError
 from rewarden.types import Component, Outcome, Progress, Sample, Use
@@ -14,6 +14,8 @@ from rewarden_verifiers.recipes.check import Read
 from rewarden_verifiers.recipes.expression import EvaluationError, Expression, Known, as_cel
 from rewarden_verifiers.recipes.model import Candidate, LengthStep, Number, Recipe
 from rewarden_verifiers.recipes.shaping import CURVES, length_of
+
+T = TypeVar("T")
 
 Verify = Callable[[Candidate, Use], Awaitable[Outcome]]
 """The function that gives a candidate's outcome for this sample."""
@@ -61,7 +63,7 @@ class Run:
             if self._recipe.fallback is None:
                 return await self._unscored(unscored.name)
             try:
-                base, reason = await self._number(self._recipe.fallback, "fallback"), None
+                base, reason = await self._read(self._recipe.fallback, "fallback", Expression.number), None
             except _Unscored:
                 return await self._unscored(unscored.name)
             notes["fallback"] = unscored.name
@@ -84,13 +86,11 @@ class Run:
         rows = self._recipe.rows
         for place, row in enumerate(rows):
             where = f"table[{place}]" if len(rows) > 1 else "score"
-            if row.when is not None:
-                await self._supply_all(row.when, f"{where}.when")
-                if not self._holds(row.when, f"{where}.when"):
-                    continue
+            if row.when is not None and not await self._read(row.when, f"{where}.when", Expression.holds):
+                continue
             if len(rows) > 1:
                 notes["row"] = place
-            return await self._number(row.score, where), row.reason
+            return await self._read(row.score, where, Expression.number), row.reason
         raise PluginError(f"recipe {self._recipe.name!r}: no row of the table holds")  # the last row has no `when`
 
     async def _passed(self, base: float) -> tuple[bool | None, bool]:
@@ -98,8 +98,7 @@ class Run:
         sides.
         """
         if self._recipe.passed is not None:
-            await self._supply_all(self._recipe.passed, "passed")
-            told = self._holds(self._recipe.passed, "passed")
+            told = await self._read(self._recipe.passed, "passed", Expression.holds)
             return told, told
         name = self._spokesman()
         if name is None:
@@ -136,26 +135,21 @@ class Run:
 
     # --- what an expression needs -------------------------------------------------------------------------------
 
-    async def _number(self, expression: Expression, where: str) -> float:
+    async def _read(self, expression: Expression, where: str, kind: Callable[[Expression, Known], T]) -> T:
+        """The value of an expression, once all that it needs is known. kind: the method of it that gives the value."""
         await self._supply_all(expression, where)
         try:
-            return expression.number(self._known)
+            return kind(expression, self._known)
         except EvaluationError as error:
             self._defect(where, error)
 
     async def _plain_number(self, value: Number, where: str) -> float:
         if not isinstance(value, Expression):
             return value
-        found = await self._number(value, where)
+        found = await self._read(value, where, Expression.number)
         if is_scheduled(value):
             self._effective[where] = found
         return found
-
-    def _holds(self, expression: Expression, where: str) -> bool:
-        try:
-            return expression.holds(self._known)
-        except EvaluationError as error:
-            self._defect(where, error)
 
     def _defect(self, where: str, error: Exception) -> NoReturn:
         raise PluginError(f"recipe {self._recipe.name!r}: {where}: {error}") from None
@@ -196,13 +190,9 @@ class Run:
             self._known[name] = self._bound(name)
 
     async def _scheduled(self, name: str) -> Any:
-        expression = self._recipe.schedule[name]
-        await self._supply_all(expression, f"schedule.{name}")
-        try:
-            found = expression.value(self._known)
-        except EvaluationError as error:
-            self._defect(f"schedule.{name}", error)
-        self._effective[name] = found
+        self._effective[name] = found = await self._read(
+            self._recipe.schedule[name], f"schedule.{name}", Expression.value
+        )
         return found
 
     def _absent(self, read: Read, where: str) -> NoReturn:
@@ -259,15 +249,12 @@ class Run:
         if not self._has_score(name) and "default_used" not in self._flags:
             self._flags.append("default_used")
         seen |= {"score": score, "passed": self._passes(name), "reason": outcome.reason, "fault": outcome.fault}
-        for field in self._recipe_reads(name) - seen.keys():
+        for field in {path[1] for path in self._recipe.reads if path[0] == name} - seen.keys():
             try:
                 seen[field] = as_cel(getattr(outcome, field))
             except OverflowError as error:
                 self._defect(f"uses.{name}", error)
         return seen
-
-    def _recipe_reads(self, name: str) -> set[str]:
-        return {path[1] for path in self._recipe.reads if path[0] == name}
 
     def _spokesman(self) -> str | None:
         """The component whose word on passing counts: the main one, or else the last that has a score."""
@@ -332,13 +319,11 @@ class Run:
 
     async def _exclusion(self) -> str | None:
         for place, exclusion in enumerate(self._recipe.exclude):
-            where = f"exclude[{place}]"
             try:
-                await self._supply_all(exclusion.when, where)
+                if await self._read(exclusion.when, f"exclude[{place}]", Expression.holds):
+                    return exclusion.reason
             except _Unscored:
                 continue  # what cannot be told excludes nothing
-            if self._holds(exclusion.when, where):
-                return exclusion.reason
         return None
 
     def _components(self) -> dict[str, Component]:

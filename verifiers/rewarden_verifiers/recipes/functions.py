@@ -48,10 +48,6 @@ def is_number(value: Any) -> bool:
     return type(value) is float or type(value) is int
 
 
-def _clamp(value: float, low: float, high: float) -> float:
-    return min(max(value, low), high)
-
-
 def _size(value: Any) -> int:
     """Characters of a text, items of a list, keys of a mapping."""
     if not isinstance(value, (str, list, dict)):
@@ -79,10 +75,6 @@ def _string(value: Any) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _matches(text: str, pattern: str) -> bool:
-    return bool(_pattern(pattern).search(text))
-
-
 @lru_cache(maxsize=256)
 def _pattern(text: str) -> Any:
     options = re2.Options()
@@ -96,7 +88,7 @@ def _pattern(text: str) -> Any:
 FUNCTIONS: Mapping[str, Function] = {
     "min": Function(1, None, "double", "double", min),
     "max": Function(1, None, "double", "double", max),
-    "clamp": Function(3, 3, "double", "double", _clamp),
+    "clamp": Function(3, 3, "double", "double", lambda x, low, high: min(max(x, low), high)),
     "abs": Function(1, 1, "double", "double", abs),
     "floor": Function(1, 1, "double", "double", lambda x: float(math.floor(x))),
     "ceil": Function(1, 1, "double", "double", lambda x: float(math.ceil(x))),
@@ -114,7 +106,7 @@ METHODS: Mapping[str, Function] = {
     "contains": Function(1, 1, "string", "bool", lambda text, part: part in text),
     "startsWith": Function(1, 1, "string", "bool", lambda text, part: text.startswith(part)),
     "endsWith": Function(1, 1, "string", "bool", lambda text, part: text.endswith(part)),
-    "matches": Function(1, 1, "string", "bool", _matches),
+    "matches": Function(1, 1, "string", "bool", lambda text, pattern: bool(_pattern(pattern).search(text))),
     "size": Function(0, 0, "any", "int", _size),
 }
 """Called as `x.f(y)`. `matches` uses a regular expression engine of linear time."""

@@ -8,6 +8,7 @@ side decides against a failure on the other.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -169,10 +170,6 @@ def _equal(one: Any, other: Any, work: Work) -> bool:
     return bool(one == other)
 
 
-def _differs(one: Any, other: Any, work: Work) -> bool:
-    return not _equal(one, other, work)
-
-
 def _in(one: Any, other: Any, work: Work) -> bool:
     if isinstance(other, list):
         work.spend(len(other))
@@ -190,16 +187,8 @@ def _less(one: Any, other: Any, work: Work) -> bool:
     return bool(one < other)
 
 
-def _more(one: Any, other: Any, work: Work) -> bool:
-    return _less(other, one, work)
-
-
 def _at_most(one: Any, other: Any, work: Work) -> bool:
     return _less(one, other, work) or _equal(one, other, work)
-
-
-def _at_least(one: Any, other: Any, work: Work) -> bool:
-    return _at_most(other, one, work)
 
 
 def _size_of(value: str | list[Any] | dict[str, Any]) -> int:
@@ -238,9 +227,9 @@ def _sum(one: Any, other: Any, work: Work) -> Any:
 
 
 _OF_NUMBERS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "+": lambda one, other: one + other,
-    "-": lambda one, other: one - other,
-    "*": lambda one, other: one * other,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
 }
 
 
@@ -259,11 +248,11 @@ def _whole(value: int) -> int:
 
 _BINARY: Mapping[str, Callable[[Any, Any, Work], Any]] = {
     "==": _equal,
-    "!=": _differs,
+    "!=": lambda one, other, work: not _equal(one, other, work),
     "<": _less,
-    ">": _more,
+    ">": lambda one, other, work: _less(other, one, work),
     "<=": _at_most,
-    ">=": _at_least,
+    ">=": lambda one, other, work: _at_most(other, one, work),
     "in": _in,
     "+": _sum,
     **{op: partial(_arithmetic, op) for op in "-*/%"},

@@ -82,20 +82,21 @@ def recipe_spec(recipe: Recipe, registry: Resolver, name: str | None = None) -> 
 
 def _children(recipe: Recipe, registry: Resolver) -> dict[tuple[str | int, ...], VerifierSpec]:
     """The verifiers that the recipe uses by default, by the place of the use."""
-    params = _params_type(recipe)
-    known = _typical(recipe, params() if params is not None else None)
+    params_type = _params_type(recipe)
+    params = params_type() if params_type is not None else None
+    known = _typical(recipe, params)
     found: dict[tuple[str | int, ...], VerifierSpec] = {}
     for component in recipe.components.values():
         for candidate in component.candidates:
-            found[candidate.path] = _child(recipe, candidate, known, registry)
+            found[candidate.path] = _child(recipe, candidate, known, params, registry)
     return found
 
 
-def _child(recipe: Recipe, candidate: Candidate, known: _Typical, registry: Resolver) -> VerifierSpec:
+def _child(recipe: Recipe, candidate: Candidate, known: Known, params: Any, registry: Resolver) -> VerifierSpec:
     path = candidate.path
     place = (*path, "name") if candidate.recipe is None else (*path, "recipe")
     try:
-        use = use_of(candidate, known.known, known.params)
+        use = use_of(candidate, known, params)
         spec = registry.resolve(use)
     except (UnknownVerifier, RecipeError) as error:
         raise recipe.source.problem(place, error.message) from None
@@ -104,29 +105,18 @@ def _child(recipe: Recipe, candidate: Candidate, known: _Typical, registry: Reso
     except EvaluationError as error:
         raise recipe.source.problem(path, str(error)) from None
     try:
-        _check_params(spec, use)
+        given = dict(use.params)
+        if "view" in given:
+            view_of(given.pop("view"))
+        parse_params(spec, given)
     except InvalidParams as error:
         inner = str(error.details.get("path", "params")).split(".")
         raise recipe.source.problem((*path, *inner), error.message) from None
     return spec
 
 
-def _check_params(spec: VerifierSpec, use: Use) -> None:
-    given = dict(use.params)
-    if "view" in given:
-        view_of(given.pop("view"))
-    parse_params(spec, given)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Typical:
-    """A stand-in for the values of a sample when a recipe is checked: its parameters, at the first step."""
-
-    known: Known
-    params: Any
-
-
-def _typical(recipe: Recipe, params: Any) -> _Typical:
+def _typical(recipe: Recipe, params: Any) -> Known:
+    """A stand-in for what is known of a sample when a recipe is checked: its parameters, at the first step."""
     known = known_before(params, Progress(step=0, total_steps=1))
     scheduled: dict[str, Any] = {}
     for name, expression in recipe.schedule.items():
@@ -134,7 +124,7 @@ def _typical(recipe: Recipe, params: Any) -> _Typical:
             scheduled[name] = expression.value(known)
         except EvaluationError as error:
             raise recipe.source.problem(("schedule", name), str(error)) from None
-    return _Typical({**known, "schedule": scheduled}, params)
+    return {**known, "schedule": scheduled}
 
 
 def _params_type(recipe: Recipe) -> type | None:
@@ -186,7 +176,7 @@ def _spec(recipe: Recipe, children: Mapping[tuple[str | int, ...], VerifierSpec]
         for component in recipe.components.values():
             for candidate in component.candidates:
                 try:
-                    use = use_of(candidate, known.known, known.params)
+                    use = use_of(candidate, known, params)
                 except EvaluationError as error:
                     raise InvalidParams(f"recipe {recipe.name!r}: {component.name!r}: {error}", path="params") from None
                 if candidate.name is not None and registry.resolve(use).group != groups[candidate.path]:

@@ -31,38 +31,15 @@ T = TypeVar("T")
 MAX_COMPONENTS = 32
 MAX_ROWS = 64
 
-_FIELDS = [
-    "name",
-    "version",
-    "description",
-    "source",
-    "parity",
-    "range",
-    "inputs",
-    "params",
-    "schedule",
-    "uses",
-    "main",
-    "score",
-    "table",
-    "passed",
-    "shaping",
-    "fallback",
-    "exclude",
-]
-_INPUTS = [
-    "reference",
-    "prompt",
-    "token_count",
-    "finish_reason",
-    "data_source",
-    "group",
-    "media",
-    "steps",
-    "metadata",
-    "signals",
-    "progress",
-]
+_FIELDS = (
+    *("name", "version", "description", "source", "parity"),
+    *("range", "inputs", "params", "schedule", "uses", "main"),
+    *("score", "table", "passed", "shaping", "fallback", "exclude"),
+)
+_INPUTS = (
+    *("reference", "prompt", "token_count", "finish_reason", "data_source", "group", "media", "steps"),
+    *("metadata", "signals", "progress"),
+)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 _COMPONENT: Mapping[str, Type] = {
@@ -132,8 +109,7 @@ class _Reader:
         exclude = self._exclusions()
         main = self._main(components)
         if not shaping:
-            for path, expression in self._constants(rows):
-                self._check_range(path, expression, low, high)
+            self._check_range(rows, low, high)
         self._all_used(components, params, schedule)
         inputs = self._list("inputs", self._input)
         if any(step.by == "tokens" for step in shaping) and "token_count" not in inputs:
@@ -378,20 +354,18 @@ class _Reader:
                 if (root, name) not in read:
                     self._fail((root, name), f"is never used: read it as {root}.{name}, or take it out")
 
-    def _constants(self, rows: Sequence[Row]) -> list[tuple[Path, Expression]]:
-        if len(rows) == 1:
-            return [(("score",), rows[0].score)]
-        return [(("table", place), row.score) for place, row in enumerate(rows)]
-
-    def _check_range(self, path: Path, expression: Expression, low: float, high: float) -> None:
-        if expression.reads:
-            return
-        try:
-            value = expression.number({})
-        except EvaluationError as error:
-            self._fail(path, str(error))
-        if not low <= value <= high:
-            self._fail(path, f"the score {value:g} lies outside the range [{low:g}, {high:g}]: declare a wider 'range'")
+    def _check_range(self, rows: Sequence[Row], low: float, high: float) -> None:
+        for place, row in enumerate(rows):
+            if row.score.reads:
+                continue
+            path: Path = ("table", place) if len(rows) > 1 else ("score",)
+            try:
+                value = row.score.number({})
+            except EvaluationError as error:
+                self._fail(path, str(error))
+            if not low <= value <= high:
+                said = f"the score {value:g} lies outside the range [{low:g}, {high:g}]: declare a wider 'range'"
+                self._fail(path, said)
 
     # --- expressions --------------------------------------------------------------------------------------------
 

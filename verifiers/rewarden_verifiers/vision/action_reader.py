@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from rewarden_verifiers.vision.documents import fenced, values_in
 from rewarden_verifiers.vision.numerals import NUMBER, number, numbers_in
 from rewarden_verifiers.vision.point_reader import Place, PointReader, place_keys
+from rewarden_verifiers.vision.reading import Reading
 
 MAX_READ = 200
 _MAX_CALLS = 400
@@ -75,13 +76,6 @@ class Action(NamedTuple):
     app: str | None = None
 
 
-class Actions(NamedTuple):
-    """The actions of an answer, and the form in which it was written."""
-
-    items: tuple[Action, ...]
-    form: str
-
-
 def canonical(name: str, aliases: Mapping[str, str]) -> str:
     """The usual name of a type of action."""
     plain = re.sub(r"[\s-]+", "_", name.strip().casefold())
@@ -95,17 +89,17 @@ class ActionReader:
         self._points = points
         self._aliases = aliases
 
-    def read(self, text: str) -> Actions:
+    def read(self, text: str) -> Reading[Action]:
         """The actions of an answer: in JSON (fenced before plain), else as calls, else in tags. Never raises."""
         for parts, form in ((fenced(text), "fenced_json"), ([text], "json")):
             found = [action for part in parts for value in values_in(part) for action in self.walk(value)]
             if found:
-                return Actions(tuple(found[:MAX_READ]), form)
+                return Reading(tuple(found[:MAX_READ]), form)
         calls = self._calls(text)
         if calls:
-            return Actions(tuple(calls), "call")
+            return Reading(tuple(calls), "call")
         tagged = self._tagged(text)
-        return Actions((tagged,), "tags") if tagged is not None else Actions((), "none")
+        return Reading((tagged,), "tags") if tagged is not None else Reading((), "none")
 
     def walk(self, value: Any, depth: int = 0) -> list[Action]:
         """All actions of a JSON value, in order."""

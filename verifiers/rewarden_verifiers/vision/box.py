@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from rewarden.errors import InvalidSample
 from rewarden.types import Outcome, Progress
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import MAX_ANSWER, first_found
-from rewarden_verifiers.outcome import no_answer, scored, too_expensive, undecided, wrong
+from rewarden_verifiers.outcome import no_answer, too_expensive, undecided, wrong
 from rewarden_verifiers.vision import assignment, coco, matched, polygons, rectangles
 from rewarden_verifiers.vision.box_format import Shape
 from rewarden_verifiers.vision.box_gold import Gold, GoldBox, prepare
 from rewarden_verifiers.vision.box_params import BoxParams
-from rewarden_verifiers.vision.box_reader import Boxes, Detection
+from rewarden_verifiers.vision.box_reader import Detection
 from rewarden_verifiers.vision.box_shape import Shaper
 from rewarden_verifiers.vision.frames import SCALES, Scale, Size, extent, factors, size_of
+from rewarden_verifiers.vision.reading import read_all
 from rewarden_verifiers.vision.schedule import threshold_now
 
 _SHOWN = 100
@@ -178,7 +178,7 @@ class Judge:
         params = self.params
         if params.aggregate == "weighted" and total:
             return params.precision_weight * total / predicted + (1 - params.precision_weight) * total / expected
-        return matched.aggregate(total, predicted, expected, params.aggregate, params.beta)
+        return matched.aggregate(total, predicted, expected, params)
 
     def _average_precision(self, boxes: Sequence[Predicted], evidence: dict[str, Any]) -> float | None:
         """COCO's, over the classes that are expected; None where none is, in this range of areas."""
@@ -254,19 +254,6 @@ def _judge(gold: Gold, params: BoxParams, size: Size | None, threshold: float | 
     return judge
 
 
-def _read(texts: Sequence[str], params: BoxParams) -> Boxes:
-    """The boxes of all the answers that stand together."""
-    if len(texts) == 1:
-        boxes = params.reader.read(texts[0])
-    else:
-        parts = [params.reader.read(text) for text in texts]
-        items = tuple(item for part in parts for item in part.items)
-        boxes = Boxes(items, parts[-1].form, denied=all(part.denied for part in parts))
-    if params.which != "all" and len(boxes.items) > 1:
-        return Boxes((boxes.items[0 if params.which == "first" else -1],), boxes.form)
-    return boxes
-
-
 def _confused(judge: Judge, items: Sequence[Detection], score: float) -> tuple[Scale, Result] | None:
     """The scale in which the boxes would be right, where it is not the one that was asked for."""
     params = judge.params
@@ -336,17 +323,11 @@ def box(
     found = first_found(response, params.rules)
     if found is None:
         return too_expensive() if len(response) > MAX_ANSWER else no_answer()
-    boxes = _read(found.texts, params)
+    boxes = read_all(found.texts, params.reader.read, params.which)
     items = boxes.items
     details: dict[str, Any] = {"evidence": {"rule": found.rule, "form": boxes.form}, "effective": effective}
     if not items:
-        return matched.nothing_found(
-            denied=boxes.denied,
-            expected=bool(prepared.counted),
-            empty_score=params.empty_score,
-            pass_score=params.pass_score,
-            details=details,
-        )
+        return matched.nothing_found(boxes, bool(prepared.counted), params, details)
     if len(items) > params.limit:
         return wrong("too_many_boxes", flags=("too_many_boxes",), **details)
     single = prepared.single
@@ -362,11 +343,7 @@ def box(
     judge = _judge(prepared, params, size, threshold)
     ready = judge.predicted(items, params.scale)
     if ready is None:
-        raise InvalidSample(
-            f"going from scale {params.scale!r} to {params.measured_scale!r} takes the image's size: give it in the "
-            "reference, the parameter 'size' or the metadata",
-            path="metadata",
-        )
+        raise params.size_missing()
     result = judge.alone(ready[0]) if single else judge.together(ready)
     if result.reason == "nothing_expected":
         return undecided("nothing_expected", fault="reference", **details)
@@ -382,12 +359,5 @@ def box(
         else:
             result.flags.append("scale_confused")
         result.evidence["scale"] = scale
-    return _outcome(result, params, details)
-
-
-def _outcome(result: Result, params: BoxParams, details: dict[str, Any]) -> Outcome:
     details["evidence"] |= result.evidence
-    if result.score <= 0:
-        return wrong(result.reason or "wrong", flags=result.flags, **details)
-    passed = result.score >= params.pass_score
-    return scored(result.score, passed=passed, reason=None if passed else "partly_right", flags=result.flags, **details)
+    return matched.outcome(result.score, params, result.flags, details, result.reason)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from rewarden_verifiers.extraction import Rule, rules_of
 from rewarden_verifiers.vision import coco, polygons, rectangles, solids
 from rewarden_verifiers.vision.assignment import Matching
 from rewarden_verifiers.vision.box_format import FORMS, BoxFormat, Family
 from rewarden_verifiers.vision.box_reader import BoxReader
 from rewarden_verifiers.vision.classes import Classes
 from rewarden_verifiers.vision.frames import Scale, Size
+from rewarden_verifiers.vision.place_params import ImageParams, Which
 from rewarden_verifiers.vision.schedule import Stage, check_stages
 
 Measure = Literal["iou", "giou", "diou", "ciou", "l1"]
@@ -35,7 +35,7 @@ _MEASURES: dict[Family, dict[Measure, Callable[[Any, Any], float]]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoxParams:
+class BoxParams(ImageParams):
     """Options of `box`.
 
     format: what the numbers of an answer are: `xyxy` (left, top, right, bottom; also two points), `xywh`, `cxcywh`
@@ -102,7 +102,7 @@ class BoxParams:
     angle: Literal["degrees", "radians"] = "degrees"
     inclusive: bool = False
     clip: bool = False
-    which: Literal["all", "first", "last"] = "all"
+    which: Which = "all"
     measure: Measure = "iou"
     below_zero: Literal["clip", "shift"] = "clip"
     l1_limit: float | None = None
@@ -130,23 +130,16 @@ class BoxParams:
     def __post_init__(self) -> None:
         self._check_measure()
         self._check_worth()
-        if self.size is not None and min(self.size) <= 0:
-            raise ValueError("size must be a positive width and height")
+        self.check_size()
         if self.other_scales and self.family != "rectangle":
             raise ValueError("other_scales is for axis-aligned boxes in the plane")
         if self.family == "solid" and {self.scale, self.measured_scale} != {"pixel"}:
             raise ValueError("boxes in space have one scale: leave scale and reference_scale at 'pixel'")
-        if not 0 < self.pass_score <= 1:
-            raise ValueError("pass_score must lie above 0 and at most at 1")
-        for name in ("precision_weight", "confidence_weight", "duplicate_penalty", "empty_score"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must lie between 0 and 1")
-        if not 0 < self.duplicate_iou <= 1:
-            raise ValueError("duplicate_iou must lie above 0 and at most at 1")
-        if not 0.01 <= self.beta <= 100:
-            raise ValueError("beta must lie between 0.01 and 100")
-        if not 1 <= self.limit <= 1000:
-            raise ValueError("limit must lie between 1 and 1000")
+        self.check_share("pass_score")
+        self.check_between(0, 1, "precision_weight", "confidence_weight", "duplicate_penalty", "empty_score")
+        self.check_share("duplicate_iou")
+        self.check_between(0.01, 100, "beta")
+        self.check_between(1, 1000, "limit")
         if self.most is not None and not 1 <= self.most <= self.limit:
             raise ValueError("most must lie between 1 and limit")
         self.classes  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
@@ -198,11 +191,6 @@ class BoxParams:
         return self.reference_format or self.format
 
     @cached_property
-    def measured_scale(self) -> Scale:
-        """The reference's scale, in which is measured."""
-        return self.reference_scale or self.scale
-
-    @cached_property
     def family(self) -> Family:
         """Returns what is measured: polygons where the answer or the reference is one."""
         families = {FORMS[self.format].family, FORMS[self.gold_format].family}
@@ -228,11 +216,6 @@ class BoxParams:
     def classes(self) -> Classes:
         """Classes with their aliases."""
         return Classes(self.aliases or {})
-
-    @cached_property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules of extraction."""
-        return rules_of(self.extraction)
 
     @cached_property
     def reader(self) -> BoxReader:

@@ -12,12 +12,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from rewarden_verifiers.vision.box_format import FORMS, BoxFormat, Form
-from rewarden_verifiers.vision.documents import denies, fenced, hollow, placed_values, says_nothing, unmarked
-from rewarden_verifiers.vision.numerals import NUMBER, number, numbers_in
-
-MAX_READ = 2000
-"""Boxes that are read from one answer; who writes more has written too many in any case."""
-_MAX_DEPTH = 8
+from rewarden_verifiers.vision.documents import denies, fenced, hollow, placed_values, says_nothing
+from rewarden_verifiers.vision.numerals import GAP, NUMBER, number, numbers_in, only_numbers
+from rewarden_verifiers.vision.reading import MAX_DEPTH, MAX_READ, Reading, read_twice
 
 
 class Detection(NamedTuple):
@@ -33,37 +30,13 @@ class Detection(NamedTuple):
     """The format that its own keys name (`x1`, `width` …), which goes before the one that was asked for."""
 
 
-class Boxes(NamedTuple):
-    """An answer's boxes. `form` says how it was written; `denied`: it says in so many words that there is none."""
-
-    items: tuple[Detection, ...]
-    form: str
-    denied: bool = False
-
+Boxes = Reading[Detection]
 
 _BOX_KEYS = frozenset(
-    [
-        "box",
-        "bbox",
-        "box_2d",
-        "bbox_2d",
-        "box2d",
-        "bbox2d",
-        "bbox_3d",
-        "box_3d",
-        "bounding_box",
-        "boundingbox",
-        "quad",
-        "polygon",
-        "poly",
-        "points",
-        "rbox",
-        "obb",
-        "coordinates",
-        "coords",
-        "segmentation",
-        "region",
-    ]
+    {
+        *("box", "bbox", "box_2d", "bbox_2d", "box2d", "bbox2d", "box_3d", "bbox_3d", "bounding_box", "boundingbox"),
+        *("quad", "polygon", "poly", "rbox", "obb", "segmentation", "region", "points", "coordinates", "coords"),
+    }
 )
 _LIST_KEYS = frozenset(
     ["boxes", "bboxes", "objects", "detections", "annotations", "answer", "result", "results", "predictions", "items"]
@@ -84,14 +57,12 @@ _NAMED: tuple[tuple[BoxFormat, tuple[str, ...]], ...] = (
 )
 _COORDINATE_NAMES = sorted({name for _, names in _NAMED for name in names}, key=len, reverse=True)
 
-# No two ways to read one gap: otherwise a text that fails in the end would be tried in every combination of them.
-_GAP = r"(?:\s{1,4}(?:[,;]\s{0,4})?|[,;]\s{0,4})"
 _OPEN = r"[\[(]\s{0,8}"
 _CLOSE = r"\s{0,8}[\])]"
-_GROUP = re.compile(rf"{_OPEN}({NUMBER}(?:{_GAP}{NUMBER}){{1,63}})\s{{0,4}},?{_CLOSE}")
-_LONE = re.compile(rf"\[?({NUMBER}(?:{_GAP}{NUMBER}){{3,63}})\]?")
+_GROUP = re.compile(rf"{_OPEN}({NUMBER}(?:{GAP}{NUMBER}){{1,63}})\s{{0,4}},?{_CLOSE}")
+_LONE = re.compile(rf"\[?({NUMBER}(?:{GAP}{NUMBER}){{3,63}})\]?")
 _AFTER_WORD = re.compile(
-    rf"\b(?:box|bbox|coordinates?|answer)\s?[:=]\s{{0,3}}({NUMBER}(?:{_GAP}{NUMBER}){{3,63}})\.?[ \t\r]{{0,4}}$",
+    rf"\b(?:box|bbox|coordinates?|answer)\s?[:=]\s{{0,3}}({NUMBER}(?:{GAP}{NUMBER}){{3,63}})\.?[ \t\r]{{0,4}}$",
     re.IGNORECASE | re.MULTILINE,
 )
 """Plain numbers between a word and the end of the line: `Box: 10, 20, 110, 220`."""
@@ -118,30 +89,21 @@ class BoxReader:
     """Reads boxes of one format."""
 
     def __init__(self, format: BoxFormat) -> None:
-        self.format = format
         self._form: Form = FORMS[format]
 
     def read(self, text: str) -> Boxes:
         """The boxes of an answer, by the most explicit form that it holds: tags, fenced JSON, JSON in the text, lists
         of numbers in prose, named coordinates. Linear in the text; never raises.
-
-        Where there is none, or some outside of fences and tags, ornaments are taken off and it is read again: a box in
-        bold print is a box, and a second one in bold print a second answer.
         """
-        boxes = self._read(text)
-        if boxes.form in ("none", "prose", "json") and (plain := unmarked(text)) != text:
-            again = self._read(plain)
-            if len(again.items) > len(boxes.items):
-                return again
-        return boxes
+        return read_twice(text, self._read)
 
     def _read(self, text: str) -> Boxes:
         if self._form.counts == (4,) and (four := _FOUR.fullmatch(text)) is not None:
-            return Boxes((Detection(tuple(map(float, four.groups()))),), "numbers")
+            return Reading((Detection(tuple(map(float, four.groups()))),), "numbers")
         if (lone := _LONE.fullmatch(text)) is not None and "\n" not in text:
-            return Boxes((self._flat(numbers_in(lone.group(1))),), "numbers")
+            return Reading((self._flat(numbers_in(lone.group(1))),), "numbers")
         if "<" in text and (tagged := self._tagged(text)):
-            return Boxes(tuple(tagged), "tags")
+            return Reading(tuple(tagged), "tags")
         empty = False
         malformed: list[Detection] = []
         # Every fenced block counts: a second one with another answer is a hedge.
@@ -154,18 +116,18 @@ class BoxReader:
                         continue
                     self.walk(value, found, _label_before(part, start) if isinstance(value, list) else None)
             if found and not _misread(found, text):
-                return Boxes(tuple(found), form)
+                return Reading(tuple(found), form)
             malformed = malformed or found
         found = self._groups(text) or self._keyed(text) or self._named(text)
         if found:
-            return Boxes(tuple(found), "prose")
+            return Reading(tuple(found), "prose")
         if malformed:
-            return Boxes(tuple(malformed), "json")
-        return Boxes((), "none", denied=empty or denies(text))
+            return Reading(tuple(malformed), "json")
+        return Reading((), "none", denied=empty or denies(text))
 
     def walk(self, value: Any, found: list[Detection], label: str | None = None, depth: int = 0) -> None:
         """All boxes of a JSON value, in order."""
-        if depth > _MAX_DEPTH or len(found) >= MAX_READ:
+        if depth > MAX_DEPTH or len(found) >= MAX_READ:
             return
         if isinstance(value, Mapping):
             self._object(value, found, label, depth)
@@ -198,7 +160,7 @@ class BoxReader:
                 found.append(self._flat([fields[name] for name in names], like, format))
                 return
         for key, item in fields.items():
-            if isinstance(item, (list, tuple)) and _flat_numbers(item) and not self._form.takes(len(item)):
+            if isinstance(item, (list, tuple)) and only_numbers(item) and not self._form.takes(len(item)):
                 continue  # a size or a colour
             if isinstance(item, (Mapping, list, tuple)):
                 self.walk(item, found, label if key in _LIST_KEYS else label or key, depth + 1)
@@ -215,24 +177,24 @@ class BoxReader:
             score = scores[place] if isinstance(scores, (list, tuple)) and place < len(scores) else None
             like = Detection(None, label if isinstance(label, str) else None, number(score))
             if isinstance(item, (list, tuple)):
-                self._list(item, found, like, _MAX_DEPTH - 1)
+                self._list(item, found, like, MAX_DEPTH - 1)
             else:
-                found.append(_like(like, problem="malformed"))
+                found.append(like._replace(problem="malformed"))
         return True
 
     def _list(self, value: Sequence[Any], found: list[Detection], like: Detection, depth: int) -> None:
         """A list that is a box, a list of points, or a list of boxes."""
-        if depth > _MAX_DEPTH or len(found) >= MAX_READ or not value:
+        if depth > MAX_DEPTH or len(found) >= MAX_READ or not value:
             return
-        if _flat_numbers(value):
+        if only_numbers(value):
             if len(value) > 1 or depth:  # "[1]" is a footnote
                 found.append(self._flat(value, like))
-        elif all(isinstance(item, (list, tuple)) and len(item) == 2 and _flat_numbers(item) for item in value):
+        elif all(isinstance(item, (list, tuple)) and len(item) == 2 and only_numbers(item) for item in value):
             flat = [part for item in value for part in item]
             if self._form.takes_points(len(value)):
                 found.append(self._flat(flat, like))
             else:
-                found.append(_like(like, problem="malformed"))
+                found.append(like._replace(problem="malformed"))
         else:
             for item in value:
                 if isinstance(item, Mapping):
@@ -243,13 +205,11 @@ class BoxReader:
     def _flat(self, values: Sequence[Any], like: Detection | None = None, named: BoxFormat | None = None) -> Detection:
         like = like or Detection(None)
         form = self._form if named is None else FORMS[named]
-        if not form.takes(len(values)):
-            return _like(like, problem="malformed")
-        if form.family != self._form.family:
-            return _like(like, problem="malformed")
+        if not form.takes(len(values)) or form.family != self._form.family:
+            return like._replace(problem="malformed")
         numbers = tuple(number(value) for value in values)
         if None in numbers:
-            return _like(like, problem="not_finite")
+            return like._replace(problem="not_finite")
         return Detection(numbers, like.label, like.score, None, like.crowd, like.area, named)  # type: ignore[arg-type]
 
     def _tagged(self, text: str) -> list[Detection]:
@@ -263,7 +223,7 @@ class BoxReader:
                 label = None
             inner = match.group(1) if match.group(1) is not None else match.group(2)
             boxes = self._groups(inner) or [self._flat(numbers_in(inner))]
-            found += [_like(box, label=box.label or label) for box in boxes]
+            found += [box._replace(label=box.label or label) for box in boxes]
             closed = text.find(">", match.end())
             end = closed + 1 if closed >= 0 else match.end()
             if len(found) >= MAX_READ:
@@ -337,23 +297,6 @@ def _label_before(text: str, at: int) -> str | None:
     return label.group(1).strip() if label else None
 
 
-def _like(like: Detection, *, label: str | None = None, problem: str | None = None) -> Detection:
-    return Detection(
-        like.numbers, label or like.label, like.score, problem or like.problem, like.crowd, like.area, like.named
-    )
-
-
 def _beside(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what an object says of its box beside the box."""
     return {key: fields[key] for key in (*_LABEL_KEYS, *_SCORE_KEYS, "iscrowd", "crowd", "area") if key in fields}
-
-
-def _flat_numbers(value: Sequence[Any]) -> bool:
-    return bool(value) and all(
-        (isinstance(item, (int, float)) and not isinstance(item, bool)) or (isinstance(item, str) and _numeric(item))
-        for item in value
-    )
-
-
-def _numeric(text: str) -> bool:
-    return number(text) is not None

@@ -7,57 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from rewarden_verifiers.vision.clock import TIME, Time, time_of
-from rewarden_verifiers.vision.documents import denies, fenced, hollow, says_nothing, unmarked, values_in
+from rewarden_verifiers.vision.documents import denies, values_in
+from rewarden_verifiers.vision.reading import MAX_DEPTH, MAX_READ, Reading, read_json, read_twice
 
-MAX_READ = 2000
-_MAX_DEPTH = 8
+Span = tuple[Time, Time] | None
+"""An interval as it was written: its start and end; None where it is none."""
 
-
-class Span(NamedTuple):
-    """An interval as it was written; None where it is none."""
-
-    ends: tuple[Time, Time] | None
-
-
-class Spans(NamedTuple):
-    """An answer's spans. `form` says how it was written; `denied`: it says in so many words that there is none."""
-
-    items: tuple[Span, ...]
-    form: str
-    denied: bool = False
-
-
-_STARTS = (
-    "start",
-    "start_time",
-    "starttime",
-    "begin",
-    "begin_time",
-    "from",
-    "start_sec",
-    "start_s",
-    "start_frame",
-    "start_second",
-    "start_seconds",
-    "start_timestamp",
-)
-_ENDS = (
-    "end",
-    "end_time",
-    "endtime",
-    "finish",
-    "to",
-    "stop",
-    "end_sec",
-    "end_s",
-    "end_frame",
-    "end_second",
-    "end_seconds",
-    "end_timestamp",
-)
+_UNITS = ("sec", "s", "frame", "second", "seconds", "timestamp")
+_STARTS = ("start", "start_time", "starttime", "begin", "begin_time", "from", *(f"start_{unit}" for unit in _UNITS))
+_ENDS = ("end", "end_time", "endtime", "finish", "to", "stop", *(f"end_{unit}" for unit in _UNITS))
 _ABOUT = r"(?:(?:about|around|approximately|roughly)\s{1,2}|~\s{0,2})?"
 _JOINT = (
     r"(?:\s{0,3}(?:up\s{1,2})?(?:to|-|–|—|−|~|until|till|through|and|,|;|→|->|-->|\.\.\.?)\s{0,3}(?:the\s{1,2})?"
@@ -82,46 +43,33 @@ _TAGGED = re.compile(
 )
 
 
-def read_spans(text: str) -> Spans:
+def read_spans(text: str) -> Reading[Span]:
     """The intervals of an answer, by the most explicit form that it holds: tags, fenced JSON, JSON in the text, prose.
 
-    Linear in the text; never raises. Where there is none, or some outside of fences and tags, ornaments are taken off
-    and it is read again: times in bold print are times, and a second interval in bold print is a second answer.
+    Linear in the text; never raises.
     """
-    spans = _read(text)
-    if spans.form in ("none", "prose", "json") and (plain := unmarked(text)) != text:
-        again = _read(plain)
-        if len(again.items) > len(spans.items):
-            return again
-    return spans
+    return read_twice(text, _read)
 
 
-def _read(text: str) -> Spans:
+def _read(text: str) -> Reading[Span]:
     if "<" in text:
         tagged = [span for match in _TAGGED.finditer(text) for span in _inner(match.group(2))]
         if tagged:
-            return Spans(tuple(tagged[:MAX_READ]), "tags")
-    empty = False
-    for parts, form in ((fenced(text), "fenced_json"), ([text], "json")):
-        found: list[Span] = []
-        for part in parts:
-            for value in values_in(part):
-                empty = empty or says_nothing(value)
-                if not hollow(value):
-                    walk(value, found)
-        if found:
-            return Spans(tuple(found), form)
+            return Reading(tuple(tagged[:MAX_READ]), "tags")
+    read = read_json(text, walk)
+    if read.items:
+        return read
     prose = _prose(text)
     if prose:
-        return Spans(tuple(prose), "prose")
+        return Reading(tuple(prose), "prose")
     if (two := _TWO.fullmatch(text)) is not None:
-        return Spans((_span(two.groups()),), "numbers")
-    return Spans((), "none", denied=empty or denies(text))
+        return Reading((_span(two.groups()),), "numbers")
+    return Reading((), "none", denied=read.denied or denies(text))
 
 
 def walk(value: Any, found: list[Span], depth: int = 0) -> None:
     """All intervals of a JSON value, in order."""
-    if depth > _MAX_DEPTH or len(found) >= MAX_READ:
+    if depth > MAX_DEPTH or len(found) >= MAX_READ:
         return
     if isinstance(value, Mapping):
         fields = {str(key).casefold(): item for key, item in value.items()}
@@ -152,11 +100,11 @@ def walk(value: Any, found: list[Span], depth: int = 0) -> None:
 
 def _span(ends: Sequence[Any]) -> Span:
     if len(ends) != 2:
-        return Span(None)
+        return None
     start, end = time_of(ends[0]), time_of(ends[1])
     if start is None or end is None:
-        return Span(None)
-    return Span(_of_one_unit(start, end))
+        return None
+    return _of_one_unit(start, end)
 
 
 def _of_one_unit(start: Time, end: Time) -> tuple[Time, Time]:
@@ -185,13 +133,13 @@ def _prose(text: str) -> list[Span]:
         first, second = match["a"], match["b"]
         start, end = time_of(first), time_of(second)
         if start is None or end is None:
-            found.append(Span(None))
+            found.append(None)
         else:
             if start.unit is None and end.unit == "seconds" and ":" not in second:
                 start = time_of(first + re.sub(r"^[-\d.\s]+", "", second)) or start
             if match["before"]:
                 start = Time(start.value, "frames")
-            found.append(Span(_of_one_unit(start, end)))
+            found.append(_of_one_unit(start, end))
             if start.unit is not None or end.unit is not None:
                 timed = True
             elif _COUNTED.match(text, match.end()):

@@ -2,40 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rewarden.types import Outcome
 from rewarden_verifiers.outcome import no_answer, right, scored, wrong
+from rewarden_verifiers.vision.place_params import PlaceParams
+from rewarden_verifiers.vision.reading import Reading
 
 
-def aggregate(total: float, predicted: int, expected: int, how: str, beta: float) -> float:
+def aggregate(total: float, predicted: int, expected: int, params: PlaceParams) -> float:
     """One score of pairs that are worth `total` together, each at most 1: by how many were predicted (`precision`), by
     how many were expected (`recall`), by both (`f`, F-beta), or by the greater of the two numbers (`mean`).
     """
     if not total:
         return 0.0
     precision, recall = total / predicted, total / expected
-    if how == "precision":
+    if params.aggregate == "precision":
         return precision
-    if how == "recall":
+    if params.aggregate == "recall":
         return recall
-    if how == "f":
-        square = beta**2
+    if params.aggregate == "f":
+        square = params.beta**2
         return (1 + square) * precision * recall / (square * precision + recall)
     return total / max(predicted, expected)
 
 
-def nothing_found(
-    *, denied: bool, expected: bool, empty_score: float, pass_score: float, details: dict[str, Any]
-) -> Outcome:
+def paired(
+    worths: Sequence[float], predicted: int, expected: int, params: PlaceParams, evidence: dict[str, Any]
+) -> float:
+    """The score of pairs of these worths; the evidence tells what it is made of."""
+    total = sum(worths)
+    evidence |= {
+        "predicted": predicted,
+        "expected": expected,
+        "matched": len(worths),
+        "precision": total / predicted,
+        "recall": total / expected,
+    }
+    return aggregate(total, predicted, expected, params)
+
+
+def nothing_found(found: Reading[Any], expected: bool, params: PlaceParams, details: dict[str, Any]) -> Outcome:
     """The outcome of an answer that offers nothing: right where it says that there is none, and none is.
 
-    denied: the answer says so; expected: something is there; empty_score: what rightly finding nothing earns.
+    expected: something is there.
     """
-    if not denied:
+    if not found.denied:
         return no_answer(**details)
     if expected:
         return wrong("missed", extracted=[], **details)
-    if empty_score == 1:
+    if params.empty_score == 1:
         return right(extracted=[], **details)
-    return scored(empty_score, passed=empty_score >= pass_score, reason="empty", extracted=[], **details)
+    passed = params.empty_score >= params.pass_score
+    return scored(params.empty_score, passed=passed, reason="empty", extracted=[], **details)
+
+
+def outcome(
+    score: float, params: PlaceParams, flags: Sequence[str], details: dict[str, Any], reason: str | None = None
+) -> Outcome:
+    """The outcome of a score. reason: of one of 0, where it says more than `wrong`."""
+    if score <= 0:
+        return wrong(reason or "wrong", flags=flags, **details)
+    passed = score >= params.pass_score
+    return scored(min(1.0, score), passed=passed, reason=None if passed else "partly_right", flags=flags, **details)

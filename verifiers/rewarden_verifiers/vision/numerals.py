@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 NUMBER = (
@@ -11,6 +12,10 @@ NUMBER = (
     r"|[-+]?(?i:nan|inf(?:inity)?)(?![\w]))"
 )
 """A pattern of one number. Its parts are bounded, so that a search for it is linear in the text."""
+
+# No two ways to read one gap: otherwise a text that fails in the end would be tried in every combination of them.
+GAP = r"(?:\s{1,4}(?:[,;]\s{0,4})?|[,;]\s{0,4})"
+"""A pattern of what stands between two numbers."""
 
 LARGEST = 1e9
 """No coordinate, width or time is larger: beyond it areas lose their digits, and images do not reach there."""
@@ -31,6 +36,15 @@ def number(value: Any) -> float | None:
     if not -LARGEST <= value <= LARGEST or not math.isfinite(value):
         return None
     return float(value)
+
+
+def only_numbers(values: Sequence[Any]) -> bool:
+    """Returns whether a list holds numbers, or texts of them, and nothing else."""
+    return bool(values) and all(
+        (isinstance(item, (int, float)) and not isinstance(item, bool))
+        or (isinstance(item, str) and number(item) is not None)
+        for item in values
+    )
 
 
 def numbers_in(text: str) -> list[str]:

@@ -8,17 +8,17 @@ from typing import Any
 
 from rapidfuzz.distance import Indel
 
-from rewarden.errors import InvalidSample
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import MAX_ANSWER, first_found
-from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
+from rewarden_verifiers.outcome import no_answer, too_expensive, wrong
 from rewarden_verifiers.vision import assignment, matched
-from rewarden_verifiers.vision.action_reader import Action, Actions
+from rewarden_verifiers.vision.action_reader import Action
 from rewarden_verifiers.vision.frames import SCALES, Scale, Size, extent, factors, size_of
 from rewarden_verifiers.vision.point_gold import ExpectedAction, PointGold, prepare
 from rewarden_verifiers.vision.point_params import PointParams
-from rewarden_verifiers.vision.point_reader import Place, Points
+from rewarden_verifiers.vision.point_reader import Place
+from rewarden_verifiers.vision.reading import read_all
 from rewarden_verifiers.vision.targets import Target
 
 _SHOWN = 100
@@ -62,19 +62,20 @@ def _worth(spot: Place | None, target: Target, by: Size, scaler: _Scaler) -> flo
 
 
 def _scaled_best(
-    judge: Callable[[Size], float], spots: Spots, params: PointParams, scaler: _Scaler, flags: list[str]
-) -> tuple[float, Scale]:
+    judge: Callable[[Size], float],
+    spots: Spots,
+    params: PointParams,
+    scaler: _Scaler,
+    flags: list[str],
+    evidence: dict[str, Any],
+) -> float:
     """The score in the scale that is asked for, or in another one that is permitted; flags one that is not."""
     by = scaler.by(params.scale)
     if by is None:
-        raise InvalidSample(
-            f"going from scale {params.scale!r} to {params.measured_scale!r} takes the image's size: give it in the "
-            "reference, the parameter 'size' or the metadata",
-            path="metadata",
-        )
+        raise params.size_missing()
     score = judge(by)
     if score >= _CONFUSED or not spots:
-        return score, params.scale
+        return score
     for scale in SCALES:
         other = scaler.by(scale)
         if scale == params.scale or other is None or not scaler.plausible(spots, scale):
@@ -83,10 +84,13 @@ def _scaled_best(
         if better >= _CONFUSED and better > score:
             if scale in params.other_scales:
                 flags.append("other_scale")
-                return better, scale
+                evidence["scale"] = scale
+                return better
             if "scale_confused" not in flags:
                 flags.append("scale_confused")
-    return score, params.scale
+    if "scale_confused" in flags:
+        judge(by)  # what the evidence tells is of the scale that was asked for
+    return score
 
 
 @verifier(version="1", graded=True, prepare=prepare, warm=assignment.warm, libraries=("numpy",))
@@ -121,34 +125,17 @@ def point(
     details: dict[str, Any] = {"evidence": {"rule": found.rule}}
     if prepared.actions:
         return _acted(found.texts, prepared, params, scaler, details)
-    points = _read(found.texts, params)
+    points = read_all(found.texts, params.points.read, params.which)
     details["evidence"]["form"] = points.form
     items: Spots = points.items
     if not items:
-        return matched.nothing_found(
-            denied=points.denied,
-            expected=bool(prepared.targets),
-            empty_score=params.empty_score,
-            pass_score=params.pass_score,
-            details=details,
-        )
+        return matched.nothing_found(points, bool(prepared.targets), params, details)
     if len(items) > params.limit:
         return wrong("too_many_points", flags=("too_many_points",), **details)
     details["extracted"] = [None if item is None else list(item) for item in items[:_SHOWN]]
     if not prepared.targets:
         return wrong("false_alarm", **details)
     return _pointed(items, prepared, params, scaler, details)
-
-
-def _read(texts: Sequence[str], params: PointParams) -> Points:
-    parts = [params.points.read(text) for text in texts]
-    points = parts[0]
-    if len(parts) > 1:
-        items = tuple(item for part in parts for item in part.items)
-        points = Points(items, parts[-1].form, denied=all(part.denied for part in parts))
-    if params.which != "all" and len(points.items) > 1:
-        return Points((points.items[0 if params.which == "first" else -1],), points.form)
-    return points
 
 
 def _pointed(items: Spots, gold: PointGold, params: PointParams, scaler: _Scaler, details: dict[str, Any]) -> Outcome:
@@ -178,13 +165,9 @@ def _pointed(items: Spots, gold: PointGold, params: PointParams, scaler: _Scaler
         evidence["hit"] = sum(worth > 0 for worth in worths)
         return sum(worths) / len(worths)
 
-    score, scale = _scaled_best(judge, items, params, scaler, flags)
-    if scale != params.scale:
-        evidence["scale"] = scale
-    elif "scale_confused" in flags:
-        judge(by or (1.0, 1.0))  # what the evidence tells is of the scale that was asked for
+    score = _scaled_best(judge, items, params, scaler, flags, evidence)
     reason = "malformed" if not any(items) else None
-    return _outcome(score, params, flags, details, reason)
+    return matched.outcome(score, params, flags, details, reason)
 
 
 def _matched(
@@ -200,16 +183,8 @@ def _matched(
         items = items[: len(targets)]  # a grid of points would find everything
     gains = [[_worth(item, target, by, scaler) for target in targets] for item in items]
     pairs = assignment.assign(gains, "hungarian", range(len(items)))
-    total = sum(gains[row][column] for row, column in pairs)
-    precision, recall = total / len(items), total / len(targets)
-    evidence |= {
-        "predicted": len(items),
-        "expected": len(targets),
-        "matched": len(pairs),
-        "precision": precision,
-        "recall": recall,
-    }
-    return matched.aggregate(total, len(items), len(targets), params.aggregate, params.beta)
+    worths = [gains[row][column] for row, column in pairs]
+    return matched.paired(worths, len(items), len(targets), params, evidence)
 
 
 def _acted(
@@ -217,12 +192,9 @@ def _acted(
 ) -> Outcome:
     """The outcome of actions where some are expected."""
     evidence: dict[str, Any] = details["evidence"]
-    parts = [params.acts.read(text) for text in texts]
-    read = Actions(tuple(action for part in parts for action in part.items), parts[-1].form)
+    read = read_all(texts, params.acts.read, params.which)
     items = read.items
     evidence["form"] = read.form
-    if params.which != "all" and len(items) > 1:
-        items = (items[0 if params.which == "first" else -1],)
     if not items:
         return no_answer(**details)
     if gold.single:
@@ -240,16 +212,12 @@ def _acted(
         return total / max(len(items), len(gold.actions))
 
     if any(wanted.target is not None for wanted in gold.actions):
-        score, scale = _scaled_best(judge, spots, params, scaler, flags)
-        if scale != params.scale:
-            evidence["scale"] = scale
-        elif "scale_confused" in flags:
-            score = judge(scaler.by(params.scale) or (1.0, 1.0))
+        score = _scaled_best(judge, spots, params, scaler, flags, evidence)
     else:
         score = judge((1.0, 1.0))
     evidence["parts"] = told[0] if gold.single else told[:_SHOWN]
     reason = "wrong_type" if told and not any(one["type"] for one in told) else None
-    return _outcome(score, params, flags, details, reason)
+    return matched.outcome(score, params, flags, details, reason)
 
 
 def _parts(item: Action, wanted: ExpectedAction, by: Size, params: PointParams, scaler: _Scaler) -> dict[str, float]:
@@ -312,12 +280,3 @@ def _shown(item: Action) -> dict[str, Any]:
         for name, value in item._asdict().items()
         if value is not None
     }
-
-
-def _outcome(
-    score: float, params: PointParams, flags: Sequence[str], details: dict[str, Any], reason: str | None
-) -> Outcome:
-    if score <= 0:
-        return wrong(reason or "wrong", flags=flags, **details)
-    passed = score >= params.pass_score
-    return scored(min(1.0, score), passed=passed, reason=None if passed else "partly_right", flags=flags, **details)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal
 
-from rewarden_verifiers.extraction import Rule, rules_of
 from rewarden_verifiers.vision.action_reader import ActionReader
 from rewarden_verifiers.vision.frames import Scale, Size
+from rewarden_verifiers.vision.place_params import ImageParams, Which
 from rewarden_verifiers.vision.point_reader import PointReader
 from rewarden_verifiers.vision.targets import Decay, Norm
 
@@ -29,7 +29,7 @@ class Weights:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointParams:
+class PointParams(ImageParams):
     """Options of `point`.
 
     scale: `pixel`, `unit` (0 to 1) or `thousand` (0 to 1000): how the answer is written.
@@ -70,7 +70,7 @@ class PointParams:
     other_scales: tuple[Scale, ...] = ()
     size: Size | None = None
     boxes: Literal["refuse", "center"] = "refuse"
-    which: Literal["all", "first", "last"] = "all"
+    which: Which = "all"
     tolerance: float | None = None
     norm: Norm = "l2"
     decay: Decay | None = None
@@ -91,36 +91,20 @@ class PointParams:
     extraction: str | tuple[str | dict[str, str], ...] = ("boxed", "answer_tag", "whole")
 
     def __post_init__(self) -> None:
-        if self.size is not None and min(self.size) <= 0:
-            raise ValueError("size must be a positive width and height")
+        self.check_size()
         if self.tolerance is not None and not 0 <= self.tolerance <= 1e9:
             raise ValueError("tolerance must be at least 0")
         if (self.decay is None) != (self.decay_length is None):
             raise ValueError("decay and decay_length go together")
         if self.decay_length is not None and not 0 < self.decay_length <= 1e9:
             raise ValueError("decay_length must be above 0")
-        if not 0.01 <= self.beta <= 100:
-            raise ValueError("beta must lie between 0.01 and 100")
-        if not 0 < self.text_threshold <= 1:
-            raise ValueError("text_threshold must lie above 0 and at most at 1")
-        if not 0 <= self.empty_score <= 1:
-            raise ValueError("empty_score must lie between 0 and 1")
-        if not 0 < self.pass_score <= 1:
-            raise ValueError("pass_score must lie above 0 and at most at 1")
-        if not 1 <= self.limit <= 500:
-            raise ValueError("limit must lie between 1 and 500")
+        self.check_between(0.01, 100, "beta")
+        self.check_share("text_threshold")
+        self.check_between(0, 1, "empty_score")
+        self.check_share("pass_score")
+        self.check_between(1, 500, "limit")
         self.rules  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
         self.action_names  # noqa: B018
-
-    @cached_property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules of extraction."""
-        return rules_of(self.extraction)
-
-    @cached_property
-    def measured_scale(self) -> Scale:
-        """The reference's scale, in which is measured."""
-        return self.reference_scale or self.scale
 
     @cached_property
     def action_names(self) -> dict[str, str]:

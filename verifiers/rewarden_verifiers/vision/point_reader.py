@@ -7,51 +7,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from rewarden_verifiers.vision.documents import denies, fenced, hollow, says_nothing, unmarked, values_in
-from rewarden_verifiers.vision.numerals import NUMBER, number, numbers_in
+from rewarden_verifiers.vision.documents import denies
+from rewarden_verifiers.vision.numerals import GAP, NUMBER, number, numbers_in, only_numbers
+from rewarden_verifiers.vision.reading import MAX_DEPTH, MAX_READ, Reading, read_json, read_twice
 
-MAX_READ = 2000
-_MAX_DEPTH = 8
 Place = tuple[float, float]
-
-
-class Points(NamedTuple):
-    """An answer's points. `form` says how it was written; `denied`: it says in so many words that there is none."""
-
-    items: tuple[Place | None, ...]
-    form: str
-    denied: bool = False
-
+Points = Reading[Place | None]
 
 POINT_KEYS = frozenset(
-    [
-        "point",
-        "point_2d",
-        "points",
-        "points_2d",
-        "coordinate",
-        "coordinates",
-        "coord",
-        "coords",
-        "position",
-        "location",
-        "xy",
-        "center",
-        "click",
-        "click_point",
-        "start_box",
-        "start_point",
-        "target",
-    ]
+    {
+        *("point", "points", "point_2d", "points_2d", "coordinate", "coordinates", "coord", "coords", "xy"),
+        *("position", "location", "center", "target", "click", "click_point", "start_box", "start_point"),
+    }
 )
 BOX_KEYS = frozenset(["bbox", "bbox_2d", "box", "box_2d", "bounding_box"])
-_GAP = r"(?:\s{1,4}(?:[,;]\s{0,4})?|[,;]\s{0,4})"
-_GROUP = re.compile(rf"[\[(]\s{{0,8}}({NUMBER}(?:{_GAP}{NUMBER}){{1,7}})\s{{0,4}}[\])]")
-_LONE = re.compile(rf"{NUMBER}(?:{_GAP}{NUMBER}){{1,7}}")
+_GROUP = re.compile(rf"[\[(]\s{{0,8}}({NUMBER}(?:{GAP}{NUMBER}){{1,7}})\s{{0,4}}[\])]")
+_LONE = re.compile(rf"{NUMBER}(?:{GAP}{NUMBER}){{1,7}}")
 _AFTER_WORD = re.compile(
-    rf"\b(?:point|coordinates?|position|location|answer)\s?[:=]\s{{0,3}}({NUMBER}(?:{_GAP}{NUMBER}){{1,7}})"
+    rf"\b(?:point|coordinates?|position|location|answer)\s?[:=]\s{{0,3}}({NUMBER}(?:{GAP}{NUMBER}){{1,7}})"
     r"\.?[ \t\r]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -79,42 +54,27 @@ class PointReader:
     def read(self, text: str) -> Points:
         """The points of an answer, by the most explicit form that it holds: tags, fenced JSON, JSON in the text,
         numbers in brackets, named coordinates. Linear in the text; never raises.
-
-        Where there is none, or some outside of fences and tags, ornaments are taken off and it is read again: a point
-        in bold print is a point, and a second one in bold print a second answer.
         """
-        points = self._read(text)
-        if points.form in ("none", "prose", "json") and (plain := unmarked(text)) != text:
-            again = self._read(plain)
-            if len(again.items) > len(points.items):
-                return again
-        return points
+        return read_twice(text, self._read)
 
     def _read(self, text: str) -> Points:
         if (pair := _PAIR.fullmatch(text)) is not None:
-            return Points(((float(pair[1]), float(pair[2])),), "numbers")
+            return Reading(((float(pair[1]), float(pair[2])),), "numbers")
         if "\n" not in text and _LONE.fullmatch(text):
-            return Points((self.place(numbers_in(text)),), "numbers")
+            return Reading((self.place(numbers_in(text)),), "numbers")
         if "<" in text and (tagged := self._tagged(text)):
-            return Points(tuple(tagged), "tags")
-        empty = False
-        for parts, form in ((fenced(text), "fenced_json"), ([text], "json")):
-            found: list[Place | None] = []
-            for part in parts:
-                for value in values_in(part):
-                    empty = empty or says_nothing(value)
-                    if not hollow(value):
-                        self.walk(value, found)
-            if found:
-                return Points(tuple(found), form)
+            return Reading(tuple(tagged), "tags")
+        read = read_json(text, self.walk)
+        if read.items:
+            return read
         prose = self._prose(text)
         if prose:
-            return Points(tuple(prose), "prose")
-        return Points((), "none", denied=empty or denies(text))
+            return Reading(tuple(prose), "prose")
+        return Reading((), "none", denied=read.denied or denies(text))
 
     def walk(self, value: Any, found: list[Place | None], depth: int = 0) -> None:
         """All points of a JSON value, in order."""
-        if depth > _MAX_DEPTH or len(found) >= MAX_READ:
+        if depth > MAX_DEPTH or len(found) >= MAX_READ:
             return
         if isinstance(value, Mapping):
             fields = {str(key).casefold(): item for key, item in value.items()}
@@ -127,11 +87,11 @@ class PointReader:
                 if isinstance(item, str) and own:
                     found.append(self.place(numbers_in(item[:200])))
                 elif isinstance(item, Mapping) or (
-                    isinstance(item, (list, tuple)) and (own or not _flat(item) or len(item) == 2)
+                    isinstance(item, (list, tuple)) and (own or not only_numbers(item) or len(item) == 2)
                 ):
                     self.walk(item, found, depth + 1)
         elif isinstance(value, (list, tuple)) and value:
-            if _flat(value):
+            if only_numbers(value):
                 found.append(self.place(value))
             else:
                 for item in value:
@@ -190,11 +150,3 @@ def place_keys(fields: Mapping[str, Any]) -> list[str]:
         keys = [key for key in keys if not isinstance(fields[key], str) or numbers_in(fields[key][:200])]
     points = [key for key in keys if key in POINT_KEYS and fields[key] is not None]
     return points or keys
-
-
-def _flat(value: Sequence[Any]) -> bool:
-    return bool(value) and all(
-        (isinstance(item, (int, float)) and not isinstance(item, bool))
-        or (isinstance(item, str) and number(item) is not None)
-        for item in value
-    )

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal
 
 from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import MAX_ANSWER, Rule, first_found, rules_of
-from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
+from rewarden_verifiers.extraction import MAX_ANSWER, first_found
+from rewarden_verifiers.outcome import no_answer, too_expensive, wrong
 from rewarden_verifiers.vision import assignment, matched
 from rewarden_verifiers.vision.clock import Time, TimeUnit
-from rewarden_verifiers.vision.interval_reader import Span, Spans, read_spans, walk
+from rewarden_verifiers.vision.interval_reader import Span, read_spans, walk
 from rewarden_verifiers.vision.intervals import Interval, clamped, iou, length, merged, union_iou
 from rewarden_verifiers.vision.numerals import number
+from rewarden_verifiers.vision.place_params import PlaceParams, Which
+from rewarden_verifiers.vision.reading import read_all
 
 _SHOWN = 100
 _NEARLY_ALL = 0.9
@@ -25,7 +26,7 @@ _MOST_EXPECTED = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class TemporalParams:
+class TemporalParams(PlaceParams):
     """Options of `temporal`.
 
     unit: what numbers without a unit are: `seconds` or `frames`. Time codes and written units speak for themselves.
@@ -55,7 +56,7 @@ class TemporalParams:
     fps: float | None = None
     duration: float | None = None
     clamp: bool = True
-    which: Literal["all", "first", "last"] = "all"
+    which: Which = "all"
     aggregate: Literal["union", "mean", "precision", "recall", "f"] = "union"
     match: Literal["hungarian", "greedy_value"] = "hungarian"
     beta: float = 1.0
@@ -76,20 +77,11 @@ class TemporalParams:
             raise ValueError("thresholds must lie above 0 and at most at 1")
         if list(self.thresholds) != sorted(set(self.thresholds)):
             raise ValueError("thresholds must rise")
-        if not 0.01 <= self.beta <= 100:
-            raise ValueError("beta must lie between 0.01 and 100")
-        if not 1 <= self.limit <= 1000:
-            raise ValueError("limit must lie between 1 and 1000")
-        if not 0 <= self.empty_score <= 1:
-            raise ValueError("empty_score must lie between 0 and 1")
-        if not 0 < self.pass_score <= 1:
-            raise ValueError("pass_score must lie above 0 and at most at 1")
+        self.check_between(0.01, 100, "beta")
+        self.check_between(1, 1000, "limit")
+        self.check_between(0, 1, "empty_score")
+        self.check_share("pass_score")
         self.rules  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
-
-    @cached_property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules of extraction."""
-        return rules_of(self.extraction)
 
     def worth(self, value: float) -> float:
         """Returns what an IoU is worth: itself, or the share of the thresholds that it reaches."""
@@ -128,7 +120,7 @@ def prepare(reference: str | list[Any] | dict[str, Any], params: TemporalParams)
         raise InvalidReference("the reference holds no interval", path="reference")
     if len(items) > _MOST_EXPECTED:
         raise InvalidReference(f"the reference has more than {_MOST_EXPECTED} intervals", path="reference")
-    ends = [item.ends for item in items if item.ends is not None]
+    ends = [item for item in items if item is not None]
     if len(ends) < len(items) or any(start.unit == end.unit and start.value >= end.value for start, end in ends):
         raise InvalidReference("an interval of the reference is inverted, empty or no interval", path="reference")
     if (fps is not None and fps <= 0) or (duration is not None and duration <= 0):
@@ -177,23 +169,12 @@ def _expected(moments: Moments, params: TemporalParams, fps: float | None) -> tu
     return found
 
 
-def _read(texts: Sequence[str], params: TemporalParams) -> Spans:
-    parts = [read_spans(text) for text in texts]
-    spans = parts[0]
-    if len(parts) > 1:
-        items = tuple(item for part in parts for item in part.items)
-        spans = Spans(items, parts[-1].form, denied=all(part.denied for part in parts))
-    if params.which != "all" and len(spans.items) > 1:
-        return Spans((spans.items[0 if params.which == "first" else -1],), spans.form)
-    return spans
-
-
 def _written(item: Span, params: TemporalParams, fps: float | None) -> Interval | None:
-    if item.ends is None:
+    if item is None:
         return None
-    if fps is None and "frames" in [time.unit for time in item.ends] and params.unit == "seconds":
+    if fps is None and "frames" in [time.unit for time in item] and params.unit == "seconds":
         return None  # seconds were asked for: the answer is not in a unit that can be told
-    return _in_seconds(item.ends, params.unit, fps)
+    return _in_seconds(item, params.unit, fps)
 
 
 @verifier(version="1", graded=True, prepare=prepare, warm=assignment.warm, libraries=("numpy",))
@@ -219,16 +200,10 @@ def temporal(
     found = first_found(response, params.rules)
     if found is None:
         return too_expensive() if len(response) > MAX_ANSWER else no_answer()
-    spans = _read(found.texts, params)
+    spans = read_all(found.texts, read_spans, params.which)
     details: dict[str, Any] = {"evidence": {"rule": found.rule, "form": spans.form}}
     if not spans.items:
-        return matched.nothing_found(
-            denied=spans.denied,
-            expected=bool(prepared.spans),
-            empty_score=params.empty_score,
-            pass_score=params.pass_score,
-            details=details,
-        )
+        return matched.nothing_found(spans, bool(prepared.spans), params, details)
     if len(spans.items) > params.limit:
         return wrong("too_many_intervals", flags=("too_many_intervals",), **details)
     given = metadata or {}
@@ -299,10 +274,7 @@ def _judged(
         score = _matched(sound, expected, params, evidence)
     if params.thresholds and "iou" in evidence:
         evidence["recall_at"] = {f"{least:g}": float(evidence["iou"] >= least) for least in params.thresholds}
-    if score <= 0:
-        return wrong(flags=flags, **details)
-    passed = score >= params.pass_score
-    return scored(min(1.0, score), passed=passed, reason=None if passed else "partly_right", flags=flags, **details)
+    return matched.outcome(score, params, flags, details)
 
 
 def _matched(
@@ -315,14 +287,7 @@ def _matched(
     # Of matchings worth the same, the one that fits better.
     gains = [[params.worth(value) and params.worth(value) + 1e-6 * value for value in row] for row in values]
     pairs = assignment.assign(gains, params.match, range(len(read)))
-    total = sum(params.worth(values[row][column]) for row, column in pairs)
-    precision, recall = total / len(read), total / len(expected)
-    evidence |= {
-        "predicted": len(read),
-        "expected": len(expected),
-        "matched": len(pairs),
-        "precision": precision,
-        "recall": recall,
-        "ious": [values[row][column] for row, column in pairs][:_SHOWN],
-    }
-    return matched.aggregate(total, len(read), len(expected), params.aggregate, params.beta)
+    ious = [values[row][column] for row, column in pairs]
+    score = matched.paired([params.worth(value) for value in ious], len(read), len(expected), params, evidence)
+    evidence["ious"] = ious[:_SHOWN]
+    return score

@@ -62,6 +62,16 @@ _CHILDREN = {
     "proj": (3,),
 }
 
+INNER = {"lam": 1, "pi": 1, "let": 2}
+"""The place, among a binder's children (in their order), of the one that stands below its variable."""
+
+
+def unannotated(module: Module, at: int) -> int:
+    """The term below an expression's annotations."""
+    while module.exprs[at][0] == "mdata":
+        at = module.exprs[at][1]
+    return at
+
 
 def reached(module: Module, start: Iterable[int], seen: set[int]) -> Iterator[int]:
     """All expressions at and below `start` that are not in `seen`, each once; `seen` grows."""

@@ -222,8 +222,7 @@ class Inspection:
             words.append(f"there: {pretty(reference, difference.reference, length=500)}")
         if difference.submission is not None:
             words.append(f"here: {pretty(submission, difference.submission, length=500)}")
-        said = {"reason": difference.reason, "feedback": "\n".join(words), "difference": names.text(difference.name)}
-        return said
+        return {"reason": difference.reason, "feedback": "\n".join(words), "difference": names.text(difference.name)}
 
 
 def stated(module: Module) -> list[Name]:

@@ -15,6 +15,8 @@ grows when it is copied out (names, lists) is bounded by the file's size. What t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
+from typing import get_args
 
 from rewarden_verifiers.lean.inspection.terms import (
     Constant,
@@ -89,16 +91,7 @@ _EXPRS = {
 _ZERO = 0  # the level zero is a small number in the file; no object has this index
 _CHILDREN = {"app": (1, 2), "lam": (2, 3), "pi": (2, 3), "let": (2, 3, 4), "mdata": (2,), "proj": (3,)}
 _LITERALS = {_header(0, 1): "nat", _header(1, 1): "str"}
-_KINDS: tuple[Kind, ...] = (
-    "axiom",
-    "definition",
-    "theorem",
-    "opaque",
-    "quot",
-    "inductive",
-    "constructor",
-    "recursor",
-)
+_KINDS: tuple[Kind, ...] = get_args(Kind)
 _VALUES = {  # the object that each kind of ConstantInfo points to
     "axiom": _header(0, 1, 8),
     "definition": _header(0, 4, 8),
@@ -111,7 +104,7 @@ _VALUES = {  # the object that each kind of ConstantInfo points to
 }
 _OLD_INDUCTIVE = _header(0, 5, 8)  # before 4.12: whether it is nested, not how often
 _SAFETIES: tuple[Safety, ...] = ("unsafe", "safe", "partial")
-_QUOTS: tuple[Quot, ...] = ("type", "ctor", "lift", "ind")
+_QUOTS: tuple[Quot, ...] = get_args(Quot)
 
 
 class _Reader:
@@ -527,52 +520,36 @@ class _Reader:
         name = self._name(head, 1)
         params = self._params(head, 2)
         type_, *others = [self._exprs[root] for root in self._roots(kind, value)]
+        made = partial(Constant, name=name, kind=kind, level_params=params, type=type_)
 
         def unsafe(pointers: int, index: int = 0) -> Safety:
             return "unsafe" if self._flag(value, pointers, index) else "safe"
 
         if kind == "axiom":
-            return Constant(name=name, kind=kind, level_params=params, type=type_, safety=unsafe(1))
+            return made(safety=unsafe(1))
         if kind == "definition":
             safety = self._byte(value, 4, 0)
             if safety >= len(_SAFETIES):
                 raise Malformed("a definition of no safety")
-            return Constant(
-                name=name,
-                kind=kind,
-                level_params=params,
-                type=type_,
+            return made(
                 value=others[0],
                 hints=self._hints(value, 3),
                 safety=_SAFETIES[safety],
                 all=self._name_list(value, 4),
             )
         if kind == "theorem":
-            all_ = self._name_list(value, 3)
-            return Constant(name=name, kind=kind, level_params=params, type=type_, value=others[0], all=all_)
+            return made(value=others[0], all=self._name_list(value, 3))
         if kind == "opaque":
-            return Constant(
-                name=name,
-                kind=kind,
-                level_params=params,
-                type=type_,
-                value=others[0],
-                safety=unsafe(3),
-                all=self._name_list(value, 3),
-            )
+            return made(value=others[0], safety=unsafe(3), all=self._name_list(value, 3))
         if kind == "quot":
             which = self._byte(value, 1, 0)
             if which >= len(_QUOTS):
                 raise Malformed("a quotient's constant of no kind")
-            return Constant(name=name, kind=kind, level_params=params, type=type_, quot=_QUOTS[which])
+            return made(quot=_QUOTS[which])
         if kind == "inductive":
             old = self.words[value] == _OLD_INDUCTIVE
             pointers = 5 if old else 6
-            return Constant(
-                name=name,
-                kind=kind,
-                level_params=params,
-                type=type_,
+            return made(
                 num_params=self._small(value, 2),
                 num_indices=self._small(value, 3),
                 all=self._name_list(value, 4),
@@ -583,11 +560,7 @@ class _Reader:
                 is_reflexive=self._flag(value, pointers, 2),
             )
         if kind == "constructor":
-            return Constant(
-                name=name,
-                kind=kind,
-                level_params=params,
-                type=type_,
+            return made(
                 induct=self._name(value, 2),
                 cidx=self._small(value, 3),
                 num_params=self._small(value, 4),
@@ -595,11 +568,7 @@ class _Reader:
                 safety=unsafe(5),
             )
         rules = [self._rule(place) for place in self._list(value, 7)]
-        return Constant(
-            name=name,
-            kind=kind,
-            level_params=params,
-            type=type_,
+        return made(
             all=self._name_list(value, 2),
             num_params=self._small(value, 3),
             num_indices=self._small(value, 4),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rewarden_verifiers.lean.inspection.terms import Constant, Expr, Module, Name
+from rewarden_verifiers.lean.inspection.axioms import children
+from rewarden_verifiers.lean.inspection.terms import Constant, Module, Name
 
 Units = dict[Name, list[Constant]]
 """The constants that one declaration makes, by the name of the first: an inductive family with its constructors and
@@ -62,7 +63,7 @@ def ordered(module: Module, found: Units) -> Iterator[Name]:
                 if place and place not in seen:
                     stack.append(place)
             else:
-                stack.extend(_children(expr))
+                stack.extend(children(expr))
         elif isinstance(place, list):
             yield place[0]
         elif place not in seen:
@@ -79,18 +80,3 @@ def _used(constant: Constant) -> tuple[int, ...]:
     if constant.kind == "recursor":
         return ()
     return (constant.type,) if constant.value is None else (constant.type, constant.value)
-
-
-def _children(expr: Expr) -> tuple[int, ...]:
-    match expr[0]:
-        case "app":
-            return expr[1], expr[2]
-        case "lam" | "pi":
-            return expr[2], expr[3]
-        case "let":
-            return expr[2], expr[3], expr[4]
-        case "proj":
-            return (expr[3],)
-        case "mdata":
-            return (expr[1],)
-    return ()

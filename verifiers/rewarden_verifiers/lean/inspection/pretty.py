@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from rewarden_verifiers.lean.inspection import names
+from rewarden_verifiers.lean.inspection.axioms import INNER, children
 from rewarden_verifiers.lean.inspection.terms import Module, Name
 
 _OPEN = {0: "(", 1: "{", 2: "⦃", 3: "["}
@@ -211,20 +212,10 @@ class _Writer:
             if self._patience < 0:
                 return True
             expr = self._module.exprs[at]
-            kind = expr[0]
-            if kind == "bvar":
-                if expr[1] == depth:
-                    return True
-            elif kind == "app":
-                todo += [(expr[1], depth), (expr[2], depth)]
-            elif kind in ("lam", "pi"):
-                todo += [(expr[2], depth), (expr[3], depth + 1)]
-            elif kind == "let":
-                todo += [(expr[2], depth), (expr[3], depth), (expr[4], depth + 1)]
-            elif kind == "mdata":
-                todo.append((expr[1], depth))
-            elif kind == "proj":
-                todo.append((expr[3], depth))
+            if expr[0] == "bvar" and expr[1] == depth:
+                return True
+            inner = INNER.get(expr[0])
+            todo += [(below, depth + (place == inner)) for place, below in enumerate(children(expr))]
         return False
 
     def _nat(self, value: int) -> str:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from rewarden_verifiers.lean.inspection import names
-from rewarden_verifiers.lean.inspection.axioms import SORRY, children, mentioned, reached, roots
+from rewarden_verifiers.lean.inspection.axioms import SORRY, children, mentioned, reached, roots, unannotated
 from rewarden_verifiers.lean.inspection.olean import Malformed
 from rewarden_verifiers.lean.inspection.terms import Constant, Module, Name
 
@@ -70,9 +71,7 @@ class Forms:
 
     def key(self, name: Name) -> tuple[Any, ...]:
         """Returns what tells a constant."""
-        if name not in self.module.constants:
-            return ("imported", name)
-        return self._keys[name] if self.hidden(name) else ("own", self._bare[name])
+        return self._keys[name] if self.hidden(name) else self.told(name)
 
     def hidden(self, name: Name) -> bool:
         """Returns whether the constant has a made-up name, and something to be put in its place."""
@@ -98,7 +97,7 @@ class Forms:
                 below = self._unresolved(self._content(constant))
                 for other in below:
                     if other in opened:  # made of itself: only its name tells it
-                        self._keys[other] = ("own", self._bare[other])
+                        self._keys[other] = self.told(other)
                 todo += [other for other in below if other not in opened]
             else:
                 params = constant.level_params
@@ -322,35 +321,32 @@ class Comparison:
         return None
 
     def _declared_same(self, name: Name) -> Difference | None:
+        changed = partial(Difference, reason="definition_changed", name=name)
         found = self._counterpart(name)
         if found is None:
-            return Difference(reason="definition_changed", name=name, message="the submission does not declare it")
+            return changed(message="the submission does not declare it")
         ours, theirs = self.reference.module.constants[name], self.submission.module.constants[found]
         value = not self._open(ours)
         if self.reference.constant(name, value=value) == self.submission.constant(found, value=value):
             return None
         if ours.kind != theirs.kind or ours.safety != theirs.safety:
             message = f"{ours.safety} {ours.kind} in the reference, {theirs.safety} {theirs.kind} in the submission"
-            return Difference(reason="definition_changed", name=name, message=message)
+            return changed(message=message)
         for mine, other, what in ((ours.type, theirs.type, "type"), (ours.value, theirs.value, "value")):
             if mine is None or other is None:
                 continue
             if self.reference.term(mine, ours.level_params) != self.submission.term(other, theirs.level_params):
-                return Difference(
-                    reason="definition_changed",
-                    name=name,
-                    message=f"its {what} differs",
-                    reference=mine,
-                    submission=other,
-                )
-        return Difference(reason="definition_changed", name=name, message="its declaration differs")
+                return changed(message=f"its {what} differs", reference=mine, submission=other)
+        return changed(message="its declaration differs")
 
     def _parted(self, name: Name, ours: Constant, theirs: Constant) -> Difference:
         """Returns where two statements part: at a constant that the submission brings with it, or otherwise."""
         a, b = self._first_difference(ours, theirs)
-        for other in self._at(b):
-            at_reference = self.reference.owned.get(names.bare(other))
-            if other in self.submission.module.constants and at_reference is None and not names.made_up(other):
+        for at in reached(self.submission.module, [b], set()):
+            other = mentioned(self.submission.module, at)
+            if not other or other not in self.submission.module.constants or names.made_up(other):
+                continue
+            if names.bare(other) not in self.reference.owned:
                 return Difference(
                     reason="shadowed_name",
                     name=other,
@@ -368,22 +364,12 @@ class Comparison:
             reason="statement_changed", name=name, message="the statements differ", reference=a, submission=b
         )
 
-    def _at(self, start: int) -> Iterator[Name]:
-        module = self.submission.module
-        for at in reached(module, [start], set()):
-            found = mentioned(module, at)
-            if found:
-                yield found
-
     def _first_difference(self, ours: Constant, theirs: Constant) -> tuple[int, int]:
         """The smallest terms that lie at one place in both types and differ."""
         left, right = self.reference, self.submission
         a, b = ours.type, theirs.type
         while True:
-            while left.module.exprs[a][0] == "mdata":
-                a = left.module.exprs[a][1]
-            while right.module.exprs[b][0] == "mdata":
-                b = right.module.exprs[b][1]
+            a, b = unannotated(left.module, a), unannotated(right.module, b)
             one, other = left.module.exprs[a], right.module.exprs[b]
             if one[0] != other[0]:
                 return a, b

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rewarden_verifiers.lean.inspection.axioms import children
+from rewarden_verifiers.lean.inspection.axioms import INNER, children, unannotated
 from rewarden_verifiers.lean.inspection.same import Forms, TooLarge
 from rewarden_verifiers.lean.inspection.terms import Module, Name
 
@@ -46,7 +46,7 @@ class Steps:
         exprs = self._module.exprs
         context: _Context = None
         for given in asked:
-            value = self._bare(value)
+            value = unannotated(self._module, value)
             if exprs[value][0] != "lam":
                 break
             context = (given, context)
@@ -61,17 +61,12 @@ class Steps:
             if expr[0] == "let":
                 yield expr[2], context
             elif expr[0] == "app":
-                function = exprs[self._bare(expr[1])]
+                function = exprs[unannotated(self._module, expr[1])]
                 if function[0] == "lam":  # so a step was written once
                     yield function[2], context
-            inner = (expr[1], context) if expr[0] in _INNER else context
+            inner = (expr[1], context) if expr[0] in INNER else context
             for place, below in enumerate(children(expr)):
-                todo.append((below, inner if place == _INNER.get(expr[0]) else context))
-
-    def _bare(self, at: int) -> int:
-        while self._module.exprs[at][0] == "mdata":
-            at = self._module.exprs[at][1]
-        return at
+                todo.append((below, inner if place == INNER.get(expr[0]) else context))
 
     def states(self, lemmas: Forms, name: Name) -> bool:
         """Returns whether one of the steps states the lemma, a constant of that module."""
@@ -80,8 +75,7 @@ class Steps:
         at = module.constants[name].type
         around: _Context = None
         while True:
-            while module.exprs[at][0] == "mdata":
-                at = module.exprs[at][1]
+            at = unannotated(module, at)
             if any(self._alike(module, at, around, *step) for step in self._by_shape.get(shapes[at], ())):
                 return True
             if module.exprs[at][0] != "pi":
@@ -114,7 +108,7 @@ class Steps:
                     return False
             else:
                 below = zip(children(one), children(other), strict=True)
-                inner = _INNER.get(one[0])
+                inner = INNER.get(one[0])
                 todo += [(x, y, depth + (place == inner)) for place, (x, y) in enumerate(below)]
         return True
 
@@ -130,18 +124,13 @@ class Steps:
             raise TooLarge("too many steps to compare with the plan's")
 
 
-_INNER = {"lam": 1, "pi": 1, "let": 2}
-"""The place, among a binder's children (in their order), of the one that stands below its variable."""
-
-
 def telescope(module: Module, name: Name) -> list[Name]:
     """The names of the leading variables of a constant's type."""
     found = []
-    at = module.constants[name].type
-    while module.exprs[at][0] in ("pi", "mdata"):
-        if module.exprs[at][0] == "pi":
-            found.append(module.exprs[at][1])
-        at = module.exprs[at][3 if module.exprs[at][0] == "pi" else 1]
+    at = unannotated(module, module.constants[name].type)
+    while module.exprs[at][0] == "pi":
+        found.append(module.exprs[at][1])
+        at = unannotated(module, module.exprs[at][3])
     return found
 
 

@@ -26,12 +26,14 @@ Expr: TypeAlias = tuple[Any, ...]
 info: 0 default, 1 implicit, 2 strict implicit, 3 instance implicit."""
 
 Kind = Literal["axiom", "definition", "theorem", "opaque", "quot", "inductive", "constructor", "recursor"]
+"""In the order of the constructors of Lean's `ConstantInfo`."""
 
 Safety = Literal["safe", "unsafe", "partial"]
 
 Hints: TypeAlias = Literal["opaque", "abbrev"] | int
 
 Quot = Literal["type", "ctor", "lift", "ind"]
+"""In the order of Lean's `QuotKind`."""
 
 
 class Rule(NamedTuple):
