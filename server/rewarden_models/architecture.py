@@ -47,11 +47,6 @@ def kind_of(model: Any) -> Kind:
     return "vector"
 
 
-def base_of(model: Any) -> Any:
-    """The model without its head."""
-    return model.base_model
-
-
 def head_rows(model: Any, kind: Kind, hidden: Tensor) -> Tensor:
     """Returns what the model's own code makes of hidden states [N, H] behind its base: [N, outputs].
 
@@ -62,7 +57,7 @@ def head_rows(model: Any, kind: Kind, hidden: Tensor) -> Tensor:
     if kind == "sequence":
         made: Tensor = model.score(hidden)
         return made
-    base = base_of(model)
+    base = model.base_model
     wanted = hidden.unsqueeze(0)
 
     def given(*_: Any, **__: Any) -> Any:
@@ -129,7 +124,7 @@ def _padded(model: Any, one: Sequence[int], short: Sequence[int], pad: int) -> b
 
 def _states(model: Any, rows: list[list[int]]) -> Tensor:
     ids = torch.tensor(rows, device=model.device)
-    return base_of(model)(input_ids=ids).last_hidden_state
+    return model.base_model(input_ids=ids).last_hidden_state
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

@@ -126,28 +126,24 @@ def _split(address: str) -> tuple[str, int]:
 
 
 def _listen(address: str) -> socket.socket:
+    place: str | tuple[str, int]
     if address.startswith("unix:"):
         path = Path(address.removeprefix("unix:"))
         if not remove_stale(path):
             raise OSError(f"somebody serves at {path} already")
-        listener = socket.socket(socket.AF_UNIX)
-        try:
-            # Nobody else on this machine may ask: no moment between the bind and a chmod.
-            before = os.umask(0o177)
-            try:
-                listener.bind(str(path))
-            finally:
-                os.umask(before)
-        except OSError as error:
-            raise OSError(f"cannot listen at {path}: {error.strerror or error}") from None
+        listener, place = socket.socket(socket.AF_UNIX), str(path)
     else:
-        host, port = _split(address)
-        listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        place = _split(address)
+        listener = socket.socket(socket.AF_INET6 if ":" in place[0] else socket.AF_INET)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((host, port))
-        except OSError as error:
-            raise OSError(f"cannot listen at {address}: {error.strerror or error}") from None
+    # Nobody else on this machine may ask at a path: no moment between the bind and a chmod.
+    before = os.umask(0o177)
+    try:
+        listener.bind(place)
+    except OSError as error:
+        raise OSError(f"cannot listen at {address.removeprefix('unix:')}: {error.strerror or error}") from None
+    finally:
+        os.umask(before)
     listener.listen(_BACKLOG)
     return listener
 

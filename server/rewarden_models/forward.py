@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rewarden_models.architecture import Architecture, base_of, examine, fork, head_rows
+from rewarden_models.architecture import Architecture, examine, fork, head_rows
 from rewarden_models.prefix import Piece
 from rewarden_models.row import Output, Row
 
@@ -161,7 +161,7 @@ class Forward:
             inputs["use_cache"] = keep or cache is not None
             if cache is not None:
                 inputs["past_key_values"] = cache
-        made = base_of(self._model)(**inputs)
+        made = self._model.base_model(**inputs)
         return made.last_hidden_state, getattr(made, "past_key_values", None) if keep else None
 
     def _inputs(self, rows: Sequence[Row], begin: int = 0, end: int | None = None) -> dict[str, Any]:
@@ -240,7 +240,7 @@ class Forward:
         outputs: list[Output] = []
         for part in self._together(rows):
             inputs = self._inputs(part)
-            states, mask = base_of(self._model)(**inputs).last_hidden_state.float(), inputs["attention_mask"]
+            states, mask = self._model.base_model(**inputs).last_hidden_state.float(), inputs["attention_mask"]
             if self.loaded.pooling == "mean":
                 kept = mask[..., None].float()
                 vectors = (states * kept).sum(1) / kept.sum(1)

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from rewarden_models.endpoint import ModelEndpoint, is_local
 from rewarden_models.failure import Failure
+from rewarden_models.memory import available
 from rewarden_models.settings import Place
 from rewarden_verifiers.inference import About, Task
 
@@ -43,9 +44,6 @@ class Engine(Protocol):
 
     def status(self) -> dict[str, Any]:
         """JSON-ready."""
-
-    def close(self) -> Any:
-        """Let go of everything."""
 
 
 Load = Callable[[str, ModelEndpoint], Any]
@@ -148,13 +146,6 @@ class HostedModel:
             return {"state": "failed", "problem": self._failure.message, "kind": self._failure.kind}
         return {"state": "loading"}
 
-    async def close(self) -> None:
-        """Let go of the model."""
-        if self._loading is not None:
-            self._loading.cancel()
-        if self._engine is not None:
-            await _settled(self._engine.close())
-
     async def _ready(self) -> Engine:
         self.retry()
         while self._engine is None and self._loading is not None:
@@ -209,7 +200,9 @@ class HostedModel:
                 if self._engine is None:
                     self._engine = self._make(self.name, settings, loaded)
                 else:
-                    await _settled(self._engine.swap(loaded))
+                    swapped = self._engine.swap(loaded)
+                    if inspect.isawaitable(swapped):
+                        await swapped
             except Failure:
                 raise
             except Exception as error:  # noqa: BLE001 - the old weights stay
@@ -253,17 +246,12 @@ def defect(what: str, error: Exception) -> Failure:
     return Failure("failed", f"{what}: {type(error).__name__}")
 
 
-async def _settled(made: Any) -> None:
-    if inspect.isawaitable(made):
-        await made
-
-
 def _check_room(name: str, settings: ModelEndpoint) -> None:
     """Raises Failure where a folder's weights are more than this machine has memory left for: to run out of it would
     cost the model that works. A GPU says so by itself."""
     place = Path(settings.model)
     files = list(place.glob("*.safetensors")) if place.is_dir() else [place] if place.is_file() else []
-    need, free = sum(file.stat().st_size for file in files), _available()
+    need, free = sum(file.stat().st_size for file in files), available()
     if free is not None and need > free:
         raise Failure(
             "memory",
@@ -272,14 +260,3 @@ def _check_room(name: str, settings: ModelEndpoint) -> None:
             needed=need,
             free=free,
         )
-
-
-def _available() -> int | None:
-    """Bytes of memory that can be taken without swapping; None where that is not known."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
-    return None

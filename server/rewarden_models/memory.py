@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 _SAID = ("out of memory", "can't allocate memory", "DefaultCPUAllocator", "ALLOC_FAILED", "Cannot allocate memory")
 """The words in a RuntimeError by which torch's allocators and libraries say that memory ran out."""
@@ -62,6 +63,17 @@ def free_cache() -> None:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
+
+
+def available() -> int | None:
+    """Bytes of this machine's memory that can be taken without swapping; None where that is not known."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    return None
 
 
 class Budget:

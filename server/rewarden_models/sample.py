@@ -47,27 +47,6 @@ class Sample:
     whoever reads it must see where it ends.
     """
 
-    __slots__ = (
-        "_close",
-        "_ends",
-        "_forced",
-        "_heard",
-        "_least",
-        "_limit",
-        "_open",
-        "_said",
-        "_shown",
-        "_stops",
-        "_vocabulary",
-        "finish",
-        "number",
-        "pixels",
-        "problem",
-        "prompt",
-        "task",
-        "tokens",
-    )
-
     def __init__(
         self,
         task: Write,

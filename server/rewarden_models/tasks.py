@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,25 +51,10 @@ def prepare(loaded: Loaded, task: Task[Any]) -> Prepared:
     if kind not in loaded.kinds:
         can = ", ".join(loaded.kinds)
         raise Failure("unsupported", f"model {loaded.name!r} cannot {kind}; it can {can}", kinds=list(loaded.kinds))
-    ready = _prepared(loaded, task)
+    ready = _PREPARERS[type(task)](loaded, task)
     for row in ready.rows:
         _check_tokens(loaded, row)
     return ready
-
-
-def _prepared(loaded: Loaded, task: Task[Any]) -> Prepared:
-    if isinstance(task, Classify):
-        return _classify(loaded, task)
-    if isinstance(task, Choose):
-        return _choose(loaded, task)
-    if isinstance(task, Likelihood):
-        return _likelihood(loaded, task)
-    if isinstance(task, Rate):
-        return _rate(loaded, task)
-    if isinstance(task, Write):
-        return _write(loaded, task)
-    assert isinstance(task, Embed)
-    return _embed(loaded, task)
 
 
 def _check_tokens(loaded: Loaded, row: Row) -> None:
@@ -249,3 +234,13 @@ def _embed(loaded: Loaded, task: Embed) -> Prepared:
         return Vector(values=values, facts=facts)
 
     return Prepared([_row(loaded, read, [])], facts, finish)
+
+
+_PREPARERS: Mapping[type[Task[Any]], Callable[[Loaded, Any], Prepared]] = {
+    Classify: _classify,
+    Choose: _choose,
+    Likelihood: _likelihood,
+    Rate: _rate,
+    Write: _write,
+    Embed: _embed,
+}

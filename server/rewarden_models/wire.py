@@ -76,14 +76,6 @@ def task_from_wire(kind: str, value: Any) -> Task[Any]:
     return task
 
 
-def result_from_wire(kind: str, value: Any) -> Any:
-    """The result of a task of that kind. Raises ModelError for what is none."""
-    try:
-        return msgspec.convert(value, RESULTS[kind])
-    except msgspec.ValidationError as error:
-        raise ModelError(f"what the model's process said is no result of {kind!r}: {error}") from None
-
-
 _ERRORS: Mapping[str, type[SampleError]] = {
     "too_long": InputTooLong,  # details: tokens, context, candidate
     "unsupported": InvalidParams,  # the model cannot do such a task

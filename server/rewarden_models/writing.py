@@ -12,7 +12,7 @@ import torch
 
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
-from rewarden_models.memory import end_process, free_cache, is_device_lost, is_out_of_memory
+from rewarden_models.memory import available, end_process, free_cache, is_device_lost, is_out_of_memory
 from rewarden_models.padded_batch import PaddedBatch
 from rewarden_models.sample import Sample, Vocabulary
 from rewarden_verifiers.inference import Write, Written
@@ -133,12 +133,10 @@ class Writer:
             self._waiting.append(sample)
 
     def _forget_cancelled(self) -> None:
-        gone = {id(sample) for sample in self._live() if self._orders[id(sample)].future.cancelled()}
+        live = (*self._under_way(), *self._waiting)
+        gone = {id(sample) for sample in live if self._orders[id(sample)].future.cancelled()}
         if gone:
             self._leave(gone)
-
-    def _live(self) -> list[Sample]:
-        return [*self._under_way(), *self._waiting]
 
     def _under_way(self) -> list[Sample]:
         return self._batch.samples if self._batch is not None else []
@@ -220,13 +218,13 @@ class Writer:
         if order is None:  # one that ended in the same step has failed, and took the task along
             return
         if sample.problem is not None:
-            self._fail(sample, sample.problem, order)
+            self._end(order, sample.problem)
         elif all(each.finish is not None for each in order.samples):
             _settle(order.future, [each.written() for each in order.samples])
 
-    def _fail(self, sample: Sample, problem: Failure, order: _Order | None = None) -> None:
+    def _fail(self, sample: Sample, problem: Failure) -> None:
         """A sample that fails takes its task along."""
-        order = order or self._orders.get(id(sample))
+        order = self._orders.get(id(sample))
         if order is not None:
             self._end(order, problem)
 
@@ -268,6 +266,4 @@ def _free_bytes(device: Any) -> int:
     """Memory that the device, or this machine, has left."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    with open("/proc/meminfo", encoding="ascii") as lines:
-        told = dict(line.split(":", 1) for line in lines)
-    return int(told["MemAvailable"].split()[0]) * 1024
+    return available() or 0

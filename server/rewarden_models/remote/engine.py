@@ -9,7 +9,7 @@ from typing import Any
 
 from rewarden_models.failure import Failure
 from rewarden_models.loading import Loaded
-from rewarden_models.remote.loading import Remote, engine_of, kinds_of
+from rewarden_models.remote.loading import Remote, engine_of
 from rewarden_models.remote.protocol import Engine
 from rewarden_models.row import Output, Row
 from rewarden_models.tasks import Prepared, prepare
@@ -62,7 +62,7 @@ class RemoteEngine:
         return About(
             model=self._name,
             version=loaded.version,
-            kinds=kinds_of(remote),
+            kinds=tuple(kind for kind in loaded.kinds if kind != "embed" or loaded.head == "encoder"),
             context=loaded.context,
             labels=loaded.labels,
             device=remote.settings.backend,

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
@@ -109,8 +108,3 @@ async def _labels(loaded: Loaded, settings: ModelEndpoint, engine: Engine, conte
         )
     count = len(outputs[0])
     return loaded.labels if len(loaded.labels) == count else tuple(f"LABEL_{place}" for place in range(count))
-
-
-def kinds_of(remote: Any) -> tuple[str, ...]:
-    """Names of the tasks that it can do."""
-    return tuple(kind for kind in remote.loaded.kinds if kind != "embed" or remote.loaded.head == "encoder")

@@ -19,6 +19,7 @@ from typing import Any
 from rewarden.errors import Unavailable
 from rewarden.types import Verdict
 from rewarden.wire.json import dumps
+from rewarden_server.access.rates import Bucket
 from rewarden_server.access.settings import AuditSettings
 from rewarden_server.config import ConfigError
 from rewarden_server.observe.logs import get_logger
@@ -30,10 +31,9 @@ _ID_CHARS = 128
 """The characters kept of a sample's id. Callers choose ids, and a whole text in the place of one must not get into the
 log."""
 
-_REFUSED_BURST = 60
-_REFUSED_PER_S = 1.0
-"""Lines of callers that were refused before their key was known: none, a wrong one, a foreign origin, too large a head.
-Attack: a flood of them, at which the rotation would drop the lines that count."""
+_REFUSED_PER_MINUTE = 60.0
+"""Lines a minute, which may come at once, of callers that were refused before their key was known: none, a wrong one, a
+foreign origin, too large a head. Attack: a flood of them, at which the rotation would drop the lines that count."""
 
 _log = get_logger("audit")
 
@@ -114,8 +114,7 @@ class Audit:
         self._half = False  # whether the file ends in the middle of a line
         self.broken: str | None = None
         self.lost = 0
-        self._refusals = float(_REFUSED_BURST)
-        self._refused_at = time.monotonic()
+        self._refusals = Bucket(_REFUSED_PER_MINUTE, time.monotonic)
         self._omitted = 0
         self._thread = threading.Thread(target=self._write_all, name="audit", daemon=True)
         self._thread.start()
@@ -137,9 +136,10 @@ class Audit:
     def write(self, line: dict[str, Any]) -> None:
         """Have a line written. Never waits."""
         if not line["key"]:
-            if not self._refusal_fits():
+            if self._refusals.lacks_s(1):
                 self._omitted += 1
                 return
+            self._refusals.take(1)
             if self._omitted:
                 line["omitted"] = self._omitted
                 self._omitted = 0
@@ -160,15 +160,6 @@ class Audit:
         """Write what waits, and close. Blocks: not for the loop."""
         self._lines.put(None)
         self._thread.join(10.0)
-
-    def _refusal_fits(self) -> bool:
-        now = time.monotonic()
-        self._refusals = min(_REFUSED_BURST, self._refusals + (now - self._refused_at) * _REFUSED_PER_S)
-        self._refused_at = now
-        if self._refusals < 1.0:
-            return False
-        self._refusals -= 1.0
-        return True
 
     # --- on the thread ---
 

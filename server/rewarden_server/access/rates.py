@@ -107,9 +107,7 @@ class Meter:
 
     async def wait(self) -> None:
         """Count one sample of a stream, once the rate has room for it. Raises Overloaded when the day's are used up."""
-        most = self._rule.samples_per_day
-        if most is not None and self._used_today() >= most:
-            raise self._day_over(most)
+        self.check_left()
         if self._samples is None:
             self.note(1)
             return

@@ -40,28 +40,15 @@ def run(args: argparse.Namespace) -> int:
     """Exit status 0 when nothing differs, 1 when something does, 2 for a file that is none of records."""
     try:
         records = list(read_records(args.record))
-    except (OSError, ValueError) as error:
-        print(f"rewarden explain: {error}", file=sys.stderr)
-        return 2
-    if args.line is not None:
-        if not 1 <= args.line <= len(records):
-            print(f"rewarden explain: {args.record} has {len(records)} records, no line {args.line}", file=sys.stderr)
-            return 2
-        records = [records[args.line - 1]]
-    try:
+        if args.line is not None:
+            if not 1 <= args.line <= len(records):
+                raise InvalidRequest(f"{args.record} has {len(records)} records, no line {args.line}")
+            records = [records[args.line - 1]]
         use = None if args.use is None else read_use(args.use)
-    except (OSError, InvalidRequest) as error:
-        print(f"rewarden explain: {error}", file=sys.stderr)
-        return 2
-    try:
         config = load_config(environ=os.environ)
         resources = resources_of(config)
-    except ConfigError as error:
-        print(f"rewarden explain: {error.message}", file=sys.stderr)
-        return 2
-    try:
         registry = Registry(functions_of([] if use is None else [use]))
-    except InvalidRequest as error:
+    except (OSError, ValueError, InvalidRequest, ConfigError) as error:
         print(f"rewarden explain: {error}", file=sys.stderr)
         return 2
     engine = Engine(

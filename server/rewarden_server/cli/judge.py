@@ -153,13 +153,10 @@ def _plan(args: argparse.Namespace, read: Read, say: Callable[[str], None]) -> N
     for line in read.columns.describe():
         say(line)
     failing = min(args.attacked, sum(row.failing is not None for row in read.rows)) if args.attacks else 0
-    left_out = "".join(f", {count:,} {what} left out" for count, what in _left_out(read) if count)
+    lacking = ((read.unlabelled, "without a label"), (read.ties, "ties"))
+    left_out = "".join(f", {count:,} {what} left out" for count, what in lacking if count)
     say(f"{len(read.rows):,} of {read.total:,} labelled {'pairs' if read.paired else 'responses'}{left_out}")
     say(f"up to {len(read.rows) + failing * (len(ATTACKS) + read.paired):,} verdicts are asked for")
-
-
-def _left_out(read: Read) -> list[tuple[int, str]]:
-    return [(read.unlabelled, "without a label"), (read.ties, "ties")]
 
 
 async def _calibrate(args: argparse.Namespace, use: Use, read: Read, say: Callable[[str], None]) -> Calibration:

@@ -9,6 +9,7 @@ from rewarden.errors import MissingDependency
 from rewarden_server.config import Config
 from rewarden_server.judges.endpoint import provider_of
 from rewarden_server.judges.failure import Failure
+from rewarden_server.judges.identity import default_judge
 from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_server.lean.projects import without_credentials
 
@@ -31,7 +32,7 @@ async def judge_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
     named = config.judges.named
     if not named:
         return "none (no judges.named)", []
-    default = config.judges.default or (next(iter(named)) if len(named) == 1 else None)
+    default = default_judge(config.judges)
     lines = [f"{len(named)} configured, {f'by default {default}' if default else 'no default'}"]
     missing: list[tuple[str, str]] = []
     found = await asyncio.gather(*(_probed(name, judge) for name, judge in named.items()))

@@ -14,9 +14,9 @@ from rewarden.errors import ModelError, SampleError
 from rewarden_models.endpoint import ModelEndpoint, is_local
 from rewarden_server.config import Config
 from rewarden_server.lean.projects import without_credentials
-from rewarden_server.models.backends import backends_of
 from rewarden_server.models.identity import default_model
 from rewarden_server.models.process import is_ours
+from rewarden_server.models.process_backend import backends_of
 from rewarden_server.models.settings import ModelSettings
 
 _PATIENCE_S = 30.0

@@ -87,7 +87,8 @@ class Batches:
             self._admission.leave(scope)
             self._admission.release(len(samples), size)
         self._parts.observer.batch(source, time.monotonic() - start, len(samples))
-        order = {name: place for place, name in enumerate(_group_names(samples))}
+        names = dict.fromkeys(sample.group for sample in samples if isinstance(sample, Sample))
+        order = {name: place for place, name in enumerate(names)}
         groups.sort(key=lambda group: order[group.group])
         return BatchResult(verdicts=[verdict for verdict in verdicts if verdict is not None], groups=groups)
 
@@ -98,7 +99,3 @@ class Batches:
                 return  # the deadline has passed
             piece = samples[first : first + _CHUNK]
             scope.dispatch_many(await loop.run_in_executor(self._thread, scope.plan_many, first, piece))
-
-
-def _group_names(samples: Sequence[Sample | BadSample]) -> list[str]:
-    return list(dict.fromkeys(s.group for s in samples if isinstance(s, Sample) and s.group is not None))

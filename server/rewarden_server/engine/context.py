@@ -13,8 +13,8 @@ from rewarden_server.engine import failures
 from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.plan import Plan
 from rewarden_server.engine.work import BoundUse, Op, Result
+from rewarden_server.observe.telemetry.results import note_outcome
 from rewarden_server.observe.telemetry.span import current, within
-from rewarden_server.observe.telemetry.verdicts import note_outcome
 from rewarden_verifiers.contract import AsyncEquivalence, Member
 
 if TYPE_CHECKING:

@@ -27,7 +27,6 @@ class Dispatch:
     """The caches, the work in flight, and the lanes `cpu` and `queries`. All methods run on the engine's loop."""
 
     def __init__(self, settings: EngineSettings, observer: Observer, warm: Sequence[str]) -> None:
-        self._settings = settings
         self._observer = observer
         self.cache = (
             Cache(settings.cache_entries, settings.cache_bytes, settings.cache_dir, observer)
@@ -55,24 +54,10 @@ class Dispatch:
 
     def info(self) -> dict[str, Any]:
         """Returns the state of caches and lanes, ready for JSON."""
-        settings = self._settings
         return {
             "cache_entries": len(self.cache) if self.cache is not None else 0,
             "cache_shared": None if self._shared is None else "away" if self._shared.away else "ready",
-            "lanes": {
-                "cpu": {
-                    "workers": settings.workers,
-                    "slow_workers": settings.slow_workers,
-                    "depth": self._cpu.depth(),
-                    "pids": self._cpu.pids(),
-                },
-                "queries": {
-                    "workers": settings.query_workers,
-                    "slow_workers": settings.slow_query_workers,
-                    "depth": self._queries.depth(),
-                    "pids": self._queries.pids(),
-                },
-            },
+            "lanes": {"cpu": self._cpu.info(), "queries": self._queries.info()},
         }
 
     def request(self, plan: Plan, waiter: Waiter) -> None:

@@ -8,42 +8,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from contextvars import ContextVar
 
-
-class OrchestratorSlot:
-    """One orchestrator's place. What it starts (`gather`) shares it."""
-
-    def __init__(self, places: asyncio.Semaphore) -> None:
-        self._places = places
-        self._held = True
-
-    def leave(self) -> None:
-        """Gives the place back for good. Leaving twice has no effect."""
-        if self._held:
-            self._held = False
-            self._places.release()
-
-
-_PLACE: ContextVar[OrchestratorSlot | None] = ContextVar("place", default=None)
+_PLACE: ContextVar[ExitStack | None] = ContextVar("place", default=None)
+"""Gives back the place of this task's orchestrator. What an orchestrator starts (`gather`) shares it."""
 
 
 @asynccontextmanager
 async def orchestrating(places: asyncio.Semaphore) -> AsyncIterator[None]:
     """Waits for a place, and holds it until the block ends or `leave_slot` is called within."""
     await places.acquire()
-    place = OrchestratorSlot(places)
-    token = _PLACE.set(place)
-    try:
-        yield
-    finally:
-        _PLACE.reset(token)
-        place.leave()
+    with ExitStack() as place:
+        place.callback(places.release)
+        token = _PLACE.set(place)
+        try:
+            yield
+        finally:
+            _PLACE.reset(token)
 
 
 def leave_slot() -> None:
-    """The orchestrator of this task waits for something outside from now on, for long."""
+    """The orchestrator of this task waits for something outside from now on, for long: its place is given back for
+    good. Leaving twice has no effect.
+    """
     place = _PLACE.get()
     if place is not None:
-        place.leave()
+        place.close()

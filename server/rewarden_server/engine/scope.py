@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from rewarden.errors import (
     Cancelled,
@@ -29,8 +29,8 @@ from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.plan import Plan, default_use
 from rewarden_server.engine.verdicts import make_verdict
 from rewarden_server.engine.work import BoundUse, Result, Waiter
+from rewarden_server.observe.telemetry.results import note_verdict, verdict_made
 from rewarden_server.observe.telemetry.span import Span, current, within, worked
-from rewarden_server.observe.telemetry.verdicts import note_verdict, verdict_made
 from rewarden_verifiers.contract import Member, Unwatched, VerifierSpec, call_orchestrator, call_prepare, call_pure
 from rewarden_verifiers.group.statistics import describe
 from rewarden_verifiers.view import apply_view
@@ -39,10 +39,8 @@ _REMEMBERED = 1024
 """Uses that a scope knows by identity."""
 
 
-class Sink(Protocol):
-    """A receiver of verdicts and groups as they end."""
-
-    def __call__(self, item: Verdict | Group, /) -> None: ...
+Sink = Callable[[Verdict | Group], None]
+"""A receiver of verdicts and groups as they end."""
 
 
 class _Pending:
@@ -67,7 +65,6 @@ class Scope:
     ) -> None:
         self.parts = parts
         self.header = header
-        self.open = True
         self._emit = emit
         self._on_stop = on_stop
         self._span = span or current()
@@ -251,7 +248,10 @@ class Scope:
         context = EngineContext(self, members[0].sample, (*trail, use))
         arguments, _ = self._arguments(use, members[0].sample, context)
         # Each use has its own view: a recipe may look at the thought and consensus at the answer.
-        arguments["samples"] = [self._member(use, member.index, member.sample) for member in members]
+        arguments["samples"] = [
+            Member(index=member.index, response=apply_view(member.sample.response, use.view).text, sample=member.sample)
+            for member in members
+        ]
         outcomes: Sequence[Outcome | SampleError] = await call_orchestrator(spec, arguments)
         return [failures.outcome_of(one) if isinstance(one, SampleError) else one for one in outcomes]
 
@@ -331,10 +331,6 @@ class Scope:
             return failures.outcome_of(error), use.ref
         return replace(outcome, flags=tuple(dict.fromkeys((*outcome.flags, "swapped")))), use.ref
 
-    @staticmethod
-    def _member(use: BoundUse, index: int, sample: Sample) -> Member:
-        return Member(index=index, response=apply_view(sample.response, use.view).text, sample=sample)
-
     def _ended(self, index: int, sample: Sample, use: BoundUse, result: Result) -> None:
         assert result.outcome is not None
         self._settle(make_verdict(index, sample, result.outcome, use.ref, result), worker_of(use.spec))
@@ -407,7 +403,7 @@ class Scope:
 
     def cancel(self) -> None:
         """The caller left: what has not begun is dropped, orchestrators are cancelled. No more verdicts are told."""
-        self._emit = _silent
+        self._emit = lambda item: None
         self._abandon(Cancelled("the caller left"))
 
     def stop(self, error: RequestError) -> None:
@@ -418,21 +414,20 @@ class Scope:
 
     def close(self) -> None:
         """Let go of timers and tasks. The scope is at its end."""
-        self.open = False
         for timer in self._timers:
             timer.cancel()
-        for task in list(self._tasks):
-            task.cancel()
+        self._drop()
+
+    def _drop(self) -> None:
+        """Ends what is under way on this scope's behalf."""
         for waiter in self._waiters:
             waiter.open = False
         self._waiters.clear()
+        for task in list(self._tasks):
+            task.cancel()
 
     def _abandon(self, error: SampleError) -> None:
-        for waiter in self._waiters:
-            waiter.open = False
-        self._waiters.clear()
-        for task in list(self._tasks):
-            task.cancel()
+        self._drop()
         outcome = self._abandoned = failures.outcome_of(error)
         for index, sample in list(self._unfinished.items()):
             self._settle(make_verdict(index, sample, outcome))
@@ -457,7 +452,3 @@ def run_inline(plan: Plan) -> Outcome:
 def worker_of(spec: VerifierSpec) -> str:
     """Returns what traces call the process that does a pure verifier's work."""
     return "query worker" if spec.blocking else "cpu worker"
-
-
-def _silent(item: Verdict | Group) -> None:
-    pass

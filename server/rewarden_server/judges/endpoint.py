@@ -14,11 +14,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from rewarden.errors import MissingDependency, ProviderError, ProviderRefused
+from rewarden_server.engine.lanes.resizable_semaphore import ResizableSemaphore
 from rewarden_server.engine.observer import Observer
 from rewarden_server.judges.breaker import Breaker
 from rewarden_server.judges.budget import Budget
 from rewarden_server.judges.failure import Failure, timed_out
-from rewarden_server.judges.line import Line
 from rewarden_server.judges.pace import Pace
 from rewarden_server.judges.price import bound
 from rewarden_server.judges.provider import OpenAIProvider, Provider
@@ -54,7 +54,7 @@ class Endpoint:
         self._pause = pause
         self._clock = clock
         self._chance = chance
-        self._line = Line(settings.concurrency)
+        self._line = ResizableSemaphore(settings.concurrency)
         self._pace = Pace(name, settings)
         self._budget = Budget(name, settings)
         self._breaker = Breaker(settings.breaker_failures, settings.breaker_s, clock)
@@ -93,7 +93,7 @@ class Endpoint:
             "model": settings.model,
             "provider": settings.provider,
             "breaker": self._breaker.state,
-            "in_flight": self._line.served,
+            "in_flight": self._line.taken,
             "waiting": self._line.waiting,
             **self._took,
             "cost_usd": self._cost_usd if settings.input_usd is not None or settings.output_usd is not None else None,
@@ -123,8 +123,7 @@ class Endpoint:
 
     async def _attempt(self, question: Question, most: Usage, *, again: bool) -> Reply:
         self._admit()
-        await self._line.take(first=again)
-        try:
+        async with self._line.turn(first=again):
             if not await self._pace.keep(question):
                 raise self._refusal()
             await self._budget.reserve(most)
@@ -136,8 +135,6 @@ class Endpoint:
                     raise
                 span.note(prompt_tokens=reply.usage.prompt_tokens, completion_tokens=reply.usage.completion_tokens)
                 return reply
-        finally:
-            self._line.give()
 
     def _admit(self) -> None:
         if self._closed or self._breaker.shut:

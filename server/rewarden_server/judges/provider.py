@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rewarden.errors import MissingDependency
 from rewarden_server.judges.completion import read_completion
@@ -24,53 +25,58 @@ from rewarden_verifiers.chat import Question, Reply
 if TYPE_CHECKING:
     from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 
-__all__ = ["Failure", "OpenAIProvider", "Provider", "key_of", "probe_question", "status_failure"]
-
 _BEFORE = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol")
 """The HTTP client's errors that come before a request has left."""
 
 
-class Provider(Protocol):
+class Provider(ABC):
     """A client that completes chats at one endpoint, one attempt a call. wire: the form that the endpoint takes."""
 
-    wire: Wire
+    def __init__(self, name: str, settings: JudgeEndpoint) -> None:
+        self.wire = Wire(settings)
+        self._name = name
+        self._settings = settings
 
+    @abstractmethod
     async def ready(self) -> None:
         """Get what it takes to ask, once: packages, a client. May take seconds, which are no attempt's. Raises Failure,
         MissingDependency."""
 
     async def complete(self, question: Question) -> Reply:
         """The reply of one attempt, whose time the caller bounds. Raises Failure, MissingDependency."""
+        body = await self._asked(question)
+        return read_completion(body, self._name, self._settings, bound(self._settings, question))
 
+    @abstractmethod
     async def probe(self) -> str:
         """Returns a description of the judge, at the price of one token at most. Raises Failure, MissingDependency."""
 
+    @abstractmethod
     async def close(self) -> None:
         """Let go of connections."""
 
+    @abstractmethod
+    async def _asked(self, question: Question) -> Any:
+        """The completion as its JSON says it, whatever that is. Raises Failure, MissingDependency."""
 
-class OpenAIProvider:
-    """A `Provider`."""
+    def _refused(self, error: APIStatusError, fields: dict[str, Any], said: str) -> Failure:
+        """Returns the failure that a status means: another form of these fields may be taken, or it is no."""
+        if error.status_code in (400, 422) and self.wire.learn(fields, said, error.param):
+            return Failure(f"status {error.status_code}: another form", kind="form", passing=True)
+        return status_failure(error, self._settings)
+
+
+class OpenAIProvider(Provider):
+    """OpenAI's own protocol."""
 
     def __init__(self, name: str, settings: JudgeEndpoint) -> None:
-        self.wire = Wire(settings)
-        self._name = name
-        self._settings = settings
+        super().__init__(name, settings)
         self._client: AsyncOpenAI | None = None
         self._making = asyncio.Lock()
 
     async def ready(self) -> None:
         """See `Provider`."""
         await self._made()
-
-    async def complete(self, question: Question) -> Reply:
-        """See `Provider`."""
-        content = await self._asked(question)
-        try:
-            body = json.loads(content)
-        except (ValueError, RecursionError):
-            raise malformed("it is not JSON") from None
-        return read_completion(body, self._name, self._settings, bound(self._settings, question))
 
     async def probe(self) -> str:
         """See `Provider`. By the list of models, which costs nothing; where that does not help, one token."""
@@ -105,8 +111,8 @@ class OpenAIProvider:
         if client is not None:
             await client.close()
 
-    async def _asked(self, question: Question) -> bytes:
-        """The body of the server's reply, whatever it is: the client would take any JSON for a completion."""
+    async def _asked(self, question: Question) -> Any:
+        """See `Provider._asked`. Read from the body: the client would take any JSON for a completion."""
         client = await self._made()
         import openai
 
@@ -115,16 +121,16 @@ class OpenAIProvider:
             raw = await client.chat.completions.with_raw_response.create(
                 **fields, extra_body=dict(self._settings.extra) or None, extra_headers=trace_headers() or None
             )
-            content: bytes = raw.http_response.content
-            return content
         except openai.APIStatusError as error:
-            if error.status_code in (400, 422) and self.wire.learn(fields, said_by(error.body), error.param):
-                raise Failure(f"status {error.status_code}: another form", kind="form", passing=True) from None
-            raise status_failure(error, self._settings) from None
+            raise self._refused(error, fields, said_by(error.body)) from None
         except openai.APIConnectionError as error:
             raise self._lost(error) from None
         except openai.OpenAIError as error:
             raise malformed(type(error).__name__) from None
+        try:
+            return json.loads(raw.http_response.content)
+        except (ValueError, RecursionError):
+            raise malformed("it is not JSON") from None
 
     def _lost(self, error: APIConnectionError) -> Failure:
         """Returns the failure for a reply that never came or broke off, in the words of the first cause, which hold no

@@ -10,37 +10,23 @@ import os
 from typing import Any
 
 from rewarden.errors import MissingDependency
-from rewarden_server.judges.completion import read_completion
-from rewarden_server.judges.failure import Failure, malformed, timed_out, unreachable
-from rewarden_server.judges.price import bound
-from rewarden_server.judges.provider import key_of, probe_question, said_by, status_failure, trace_headers
+from rewarden_server.judges.failure import malformed, timed_out, unreachable
+from rewarden_server.judges.provider import Provider, key_of, probe_question, said_by, trace_headers
 from rewarden_server.judges.settings import JudgeEndpoint
-from rewarden_server.judges.wire import Wire
-from rewarden_verifiers.chat import Question, Reply
+from rewarden_verifiers.chat import Question
 
 
-class LiteLLMProvider:
-    """A `Provider`."""
+class LiteLLMProvider(Provider):
+    """Whatever litellm speaks."""
 
     def __init__(self, name: str, settings: JudgeEndpoint) -> None:
-        self.wire = Wire(settings)
-        self._name = name
-        self._settings = settings
+        super().__init__(name, settings)
         self._litellm: Any = None
 
     async def ready(self) -> None:
         """See `Provider`."""
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(_litellm, self._name)  # its import takes seconds
-
-    async def complete(self, question: Question) -> Reply:
-        """See `Provider`."""
-        made = await self._asked(question)
-        try:
-            body = made.model_dump()
-        except (AttributeError, ValueError):
-            raise malformed(f"litellm gave {type(made).__name__}") from None
-        return read_completion(body, self._name, self._settings, bound(self._settings, question))
 
     async def probe(self) -> str:
         """See `Provider`. Vendors' lists of models differ too much: one token is asked for."""
@@ -50,6 +36,14 @@ class LiteLLMProvider:
         """See `Provider`. Connections are litellm's, for the whole process."""
 
     async def _asked(self, question: Question) -> Any:
+        """See `Provider._asked`."""
+        made = await self._answered(question)
+        try:
+            return made.model_dump()
+        except (AttributeError, ValueError):
+            raise malformed(f"litellm gave {type(made).__name__}") from None
+
+    async def _answered(self, question: Question) -> Any:
         await self.ready()
         import openai
 
@@ -71,19 +65,13 @@ class LiteLLMProvider:
         except openai.APITimeoutError:  # litellm's errors are this package's
             raise timed_out(settings.timeout_s) from None
         except openai.APIStatusError as error:
-            said = said_by(error.body) or _said(error)
-            if error.status_code in (400, 422) and self.wire.learn(fields, said, error.param):
-                raise Failure(f"status {error.status_code}: another form", kind="form", passing=True) from None
-            raise status_failure(error, settings) from None
+            # The error's own words, to be searched and not to be shown: litellm repeats requests in them.
+            said = said_by(error.body) or str(getattr(error, "message", ""))
+            raise self._refused(error, fields, said) from None
         except openai.APIConnectionError:
             raise unreachable("litellm could not connect", spent=True) from None
         except Exception as error:  # noqa: BLE001 - whatever the vendors' own packages raise; its words may hold a key
             raise malformed(type(error).__name__) from None
-
-
-def _said(error: Any) -> str:
-    """The error's own words, to be searched and not to be shown: litellm repeats requests in them."""
-    return str(getattr(error, "message", ""))
 
 
 def _litellm(name: str) -> Any:

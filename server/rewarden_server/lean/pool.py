@@ -197,12 +197,9 @@ class Pool:
         return True
 
     def _end(self, held: Held) -> None:
-        task = asyncio.ensure_future(self._ended(held))
+        task = asyncio.ensure_future(held.process.close())
         self._ending.add(task)
         task.add_done_callback(self._gone)
-
-    async def _ended(self, held: Held) -> None:
-        await held.process.close()
 
     def _gone(self, task: asyncio.Task[Any]) -> None:
         self._ending.discard(task)

@@ -182,7 +182,8 @@ def _checked(body: bytes, snippet: Snippet) -> Checked:
             raise Unavailable(str(error)[:500])
         if "message" in response:
             # What its REPL says of imports that do not exist, for one. Nothing was elaborated.
-            return Checked(status="ok", messages=(_at_top(response["message"]),), wall_s=seconds)
+            whole = Message(severity="error", text=str(response["message"]), start=Position(line=1, column=0))
+            return Checked(status="ok", messages=(whole,), wall_s=seconds)
         tree = response.get("infotree")
         return Checked(
             status="ok",
@@ -204,10 +205,6 @@ def _written(tree: Any) -> str:
         return dumps(tree).decode()
     except ValueError:
         raise TooLarge("the infotree is nested too deep") from None
-
-
-def _at_top(text: Any) -> Message:
-    return Message(severity="error", text=str(text), start=Position(line=1, column=0))
 
 
 def _message(told: Mapping[str, Any]) -> Message:

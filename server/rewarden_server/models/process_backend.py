@@ -1,4 +1,4 @@
-"""Our own model process, over its wire: many tasks become few requests."""
+"""The models as the engine reaches them: a model process, over its wire. Many tasks become few requests."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.settings import Place
 from rewarden_models.wire import RESULTS, error_from_wire, kind_of
 from rewarden_server.models.connection import Connection, ProcessLost
-from rewarden_server.models.process import ModelProcess
+from rewarden_server.models.process import ModelProcess, processes_of
 from rewarden_server.models.result_check import check_result
+from rewarden_server.models.settings import ModelSettings
 from rewarden_server.models.suspects import culprits
 from rewarden_server.observe.logs import get_logger
 from rewarden_verifiers.inference import About, Task
@@ -101,8 +102,9 @@ class _Call:
 
 
 class ProcessBackend:
-    """A `Backend`. `name`: what the process calls the model, too. process: one of ours; without, the settings have an
-    address. start_s: how long is waited for a process that starts and a model that loads."""
+    """One configured model. Used on one loop. `name`: what the process calls the model, too. process: one of ours;
+    without, the settings have an address. start_s: how long is waited for a process that starts and a model that
+    loads."""
 
     def __init__(
         self, name: str, settings: ModelEndpoint, process: ModelProcess | None = None, start_s: float = 600.0
@@ -111,7 +113,10 @@ class ProcessBackend:
         self._settings = settings
         self._process = process
         self._start_s = start_s
-        self._remote = _remote(settings) if process is None else None
+        self._remote: Connection | None = None
+        if process is None:
+            assert settings.address is not None, "a model without a process has an address"
+            self._remote = Connection(settings.address, settings.key)
         self._places = asyncio.Semaphore(settings.concurrency)
         self._waiting: list[_Item] = []
         self._sending: asyncio.Handle | None = None
@@ -130,12 +135,13 @@ class ProcessBackend:
         self._closed = False
 
     def start(self) -> None:
-        """Begin to start the process, where it is ours; returns at once. Otherwise the first task does."""
+        """Begin to start the process, where it is ours, and to load what it runs; returns at once. Otherwise the first
+        task does."""
         if self._process is not None and not self._closed:
             self._process.start()
 
     async def run(self, task: Task[R]) -> R:
-        """See `Backend.run`."""
+        """See `rewarden_verifiers.inference.Model.run`. Cancelling the call gives the work up."""
         kind = kind_of(task)
         try:
             body = _encode(task)
@@ -157,13 +163,15 @@ class ProcessBackend:
                     self._give_up(item)
 
     async def about(self) -> About:
-        """See `Backend.about`."""
+        """Returns what is known of the model; waits until it is loaded. Raises ModelError where it cannot be had."""
         made = await self._learn()
         self._version = made.version
         return made
 
     async def reload(self, model: str | None, revision: str | None) -> About:
-        """See `Backend.reload`."""
+        """Swap the weights: for those of another folder or revision, or for what lies in the same place now. Nothing
+        under way is lost. Raises ModelError where they cannot be had; the old ones then stay; InvalidParams where that
+        is not allowed or not possible here."""
         connection = await self._connection()
         try:
             told = await connection.post(
@@ -182,7 +190,7 @@ class ProcessBackend:
         return made
 
     def status(self) -> dict[str, Any]:
-        """See `Backend.status`."""
+        """JSON-ready: `state` (starting, ready, failed, remote), `problem`, `version`, `in_flight`, and more."""
         problem = self._problem
         if self._process is None:
             state = "remote" if problem is None else "failed"
@@ -201,7 +209,8 @@ class ProcessBackend:
         }
 
     async def close(self) -> None:
-        """See `Backend.close`. The process, if it is ours, ends too, with all models of its device."""
+        """Let go of everything; what is under way fails. The process, if it is ours, ends too, with all models of its
+        device."""
         self._closed = True
         if self._sending is not None:
             self._sending.cancel()
@@ -526,6 +535,9 @@ class ProcessBackend:
         return ModelError(f"model {self._name!r}: {text}", kind=kind)
 
 
-def _remote(settings: ModelEndpoint) -> Connection:
-    assert settings.address is not None, "a model without a process has an address"
-    return Connection(settings.address, settings.key)
+def backends_of(settings: ModelSettings) -> dict[str, ProcessBackend]:
+    """By model. Nothing is started, and nobody is asked."""
+    processes = processes_of(settings)
+    return {
+        name: ProcessBackend(name, made, processes.get(name), settings.start_s) for name, made in settings.named.items()
+    }

@@ -27,7 +27,7 @@ from rewarden.types import Group, Verdict
 from rewarden_server.engine.observer import Observer
 from rewarden_server.observe.rewards import Rewards
 from rewarden_server.observe.sandbox_series import sandbox_series
-from rewarden_server.observe.series import Distinct, Histogram, Tuples, counter, gauge, histogram, single
+from rewarden_server.observe.series import Distinct, Histogram, Tuples, counter, gauge, histogram
 from rewarden_verifiers.chat import Usage
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -237,21 +237,15 @@ class Metrics(Observer, Collector):
             ("verifier", "status", "reason", "fault", "data_source"),
             self._verdicts.items(),
         )
-        yield counter(
-            "rewarden_verdicts_cached", "Verdicts answered from the cache.", ("verifier",), single(self._cached)
-        )
+        yield counter("rewarden_verdicts_cached", "Verdicts answered from the cache.", ("verifier",), self._cached)
         yield counter("rewarden_flags", "Flags on verdicts.", ("verifier", "flag", "data_source"), self._flags.items())
         yield from self._rewards.families()
-        yield histogram(
-            "rewarden_queue_seconds", "Wait before work began, by verdict.", ("verifier",), single(self._queue)
-        )
-        yield histogram("rewarden_run_seconds", "Work on a verdict.", ("verifier",), single(self._run))
-        yield counter("rewarden_admitted_samples", "Samples admitted.", ("source",), single(self._admitted))
+        yield histogram("rewarden_queue_seconds", "Wait before work began, by verdict.", ("verifier",), self._queue)
+        yield histogram("rewarden_run_seconds", "Work on a verdict.", ("verifier",), self._run)
+        yield counter("rewarden_admitted_samples", "Samples admitted.", ("source",), self._admitted)
         yield counter("rewarden_refused", "Batches refused.", ("source", "reason"), self._refused.items())
-        yield histogram(
-            "rewarden_batch_seconds", "From admission to the last verdict.", ("source",), single(self._batches)
-        )
-        yield counter("rewarden_workers_ended", "Workers that ended, by why.", ("reason",), single(self._workers))
+        yield histogram("rewarden_batch_seconds", "From admission to the last verdict.", ("source",), self._batches)
+        yield counter("rewarden_workers_ended", "Workers that ended, by why.", ("reason",), self._workers)
         yield counter(
             "rewarden_requests",
             "Requests answered; key is the name of the caller's API key.",
@@ -265,31 +259,23 @@ class Metrics(Observer, Collector):
             self._request_s.items(),
         )
         yield from self._of_engine()
-        depths = GaugeMetricFamily("rewarden_lane_depth", "Items that wait, by lane.", labels=("lane",))
-        for lane, items in self._depths.items():
-            depths.add_metric((lane,), items)
-        yield depths
+        yield gauge("rewarden_lane_depth", "Items that wait, by lane.", ("lane",), self._depths)
         yield counter(
             "rewarden_sandbox_runs",
             "Programs that ended in the sandbox; status is as in a run's result.",
             ("language", "status"),
             self._programs.items(),
         )
-        yield histogram(
-            "rewarden_sandbox_run_seconds", "Wall time of a program.", ("language",), single(self._program_s)
-        )
+        yield histogram("rewarden_sandbox_run_seconds", "Wall time of a program.", ("language",), self._program_s)
         yield from sandbox_series(self._sandbox)
         if self._sandbox:
             yield gauge(
                 "rewarden_sandbox_state",
                 "1: how the sandbox is: off, idle (not started), starting, ready or missing.",
                 ("state",),
-                [((str(self._sandbox.get("state")),), 1.0)],
+                {str(self._sandbox.get("state")): 1.0},
             )
-        processes = GaugeMetricFamily("rewarden_lean_processes", "Warm Lean processes, by state.", labels=("state",))
-        for state, count in self._lean.items():
-            processes.add_metric((state,), count)
-        yield processes
+        yield gauge("rewarden_lean_processes", "Warm Lean processes, by state.", ("state",), self._lean)
         yield from self._of_cache()
         yield from self._of_judges()
         yield from self._of_models()
@@ -300,9 +286,7 @@ class Metrics(Observer, Collector):
         return INLINE if inline and ref is not None else self._verifier_label[ref.name if ref is not None else None]
 
     def _of_engine(self) -> Iterator[Metric]:
-        yield gauge(
-            "rewarden_build_info", "1: the version that runs.", ("version",), [((version("rewarden-server"),), 1.0)]
-        )
+        yield gauge("rewarden_build_info", "1: the version that runs.", ("version",), {version("rewarden-server"): 1.0})
         info = self._engine
         if not info:
             return
@@ -318,25 +302,25 @@ class Metrics(Observer, Collector):
             "rewarden_workers",
             "Worker processes that live, by lane.",
             ("lane",),
-            (((lane,), len(told["pids"])) for lane, told in lanes),
+            {lane: len(told["pids"]) for lane, told in lanes},
         )
         yield gauge(
             "rewarden_worker_memory_bytes",
             "What the workers of a lane hold, without what they share with the process they were forked from.",
             ("lane",),
-            (((lane,), float(sum(map(_own_memory, told["pids"])))) for lane, told in lanes),
+            {lane: float(sum(map(_own_memory, told["pids"]))) for lane, told in lanes},
         )
 
     def _of_cache(self) -> Iterator[Metric]:
         yield counter(
-            "rewarden_cache_hits", "Work that was known: memory, file or redis.", ("place",), single(self._cache_hits)
+            "rewarden_cache_hits", "Work that was known: memory, file or redis.", ("place",), self._cache_hits
         )
         yield CounterMetricFamily("rewarden_cache_misses", "Work that was not known.", self._cache_misses)
         yield counter(
             "rewarden_cache_failures",
             "Times that a place of the cache did not answer in time, or at all.",
             ("place",),
-            single(self._cache_failures),
+            self._cache_failures,
         )
         shared = self._engine.get("cache_shared")
         if shared is not None:
@@ -355,19 +339,15 @@ class Metrics(Observer, Collector):
             ("judge", "outcome"),
             self._judge_attempts.items(),
         )
-        yield counter(
-            "rewarden_judge_retries", "Requests sent again after a failure.", ("judge",), single(self._judge_retries)
-        )
-        yield histogram(
-            "rewarden_judge_seconds", "From a request to its reply or failure.", ("judge",), single(self._judge_s)
-        )
+        yield counter("rewarden_judge_retries", "Requests sent again after a failure.", ("judge",), self._judge_retries)
+        yield histogram("rewarden_judge_seconds", "From a request to its reply or failure.", ("judge",), self._judge_s)
         yield counter(
             "rewarden_judge_tokens",
             "Tokens taken; the most that it can be where the server does not say.",
             ("judge", "kind"),
             self._judge_tokens.items(),
         )
-        yield counter("rewarden_judge_cost_usd", "US dollars, likewise.", ("judge",), single(self._judge_usd))
+        yield counter("rewarden_judge_cost_usd", "US dollars, likewise.", ("judge",), self._judge_usd)
         flight = GaugeMetricFamily("rewarden_judge_in_flight", "Requests under way or due.", labels=("judge",))
         waiting = GaugeMetricFamily("rewarden_judge_waiting", "Questions in line for a place.", labels=("judge",))
         breaker = GaugeMetricFamily("rewarden_judge_breaker", "1: the breaker's state.", labels=("judge", "state"))
@@ -392,7 +372,7 @@ class Metrics(Observer, Collector):
             self._model_tasks.items(),
         )
         yield histogram(
-            "rewarden_model_seconds", "From a task to its result, waiting included.", ("model",), single(self._model_s)
+            "rewarden_model_seconds", "From a task to its result, waiting included.", ("model",), self._model_s
         )
         yield counter("rewarden_model_tokens", "Tokens read and written.", ("model", "of"), self._model_tokens.items())
         flight = GaugeMetricFamily("rewarden_model_in_flight", "Tasks under way or in line.", labels=("model",))

@@ -13,6 +13,7 @@ import math
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from prometheus_client.core import Metric
 
@@ -28,17 +29,15 @@ SPREAD_BUCKETS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 _LABELS = ("verifier", "data_source")
 
 
+@dataclass(slots=True, eq=False)
 class _Source:
     """The rewards of one verifier on one data source. passed: yes, no, and where the verifier knows no passing."""
 
-    __slots__ = ("groups", "passed", "positions", "spreads", "squares")
-
-    def __init__(self) -> None:
-        self.positions = Histogram(POSITION_BUCKETS)
-        self.squares = 0.0
-        self.passed = [0, 0, 0]
-        self.groups: dict[str, int] = defaultdict(int)
-        self.spreads = Histogram(SPREAD_BUCKETS)
+    positions: Histogram = field(default_factory=lambda: Histogram(POSITION_BUCKETS))
+    squares: float = 0.0
+    passed: list[int] = field(default_factory=lambda: [0, 0, 0])
+    groups: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    spreads: Histogram = field(default_factory=lambda: Histogram(SPREAD_BUCKETS))
 
 
 class Rewards:

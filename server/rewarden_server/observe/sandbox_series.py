@@ -18,12 +18,7 @@ def sandbox_series(status: Mapping[str, Any]) -> Iterator[Metric]:
     for host in hosts:
         for state, count in _slots(host["host"]).items():
             together[state] += count
-    yield gauge(
-        "rewarden_sandbox_slots",
-        "The hosts' slots, by state.",
-        ("state",),
-        [((state,), count) for state, count in together.items()],
-    )
+    yield gauge("rewarden_sandbox_slots", "The hosts' slots, by state.", ("state",), together)
     waiting = status.get("waiting_here", 0) + sum(host["host"].get("waiting", 0) for host in hosts)
     yield GaugeMetricFamily("rewarden_sandbox_waiting", "Jobs that wait, here and in the hosts.", waiting)
     yield GaugeMetricFamily(
@@ -38,13 +33,13 @@ def _by_host(hosts: list[Mapping[str, Any]]) -> Iterator[Metric]:
         "rewarden_sandbox_host_ready",
         "Whether programs are sent to the host.",
         ("host",),
-        [((host["address"],), float(host["state"] == "ready")) for host in hosts],
+        {host["address"]: float(host["state"] == "ready") for host in hosts},
     )
     yield gauge(
         "rewarden_sandbox_host_in_flight",
         "Jobs that this server has sent to the host.",
         ("host",),
-        [((host["address"],), host["in_flight"]) for host in hosts],
+        {host["address"]: host["in_flight"] for host in hosts},
     )
     yield gauge(
         "rewarden_sandbox_host_slots",

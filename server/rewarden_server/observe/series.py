@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -87,36 +87,33 @@ class Histogram:
         return found
 
 
-def single(counts: Mapping[str, V]) -> Iterator[tuple[tuple[str], V]]:
-    """Returns counts by one label, in the form that metric families take."""
-    return (((label,), count) for label, count in counts.items())
+Series = Mapping[str, V] | Iterable[tuple[tuple[str, ...], V]]
+"""Series by the value of their only label, or pairs of the values of several labels and their series."""
 
 
-def counter(
-    name: str, text: str, labels: tuple[str, ...], counts: Iterable[tuple[tuple[str, ...], float]]
-) -> CounterMetricFamily:
+def counter(name: str, text: str, labels: tuple[str, ...], counts: Series[float]) -> CounterMetricFamily:
     """A family of counts, by the values of its labels."""
     family = CounterMetricFamily(name, text, labels=labels)
-    for values, count in counts:
+    for values, count in _by_values(counts):
         family.add_metric(values, count)
     return family
 
 
-def gauge(
-    name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[tuple[str, ...], float]]
-) -> GaugeMetricFamily:
+def gauge(name: str, text: str, labels: tuple[str, ...], now: Series[float]) -> GaugeMetricFamily:
     """A family of what is now, by the values of its labels."""
     family = GaugeMetricFamily(name, text, labels=labels)
-    for label, value in values:
-        family.add_metric(label, value)
+    for values, value in _by_values(now):
+        family.add_metric(values, value)
     return family
 
 
-def histogram(
-    name: str, text: str, labels: tuple[str, ...], series: Iterable[tuple[tuple[str, ...], Histogram]]
-) -> HistogramMetricFamily:
+def histogram(name: str, text: str, labels: tuple[str, ...], series: Series[Histogram]) -> HistogramMetricFamily:
     """A family of histograms, by the values of its labels."""
     family = HistogramMetricFamily(name, text, labels=labels)
-    for values, one in series:
+    for values, one in _by_values(series):
         family.add_metric(values, one.buckets(), one.total)
     return family
+
+
+def _by_values(series: Series[V]) -> Iterable[tuple[tuple[str, ...], V]]:
+    return (((value,), one) for value, one in series.items()) if isinstance(series, Mapping) else series

@@ -66,17 +66,14 @@ def _field(name: str, part: Mapping[str, Any], root: Mapping[str, Any], required
 
 
 def _shell(name: str, kind: str, words: str, control: str, description: str, default: str = "") -> str:
-    about = f'<div class="hint" id="about-{escape(name or "more")}">{_hint(name, description)}</div>'
+    hint = prose_line(description) if name else description
+    about = f'<div class="hint" id="about-{escape(name or "more")}">{hint}</div>'
     label = f"<code>{escape(name)}</code>" if name else "More"
     title = f'<span class="label">{label} <span class="muted">{escape(words)}</span></span>'
     return (
         f'<div class="field" data-param="{escape(name)}" data-kind="{kind}" data-default="{escape(default)}">'
         f"<label>{title}{control}</label>{about}</div>"
     )
-
-
-def _hint(name: str, description: str) -> str:
-    return prose_line(description) if name else description
 
 
 def _target(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -14,14 +14,11 @@ router = APIRouter(default_response_class=HTMLResponse, responses={200: {"descri
 @router.get("/health", operation_id="health", summary="How the server is; asks /v1/info for it.")
 async def health(service: Served) -> Response:
     keyed = bool(service.keys.names)
+    form = f'<form class="key-form" autocomplete="off">{key_field()}<button type="submit">Ask</button></form>'
     body = (
         '<div class="title"><h1>Health</h1><p id="told" role="status" class="told muted">Asking …</p></div>'
         '<noscript><p class="note">This page needs JavaScript; <code>rewarden doctor</code> and '
         "<code>/v1/info</code> tell the same.</p></noscript>"
-        f'{_key_form() if keyed else ""}<div id="health" class="health"></div>'
+        f'{form if keyed else ""}<div id="health" class="health"></div>'
     )
     return page("Health", body, place="health", script="health.js", wide=True)
-
-
-def _key_form() -> str:
-    return f'<form class="key-form" autocomplete="off">{key_field()}<button type="submit">Ask</button></form>'

@@ -6,18 +6,20 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import NoReturn
 from urllib.parse import unquote
 
 import grpc
 import structlog
 
-from rewarden.errors import InternalError, RewardenError
+from rewarden.errors import InternalError, RequestError, RewardenError
+from rewarden.wire.json import dumps, error_to_json
+from rewarden.wire.protobuf import ERROR_METADATA, GRPC_STATUS
 from rewarden_server.access.caller import CURRENT
 from rewarden_server.access.rates import Meter
 from rewarden_server.observe.logs import get_logger, log_defect
 from rewarden_server.observe.telemetry.span import within
 from rewarden_server.refusals import as_request_error
-from rewarden_server.rpc.errors import abort
 from rewarden_server.service import Service
 
 SURFACE = "grpc"
@@ -30,6 +32,9 @@ NEEDS: Mapping[str, str] = {
     "Run": "run",
 }
 """The scope that each method asks for."""
+
+PUSHBACK = "grpc-retry-pushback-ms"
+"""The metadata key that gRPC's own retries read: when a refused call may be tried again."""
 
 _log = get_logger("grpc")
 
@@ -67,7 +72,7 @@ async def call(service: Service, context: grpc.aio.ServicerContext, method: str)
                 if isinstance(known, InternalError) and not isinstance(error, RewardenError):
                     log_defect(_log, error)
                 status = known.code
-                await abort(context, known)
+                await _abort(context, known)
         finally:
             if meter is not None:
                 meter.end()
@@ -77,6 +82,16 @@ async def call(service: Service, context: grpc.aio.ServicerContext, method: str)
             _log.info("call", method=method, status=status, seconds=seconds, key=key)
             if service.audit is not None and entry is not None:
                 service.audit.write(entry.line(route=method, method="RPC", key=key, status=status, seconds=seconds))
+
+
+async def _abort(context: grpc.aio.ServicerContext, error: RequestError) -> NoReturn:
+    """End the call with the error's status, its JSON form in the trailing metadata."""
+    trailing: list[tuple[str, str | bytes]] = [(ERROR_METADATA, dumps(error_to_json(error)))]
+    after = error.details.get("retry_after_s")
+    if isinstance(after, (int, float)):
+        trailing.append((PUSHBACK, str(int(after * 1000))))
+    await context.abort(grpc.StatusCode[GRPC_STATUS[error.code]], error.message, tuple(trailing))
+    raise AssertionError("abort always raises")
 
 
 def _peer(context: grpc.aio.ServicerContext) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import json
 import os
 import pickle
@@ -23,9 +22,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from rewarden.errors import InvalidSample, PluginError, WorkerError
+from rewarden.errors import InvalidSample, PluginError, SampleError, WorkerError
 from rewarden.types import Outcome
 from rewarden.wire.json import loads, outcome_from_json
 from rewarden_server.engine import failures
@@ -49,47 +49,27 @@ _BARREN = 8
 """Workers in a row that may die without finishing an item before the lane gives its items up."""
 
 
+@dataclass(slots=True, eq=False)
 class _Worker:
     """A worker process as the lane sees it."""
 
-    __slots__ = (
-        "barren",
-        "connection",
-        "items",
-        "outgoing",
-        "pid",
-        "pidfd",
-        "queue",
-        "reader",
-        "reason",
-        "retiring",
-        "row",
-        "slow",
-        "stalled_cpu",
-        "stalled_since",
-        "taken",
-        "uses",
-        "writing",
-    )
-
-    def __init__(self, row: int, slow: bool, queue: deque[Work]) -> None:
-        self.row = row
-        self.slow = slow
-        self.queue = queue
-        self.taken: dict[int, Work] = {}
-        self.uses: set[int] = set()
-        self.items = 0
-        self.reader = FrameReader(_MAX_REPLY)
-        self.outgoing = bytearray()
-        self.writing = False
-        self.retiring = False
-        self.barren = True
-        self.reason = "died"
-        self.pid = 0
-        self.pidfd = -1
-        self.connection: socket.socket | None = None
-        self.stalled_cpu = 0.0
-        self.stalled_since = 0.0
+    row: int
+    slow: bool
+    queue: deque[Work]
+    taken: dict[int, Work] = field(default_factory=dict)
+    uses: set[int] = field(default_factory=set)
+    items: int = 0
+    reader: FrameReader = field(default_factory=lambda: FrameReader(_MAX_REPLY))
+    outgoing: bytearray = field(default_factory=bytearray)
+    writing: bool = False
+    retiring: bool = False
+    barren: bool = True
+    reason: str = "died"
+    pid: int = 0
+    pidfd: int = -1
+    connection: socket.socket | None = None
+    stalled_cpu: float = 0.0
+    stalled_since: float = 0.0
 
     def cpu_s(self) -> float:
         """CPU seconds that the process has used (its clock's id is a function of the pid; see clock_getcpuclockid)."""
@@ -272,34 +252,33 @@ class CpuLane:
             while queue:
                 self._fail(queue.popleft(), error)
 
-    def depth(self) -> int:
+    def info(self) -> dict[str, Any]:
+        """Returns the state of the lane, ready for JSON; `pids` are the worker processes'."""
+        return {
+            "workers": self._settings.workers,
+            "slow_workers": self._settings.slow_workers,
+            "depth": self._depth(),
+            "pids": [worker.pid for worker in self._workers if worker is not None],
+        }
+
+    def _depth(self) -> int:
         """Items that wait or run."""
         queued = sum(len(queue) for queue in self._fast_queues) + len(self._slow_queue)
         return queued + sum(len(worker.taken) for worker in self._workers if worker is not None)
 
-    def pids(self) -> list[int]:
-        """The workers' process ids, for operators and tests."""
-        return [worker.pid for worker in self._workers if worker is not None]
-
     def _next(self, worker: _Worker) -> Work | None:
-        queue = worker.queue
         while True:
-            if not queue:
-                if worker.slow:
-                    return None
+            queue = worker.queue
+            if not queue and not worker.slow:
                 longest = max(self._fast_queues, key=len)
                 if len(longest) < 2:
                     queue = longest
-                    if not queue:
-                        return None
-                    work = queue.popleft()
                 else:  # steal half at once, from the far end, so that affinity is kept for the rest
                     for _ in range(len(longest) // 2):
-                        worker.queue.appendleft(longest.pop())
-                    queue = worker.queue
-                    work = queue.popleft()
-            else:
-                work = queue.popleft()
+                        queue.appendleft(longest.pop())
+            if not queue:
+                return None
+            work = queue.popleft()
             if work.wanted:
                 return work
             self._on_done(work, Result(), 0)  # its caller has left; nothing ran
@@ -336,11 +315,10 @@ class CpuLane:
             frames += pack(pickle.dumps(message, 5))
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             what = f"verifier {use.spec.name!r}: what it reads cannot be sent to a worker: {error}"
-            self._on_done(work, Result(outcome=failures.outcome_of(PluginError(what))), 0)
+            self._fail(work, PluginError(what))
             return
         except RecursionError:  # surfaces bound the depth; `local` and rescored files do not pass them
-            deep = InvalidSample("a field of the sample nests too deep to be judged")
-            self._on_done(work, Result(outcome=failures.outcome_of(deep)), 0)
+            self._fail(work, InvalidSample("a field of the sample nests too deep to be judged"))
             return
         worker.uses.add(use.id)
         worker.taken[item] = work
@@ -405,8 +383,7 @@ class CpuLane:
             if kind != "cpu":
                 worker.retiring = True  # a heap that was full once is not trusted again
             if kind == "cpu" and not self._last_place(worker):
-                work.slow = True
-                self._slow_queue.append(work)
+                self._slow_down(work)
                 self._pump()
                 return
             self._limit(work, phase, kind, run_s)
@@ -425,7 +402,7 @@ class CpuLane:
         outcome = failures.expired(work.use.spec, phase, self._settings.item_cpu_s, what)
         self._on_done(work, Result(outcome=outcome, run_s=run_s), 0)
 
-    def _fail(self, work: Work, error: WorkerError) -> None:
+    def _fail(self, work: Work, error: SampleError) -> None:
         self._on_done(work, Result(outcome=failures.outcome_of(error)), 0)
 
     def _last_place(self, worker: _Worker) -> bool:
@@ -441,7 +418,7 @@ class CpuLane:
         """The parent's back-stop: code that does not return to the interpreter never sees the worker's own clock."""
         assert self._board is not None
         now = time.monotonic()
-        self._observer.depth(self.name, self.depth())
+        self._observer.depth(self.name, self._depth())
         for worker in self._workers:
             if worker is None or not worker.taken:
                 continue
@@ -511,22 +488,24 @@ class CpuLane:
 
     def _blame(self, work: Work, worker: _Worker, phase: str) -> None:
         if worker.reason == "idle":
-            error = failures.idle(work.use.spec, self._settings.idle_s)
-            self._on_done(work, Result(outcome=failures.outcome_of(error)), 0)
+            self._fail(work, failures.idle(work.use.spec, self._settings.idle_s))
         elif worker.reason in ("expired", "limit"):
             if self._last_place(worker):
                 what = "cpu" if worker.reason == "expired" else "time"
                 self._limit(work, phase, what, time.monotonic() - work.started_at)
             else:
-                work.slow = True
-                self._slow_queue.append(work)
+                self._slow_down(work)
         else:
             work.deaths += worker.slow  # only deaths under an item that ran alone speak against it
             if work.deaths >= _ALONE_DEATHS:
                 self._on_done(work, Result(outcome=failures.killed(work.use.spec, phase)), 0)
             else:
-                work.slow = True
-                self._slow_queue.append(work)
+                self._slow_down(work)
+
+    def _slow_down(self, work: Work) -> None:
+        """Have it begin anew on a slow worker, alone."""
+        work.slow = True
+        self._slow_queue.append(work)
 
     async def _respawn(self, row: int) -> None:
         try:
@@ -546,9 +525,9 @@ def _bare(params: Any) -> Any:
     """Parameters without what they have worked out of themselves (cached properties), which may hold what cannot be
     sent, such as functions; a worker works it out for itself.
     """
-    if not dataclasses.is_dataclass(params) or isinstance(params, type) or not hasattr(params, "__dict__"):
+    if not is_dataclass(params) or isinstance(params, type) or not hasattr(params, "__dict__"):
         return params
     bare = object.__new__(type(params))
-    for field in dataclasses.fields(params):
-        object.__setattr__(bare, field.name, getattr(params, field.name))
+    for each in fields(params):
+        object.__setattr__(bare, each.name, getattr(params, each.name))
     return bare

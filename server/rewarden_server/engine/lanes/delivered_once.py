@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rewarden_sandboxes.errors import HostError
-from rewarden_sandboxes.job import CaseResult, CompileResult, JobEvent
+from rewarden_sandboxes.job import CompileResult, JobEvent
 
 
 class DeliveredOnce:
@@ -19,20 +19,14 @@ class DeliveredOnce:
         """
         # Wrong verdicts: events were counted, and of two hosts one may compile what the other does not.
         if isinstance(event, CompileResult):
-            return self._is_new_compilation(event)
-        return self._is_new_case(event)
-
-    def _is_new_case(self, event: CaseResult) -> bool:
+            good = event.report.status == "ok"
+            new = event.who not in self._compiled
+            before = self._compiled.setdefault(event.who, good)
+            if not good and (before != good or self._cases):
+                raise HostError(f"the {event.who} ran on one sandbox host, and on the next it was not even compiled")
+            return new
         if event.index > self._cases:
             raise HostError(f"the sandbox host told of case {event.index} before case {self._cases}")
         new = event.index == self._cases
         self._cases += new
-        return new
-
-    def _is_new_compilation(self, event: CompileResult) -> bool:
-        good = event.report.status == "ok"
-        new = event.who not in self._compiled
-        before = self._compiled.setdefault(event.who, good)
-        if not good and (before != good or self._cases):
-            raise HostError(f"the {event.who} ran on one sandbox host, and on the next it was not even compiled")
         return new

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,25 +19,22 @@ class Wants:
     session: bool = False
 
 
-class Lent(ABC):
-    """A host that jobs can be sent to. Its `name` is unique."""
+class Lent:
+    """A host that jobs can be sent to. Its `name` is unique. By default it takes no note of what it is told."""
 
     name: str
     client: HostClient
 
-    @abstractmethod
     def load(self, *, session: bool) -> AbstractContextManager[None]:
         """Around what is sent there."""
+        return nullcontext()
 
-    @abstractmethod
     def lost(self) -> None:
         """It went away in the middle."""
 
-    @abstractmethod
     def busy(self) -> None:
         """It has too much to do."""
 
-    @abstractmethod
     def leaves(self) -> None:
         """It said that it is about to end."""
 

@@ -20,8 +20,8 @@ How = Literal["answered", "cached", "coalesced", "left"]
 """The way in which a caller came by a result: as the first who has it; remembered; of work that another asked for too;
 or not at all, for the caller left."""
 
-_OVERHEAD = 600
-"""About what an entry takes beside its result."""
+OVERHEAD = 600
+"""About what an entry takes beside a reply or a model's result, in bytes."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class _Flight(Generic[R]):
 
 class InFlightCache(Generic[R]):
     """Used on one loop. limit: bytes of results to remember, of which the least recently used are forgotten first; 0:
-    none. weight: the approximate bytes of a result."""
+    none. weight: the approximate bytes of a result with its entry."""
 
     def __init__(self, limit: int, weight: Callable[[R], int]) -> None:
         self._limit = limit
@@ -124,7 +124,7 @@ class InFlightCache(Generic[R]):
     def _keep(self, key: bytes, result: R) -> None:
         if key in self._kept:
             self._size -= self._kept.pop(key)[1]
-        weight = _OVERHEAD + self._weight(result)
+        weight = self._weight(result)
         self._kept[key] = (result, weight)
         self._size += weight
         while self._size > self._limit and self._kept:

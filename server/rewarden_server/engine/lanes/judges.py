@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from rewarden.errors import BudgetExhausted, InvalidParams, MissingDependency, ProviderError, SampleError
-from rewarden_server.engine.lanes.in_flight_cache import InFlightCache
+from rewarden_server.engine.lanes.in_flight_cache import OVERHEAD, InFlightCache
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.orchestrator_slots import leave_slot
 from rewarden_server.judges.endpoint import Endpoint
@@ -79,7 +79,7 @@ class JudgeLane:
             key,
             lambda: endpoint.ask(question),
             note=lambda how: self._observer.judge_asked(name, how),
-            stopped=lambda: _stopped(name),
+            stopped=lambda: ProviderError(f"judge {name!r}: the server stops", judge=name, kind="closed"),
         )
         return replace(reply, cached=True) if cached else reply
 
@@ -94,11 +94,7 @@ def _of_chain(errors: list[SampleError]) -> SampleError:
 
 
 def _weight(reply: Reply) -> int:
-    return 2 * len(reply.text) + 100 * len(reply.alternatives)
-
-
-def _stopped(judge: str) -> ProviderError:
-    return ProviderError(f"judge {judge!r}: the server stops", judge=judge, kind="closed")
+    return OVERHEAD + 2 * len(reply.text) + 100 * len(reply.alternatives)
 
 
 def _key(endpoint: Endpoint, question: Question) -> bytes:

@@ -11,19 +11,18 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
 from rewarden.errors import InvalidParams, ModelError, NotFound, SampleError
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.wire import kind_of, to_wire
-from rewarden_server.engine.lanes.in_flight_cache import InFlightCache
+from rewarden_server.engine.lanes.in_flight_cache import OVERHEAD, InFlightCache
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.orchestrator_slots import leave_slot
-from rewarden_server.models.backend import Backend
-from rewarden_server.models.backends import backends_of
 from rewarden_server.models.identity import default_model, identity, source
 from rewarden_server.models.process import is_ours
+from rewarden_server.models.process_backend import ProcessBackend, backends_of
 from rewarden_server.models.settings import ModelSettings
 from rewarden_server.observe.logs import get_logger
 from rewarden_server.observe.telemetry.span import current, within
@@ -33,7 +32,7 @@ from rewarden_verifiers.models.resources import ModelResources
 
 R = TypeVar("R")
 
-Made = Callable[[str, ModelEndpoint], Backend]
+Made = Callable[[str, ModelEndpoint], ProcessBackend]
 Moved = Callable[[ModelResources, bool], None]
 
 _PATIENCE_S = 5.0
@@ -49,7 +48,7 @@ class _Served:
 
     name: str
     settings: ModelEndpoint
-    backend: Backend
+    backend: ProcessBackend
     prefix: bytes
     identity: bytes
     version: str | None = None
@@ -57,7 +56,7 @@ class _Served:
     about: About | None = None
     problem: str | None = None
     learning: asyncio.Task[None] | None = None
-    swapping: asyncio.Lock | None = None
+    swapping: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class ModelLane:
@@ -81,7 +80,9 @@ class ModelLane:
         self._served = {name: _served(name, made, backends[name]) for name, made in settings.named.items()}
         self._default = default_model(settings)
         self._moved = moved
-        self._flights: InFlightCache[Any] = InFlightCache(settings.cache_mb * 1024**2, _weight)
+        self._flights: InFlightCache[Any] = InFlightCache(
+            settings.cache_mb * 1024**2, lambda result: OVERHEAD + _weight(result)
+        )
         self._closed = False
 
     def start(self) -> None:
@@ -99,11 +100,6 @@ class ModelLane:
             for served in self._served.values()
             if is_ours(served.settings) and served.learning is not None and not served.learning.done()
         ]
-
-    @property
-    def names(self) -> Sequence[str]:
-        """Of the configured models."""
-        return list(self._served)
 
     @property
     def resources(self) -> ModelResources:
@@ -159,8 +155,6 @@ class ModelLane:
         had; the old ones then stay.
         """
         served = self._named(name)
-        if served.swapping is None:
-            served.swapping = asyncio.Lock()
         async with served.swapping:
             if self._closed:
                 raise _stopped(name)
@@ -255,7 +249,7 @@ class ModelLane:
         return ", ".join(self._served) or "none: give the server a [models.named.NAME] with model"
 
 
-def _served(name: str, settings: ModelEndpoint, backend: Backend) -> _Served:
+def _served(name: str, settings: ModelEndpoint, backend: ProcessBackend) -> _Served:
     told = hashlib.blake2b(canonical(identity(settings)).encode(), digest_size=20).digest()
     prefix = hashlib.blake2b(name.encode(), digest_size=8).digest()
     return _Served(name=name, settings=settings, backend=backend, prefix=prefix, identity=told)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from typing import Any
 
 from rewarden_sandboxes.client import HostClient
@@ -23,26 +22,12 @@ _STATUS_PATIENCE_S = 2.0
 
 
 class _Own(Lent):
-    """It, when it answers."""
+    """It, when it answers. All goes there, and its process is watched."""
 
     name = "own"
 
     def __init__(self, client: HostClient) -> None:
         self.client = client
-
-    @contextmanager
-    def load(self, *, session: bool) -> Iterator[None]:
-        """See `Lent.load`: all goes there."""
-        yield
-
-    def lost(self) -> None:
-        """See `Lent.lost`: its process is watched."""
-
-    def busy(self) -> None:
-        """See `Lent.busy`: there is no other."""
-
-    def leaves(self) -> None:
-        """See `Lent.leaves`: its process is watched."""
 
 
 class OwnHost(Hosts):

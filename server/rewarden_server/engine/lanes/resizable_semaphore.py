@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 
@@ -27,26 +27,36 @@ class ResizableSemaphore:
         self.most = most
         self._wake()
 
+    def dissolve(self, error: Callable[[], Exception]) -> None:
+        """Send all who wait away, each with an error of its own."""
+        waiting, self._waiting = self._waiting, deque()
+        for future in waiting:
+            if not future.done():
+                future.set_exception(error())
+
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait for a place, and have it."""
+    async def turn(self, *, first: bool = False) -> AsyncIterator[None]:
+        """Wait for a place, at the line's end or (who had one before) at its head, and have it. Raises what `dissolve`
+        was told.
+        """
         if self.taken < self.most and not self._waiting:
             self.taken += 1
         else:
-            await self._wait()
+            await self._wait(first)
         try:
             yield
         finally:
             self.taken -= 1
             self._wake()
 
-    async def _wait(self) -> None:
+    async def _wait(self, first: bool) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
+        (self._waiting.appendleft if first else self._waiting.append)(future)
         try:
             await future
         except asyncio.CancelledError:
-            if future.done() and not future.cancelled():  # given in the moment in which nobody wanted it any more
+            if future.done() and not future.cancelled() and future.exception() is None:
+                # Given in the moment in which nobody wanted it any more.
                 self.taken -= 1
                 self._wake()
             else:

@@ -25,7 +25,7 @@ from rewarden_server.engine.lanes.resizable_semaphore import ResizableSemaphore
 from rewarden_server.engine.lanes.single_runs import job_of_run, refused_run, result_of
 from rewarden_server.engine.observer import Observer
 from rewarden_server.lean.settings import LeanSettings
-from rewarden_server.observe.telemetry.runs import ran
+from rewarden_server.observe.telemetry.results import ran
 from rewarden_server.observe.telemetry.span import current
 from rewarden_server.processes.settings import SandboxSettings
 
@@ -76,14 +76,10 @@ class SandboxLane:
         """See `rewarden_verifiers.sandbox.Sandbox`."""
         # Lost verdicts: whoever stood at the end of a long line had an error of ours. The deadline holds here.
         job = replace(job, patience_s=math.inf)
-        try:
+        with _said_as_ours("the job"):
             async with aclosing(self._traced(job, patient=True)) as events:
                 async for event in events:
                     yield event
-        except BadJob as error:
-            raise InvalidSample(f"{error.path or 'the job'}: {error.message}", path=error.path) from None
-        except HostError as error:
-            raise SandboxError(error.message) from None
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -93,7 +89,7 @@ class SandboxLane:
         """
         wants = Wants(languages=(program.language,), session=True)
         tries = HostRetry(self._hosts, wants, patient=True)
-        try:
+        with _said_as_ours("the program"):
             while True:
                 lent = await self._lend(tries)
                 with ExitStack() as stack:
@@ -104,10 +100,6 @@ class SandboxLane:
                     except HostError as error:
                         failed = error
                 await self._again(tries, failed)
-        except BadJob as error:
-            raise InvalidSample(f"{error.path or 'the program'}: {error.message}", path=error.path) from None
-        except HostError as error:
-            raise SandboxError(error.message) from None
 
     # --- single runs --------------------------------------------------------------------------------------------
 
@@ -265,8 +257,11 @@ class Session:
 
 
 @contextmanager
-def _said_as_ours() -> Iterator[None]:
+def _said_as_ours(what: str | None = None) -> Iterator[None]:
+    """Raises what hosts raise as errors of ours. what: the name of what is sent there, which may be malformed."""
     try:
         yield
     except HostError as error:
+        if what is not None and isinstance(error, BadJob):
+            raise InvalidSample(f"{error.path or what}: {error.message}", path=error.path) from None
         raise SandboxError(error.message) from None

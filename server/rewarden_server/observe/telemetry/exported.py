@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from dataclasses import dataclass
 from importlib.metadata import version
 
 from opentelemetry import trace
@@ -102,14 +103,12 @@ class _Seldom(logging.Filter):
         return True
 
 
+@dataclass(slots=True)
 class _Room:
     """The number of spans that a request may still have, and of those that found no room."""
 
-    __slots__ = ("left", "left_out")
-
-    def __init__(self, most: int) -> None:
-        self.left = most
-        self.left_out = 0
+    left: int
+    left_out: int = 0
 
 
 class Unsampled(Span):

@@ -1,10 +1,12 @@
-"""The attributes of spans about verdicts: names, ids, status and times, and nothing of what they were made of."""
+"""The spans of results, of verifiers and of programs in the sandbox: names, ids, status and times, and nothing of what
+they were made of."""
 
 from __future__ import annotations
 
 import time
 
 from rewarden.types import Outcome, Verdict
+from rewarden_sandboxes.job import CaseResult, JobEvent
 from rewarden_server.observe.telemetry.span import Span, worked
 
 _MOST = 200
@@ -39,6 +41,22 @@ def verdict_made(parent: Span, verdict: Verdict, worker: str | None) -> None:
     note_verdict(span, verdict)
     if worker is not None and not verdict.cached:
         worked(span, worker, verdict.queue_s, verdict.run_s)
+    span.end(now)
+
+
+def ran(parent: Span, event: JobEvent) -> None:
+    """The span of a run or a compilation whose report came just now, by the host's own clocks."""
+    if not parent.recording:
+        return
+    now = time.time()
+    if isinstance(event, CaseResult):
+        name, index, report = "sandbox run", event.index, event.program
+    else:
+        name, index, report = "sandbox compilation", None, event.report
+    span = parent.child(name, start_s=now - report.wall_time, status=report.status, limit=report.limit, index=index)
+    span.note(cpu_s=report.cpu_time, idle_s=report.idle_time, peak_memory=report.peak_memory)
+    if report.status == "internal_error":
+        span.fail(report.status)
     span.end(now)
 
 
