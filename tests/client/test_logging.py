@@ -23,7 +23,7 @@ import pytest
 from rewarden.errors import InvalidRequest
 from rewarden.logging import Report, RewardLog, read_log, to_jsonl, to_tensorboard, to_wandb
 from rewarden.logging import trl as trl_logging
-from rewarden.logging.durations import Durations
+from rewarden.logging.statistics import Durations
 from rewarden.types import BadSample, Component, Sample, Verdict
 from tests.client.test_weight import loaded_after
 

@@ -23,13 +23,16 @@ import asyncio
 import pickle
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Union
 
 from rewarden.adapters.rows import sample_of
 from rewarden.adapters.scoring import NoScore, Scorer, number_of
 from rewarden.adapters.settings import Settings
 from rewarden.errors import DeadlineExceeded
 from rewarden.types import Verdict
+
+_Ids = Union[Sequence[int], None]
+"""The tokens of a text, where AReaL says them."""
 
 WITHIN_S = 12.0
 """The longest time of a blocking call, in seconds; AReaL's wrapper waits 15 s by default."""
@@ -51,12 +54,7 @@ class Reward:
         return _kept, (pickle.dumps(self.settings), self._within_s)
 
     def __call__(
-        self,
-        prompt: str,
-        completions: str,
-        prompt_ids: Sequence[int] | None = None,
-        completion_ids: Sequence[int] | None = None,
-        **data: Any,
+        self, prompt: str, completions: str, prompt_ids: _Ids = None, completion_ids: _Ids = None, **data: Any
     ) -> float:
         """The score. Raises NoScore; DeadlineExceeded after `within_s`; other RequestErrors. Never TimeoutError, which
         the wrapper would turn into a 0.
@@ -64,12 +62,7 @@ class Reward:
         return self._scorer.run(self._limited(prompt, completions, prompt_ids, completion_ids, **data))
 
     async def asynchronous(
-        self,
-        prompt: str,
-        completions: str,
-        prompt_ids: Sequence[int] | None = None,
-        completion_ids: Sequence[int] | None = None,
-        **data: Any,
+        self, prompt: str, completions: str, prompt_ids: _Ids = None, completion_ids: _Ids = None, **data: Any
     ) -> float:
         """The score, for workflows that await it: no process between, and no limit but `patience_s` and `timeout_s`.
 
@@ -78,12 +71,7 @@ class Reward:
         return number_of(await self.verdict(prompt, completions, prompt_ids, completion_ids, **data), self.settings)
 
     async def verdict(
-        self,
-        prompt: str,
-        completions: str,
-        prompt_ids: Sequence[int] | None = None,
-        completion_ids: Sequence[int] | None = None,
-        **data: Any,
+        self, prompt: str, completions: str, prompt_ids: _Ids = None, completion_ids: _Ids = None, **data: Any
     ) -> Verdict:
         """The verdict itself, for workflows that leave samples out. Raises RequestError."""
         count = None if completion_ids is None else len(completion_ids)
@@ -112,11 +100,7 @@ def reward(use: Any = None, *, within_s: float = WITHIN_S, **settings: Any) -> R
 
 
 def reward_fn(
-    prompt: str,
-    completions: str,
-    prompt_ids: Sequence[int] | None = None,
-    completion_ids: Sequence[int] | None = None,
-    **data: Any,
+    prompt: str, completions: str, prompt_ids: _Ids = None, completion_ids: _Ids = None, **data: Any
 ) -> float:
     """Like `reward()`, with settings from the environment: for configurations that name a function by its path,
     `rewarden.adapters.areal.reward_fn`.

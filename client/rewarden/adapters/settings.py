@@ -79,7 +79,10 @@ class Settings:
         values.update(given)
         if values.get("use") is not None and values.get("routing") is not None:
             raise InvalidRequest("give either use (one judge for all) or routing (a judge for each data source)")
-        return cls(**{name: _READERS.get(name, _as_it_is)(value) for name, value in values.items()})
+        read: dict[str, Any] = {
+            name: _READERS[name](value) if name in _READERS else value for name, value in values.items()
+        }
+        return cls(**read)
 
     def refuse(self, *names: str, why: str) -> Settings:
         """These settings, for an adapter that cannot heed `names`: InvalidRequest where one of them was set."""
@@ -94,16 +97,12 @@ class Settings:
 _FROM_ENVIRONMENT = ("target", "use", "routing", "unscored", "patience_s", "timeout_s", "reference", "log")
 
 
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
 def _read_use(value: Any) -> Use:
     if isinstance(value, Use):
         return value
     if value == "":
         raise InvalidRequest("use: is empty; name a verifier or a recipe, or leave it out")
-    return read_use(value) if isinstance(value, str) else use_from_json(_plain(value))
+    return read_use(value) if isinstance(value, str) else use_from_json(unwrapped(value))
 
 
 def _read_routing(value: Any) -> Routing:
@@ -146,13 +145,13 @@ def _read_reference(value: Any) -> Any:
         raise InvalidRequest(
             f"reference: must be a column, or a mapping of the reference's parts to columns: {value!r}"
         )
-    return _plain(value)
+    return unwrapped(value)
 
 
 def _read_expect(value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise InvalidRequest(f"expect: must be a mapping of verifiers to fingerprints or NAME@VERSION, not {value!r}")
-    return _plain(value)
+    return unwrapped(value)
 
 
 def _read_target(value: Any) -> str:
@@ -167,12 +166,12 @@ def _read_log(value: Any) -> RewardLog | None:
     return value if isinstance(value, RewardLog) else read_log(str(value)) if value else None
 
 
-def _plain(value: Any) -> Any:
-    """Mappings of configuration libraries (OmegaConf's) as what JSON has."""
+def unwrapped(value: Any) -> Any:
+    """Mappings and lists of configuration libraries (OmegaConf's) as what JSON has."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
+        return {str(name): unwrapped(item) for name, item in value.items()}
     if hasattr(value, "__iter__") and not isinstance(value, (str, bytes)):
-        return [_plain(item) for item in value]
+        return [unwrapped(item) for item in value]
     return value
 
 

@@ -21,14 +21,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 from rewarden.adapters.rows import sample_of
 from rewarden.adapters.scoring import Scorer, number_of
-from rewarden.adapters.settings import Settings
+from rewarden.adapters.settings import Settings, unwrapped
 from rewarden.types import Sample, Verdict
 from rewarden.wire.json import verdict_to_json
 
@@ -125,15 +125,7 @@ def _passed(verdict: Verdict) -> bool:
 def _fields(config: Any) -> dict[str, Any]:
     """A configuration as a mapping: none, a mapping (OmegaConf's too), or an object with fields."""
     found = config if isinstance(config, Mapping) else vars(config) if hasattr(config, "__dict__") else {}
-    return {str(name): _data(value) for name, value in found.items() if value is not None}
-
-
-def _data(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): _data(item) for name, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_data(item) for item in value]
-    return value
+    return {str(name): unwrapped(value) for name, value in found.items() if value is not None}
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -42,12 +42,16 @@ class LeftOut(RewardenError):
     """A recipe asks to leave this rollout out (`exclude`): it has a score, and is not to be trained on."""
 
 
-class TraceReward:
-    """An async `(task, trace) -> float` for verifiers 0.4. Picklable."""
+class _Reward:
+    """The part that all reward functions share."""
 
     def __init__(self, settings: Settings) -> None:
         self._scorer = Scorer(settings)
         self.__name__ = "rewarden"
+
+
+class TraceReward(_Reward):
+    """An async `(task, trace) -> float` for verifiers 0.4. Picklable."""
 
     async def __call__(self, task: Any, trace: Any) -> float:
         """The score of a trace of a task (`TaskData`); the verdict is left in `trace.info["rewarden"]`.
@@ -56,18 +60,14 @@ class TraceReward:
         """
         settings = self._scorer.settings
         verdict = await self._scorer.verdict(_trace_sample(task, trace, settings))
-        trace.info["rewarden"] = _note(verdict)
+        trace.info["rewarden"] = verdict_to_json(verdict, _NOTED)
         if verdict.exclude:
             raise LeftOut(f"left out: {verdict.exclude_reason or verdict.reason or 'by a recipe'}")
         return number_of(verdict, settings)
 
 
-class RolloutReward:
+class RolloutReward(_Reward):
     """An async reward function of a rubric (verifiers up to 0.3), for one rollout. Picklable."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._scorer = Scorer(settings)
-        self.__name__ = "rewarden"
 
     async def __call__(
         self, prompt: Any, completion: Any, answer: Any, state: dict[str, Any], info: Any = None, **columns: Any
@@ -82,12 +82,8 @@ class RolloutReward:
             return _failed(state, error)
 
 
-class GroupReward:
+class GroupReward(_Reward):
     """An async reward function of a rubric (verifiers up to 0.3), for the rollouts of a group together. Picklable."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._scorer = Scorer(settings)
-        self.__name__ = "rewarden"
 
     async def __call__(
         self, prompts: list[Any], completions: list[Any], answers: list[Any], states: list[dict[str, Any]]
@@ -243,10 +239,6 @@ def _failed(state: dict[str, Any], error: RewardenError) -> float:
         ours = error.verdict.retryable if isinstance(error, NoScore) else error.retryable
         state["error"] = (vf.InfraError if ours else vf.Error)(str(error))
     return math.nan
-
-
-def _note(verdict: Verdict) -> dict[str, Any]:
-    return verdict_to_json(verdict, _NOTED)
 
 
 _NOTED = ("status", "score", "passed", "reason", "fault", "feedback", "flags", "exclude", "exclude_reason", "verifier")

@@ -22,10 +22,8 @@ def run(args: argparse.Namespace) -> int:
     """Exit status 0."""
     with open_client(args) as client:
         found = client.verifiers(args.name)
-    if args.name is not None:
-        print(json.dumps(found[0], indent=2, ensure_ascii=False))
-    elif args.json:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+    if args.name is not None or args.json:
+        print(json.dumps(found if args.name is None else found[0], indent=2, ensure_ascii=False))
     else:
         width = max((len(str(each.get("name"))) for each in found), default=0)
         for each in found:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from rewarden.commands.connection import add_connection_arguments, open_client
 from rewarden.commands.use import HELP as USE_HELP
 from rewarden.commands.use import read_json, read_use
 from rewarden.errors import InvalidRequest, RewardenError
-from rewarden.types import BadSample, Batch, BatchResult, Group, Sample, Use, Verdict
+from rewarden.types import BadSample, Batch, Component, Group, Sample, Use, Verdict
 from rewarden.wire.json import dumps, loads, sample_from_json, verdict_to_json
 
 HELP = "verdicts of one response, or of a JSON-lines file of samples"
@@ -41,9 +41,11 @@ def run(args: argparse.Namespace) -> int:
     with open_client(args, [] if use is None else [use]) as client:
         result = client.verify(Batch(samples=samples), use)
     if (args.format or ("json" if args.response is None else "text")) == "json":
-        _print_json(result)
+        lines = [dumps(verdict_to_json(verdict)).decode() for verdict in result.verdicts]
     else:
-        _print_text(result)
+        lines = [*map(_readable, result.verdicts), *map(_readable_group, result.groups)]
+    for line in lines:
+        print(line)
     return 1 if faults or any(verdict.status == "error" for verdict in result.verdicts) else 0
 
 
@@ -90,20 +92,8 @@ def _read(file: BinaryIO | Iterable[bytes], name: str) -> tuple[list[Sample], li
     return samples, faults
 
 
-def _print_json(result: BatchResult) -> None:
-    for verdict in result.verdicts:
-        print(dumps(verdict_to_json(verdict)).decode())
-
-
-def _print_text(result: BatchResult) -> None:
-    for verdict in result.verdicts:
-        print(_readable(verdict))
-    for group in result.groups:
-        print(_readable_group(group))
-
-
 def _readable(verdict: Verdict) -> str:
-    head = verdict.status if verdict.score is None else f"{verdict.status} {verdict.score:g}"
+    head = _scored(verdict)
     if verdict.passed is not None:
         head += " (passed)" if verdict.passed else " (not passed)"
     name = verdict.id if verdict.id is not None else str(verdict.index)
@@ -115,7 +105,7 @@ def _readable(verdict: Verdict) -> str:
         "feedback": verdict.feedback,
         "flags": ", ".join(verdict.flags) or None,
         "exclude": (verdict.exclude_reason or "yes") if verdict.exclude else None,
-        **{f"component {name}": _component_text(part) for name, part in verdict.components.items()},
+        **{f"component {name}": _scored(part) for name, part in verdict.components.items()},
         **{f"evidence {name}": item for name, item in verdict.evidence.items()},
         "verifier": verdict.verifier and f"{verdict.verifier.name} {verdict.verifier.version}",
     }
@@ -126,7 +116,7 @@ def _readable(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def _component_text(part: Any) -> str:
+def _scored(part: Verdict | Component) -> str:
     return part.status if part.score is None else f"{part.status} {part.score:g}"
 
 

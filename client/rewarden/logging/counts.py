@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from rewarden.logging.durations import Durations
-from rewarden.logging.moments import Moments
 from rewarden.logging.names import Names
+from rewarden.logging.statistics import Durations, Moments
 from rewarden.types import Verdict
 
 FAULTS = ("reference", "verifier", "caller", "infra")
@@ -47,9 +47,9 @@ class Counts:
     truncated: int = 0
     excluded: int = 0
     cached: int = 0
-    faults: dict[str, int] = field(default_factory=dict)
-    reasons: dict[str, int] = field(default_factory=dict)
-    components: dict[str, Part] = field(default_factory=dict)
+    faults: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    components: defaultdict[str, Part] = field(default_factory=lambda: defaultdict(Part))
     queue: Durations = field(default_factory=Durations)
     run: Durations = field(default_factory=Durations)
 
@@ -62,17 +62,15 @@ class Counts:
                 self.judged += 1
                 self.passed += verdict.passed
         else:
-            fault = verdict.fault or "unknown"
-            self.faults[fault] = self.faults.get(fault, 0) + 1
+            self.faults[verdict.fault or "unknown"] += 1
         if verdict.flags:
             self.no_answer += "no_answer" in verdict.flags
             self.truncated += "truncated" in verdict.flags
         self.excluded += verdict.exclude
         if verdict.reason:
-            reason = known.reasons(verdict.reason)
-            self.reasons[reason] = self.reasons.get(reason, 0) + 1
+            self.reasons[known.reasons(verdict.reason)] += 1
         for name, component in verdict.components.items():
-            part = self._part(known.components(name))
+            part = self.components[known.components(name)]
             if component.score is None or not math.isfinite(component.score):
                 part.unscored += 1
             else:
@@ -84,23 +82,15 @@ class Counts:
             self.queue.add(verdict.queue_s)
             self.run.add(verdict.run_s)
 
-    def _part(self, name: str) -> Part:
-        part = self.components.get(name)
-        if part is None:
-            part = self.components[name] = Part()
-        return part
-
     def merge(self, other: Counts, known: Known) -> None:
         """Count all of another's, under names of this one's own."""
         for name in ("count", "judged", "passed", "no_answer", "truncated", "excluded", "cached"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for fault, count in other.faults.items():
-            self.faults[fault] = self.faults.get(fault, 0) + count
+        self.faults.update(other.faults)
         for reason, count in other.reasons.items():
-            reason = known.reasons(reason)
-            self.reasons[reason] = self.reasons.get(reason, 0) + count
+            self.reasons[known.reasons(reason)] += count
         for name, part in other.components.items():
-            mine = self._part(known.components(name))
+            mine = self.components[known.components(name)]
             mine.scored += part.scored
             mine.total += part.total
             mine.unscored += part.unscored
@@ -128,9 +118,9 @@ class Counts:
         yield "cached", self.cached / self.count
         yield "unscored", sum(self.faults.values()) / self.count
         for fault in dict.fromkeys((*FAULTS, *self.faults)):
-            yield f"unscored_{fault}", self.faults.get(fault, 0) / self.count
+            yield f"unscored_{fault}", self.faults[fault] / self.count
         for reason in sorted({*reasons, *self.reasons}):
-            yield f"reason/{reason}", self.reasons.get(reason, 0) / self.count
+            yield f"reason/{reason}", self.reasons[reason] / self.count
         for name, part in self.components.items():
             if part.scored:
                 yield f"component/{name}", part.total / part.scored

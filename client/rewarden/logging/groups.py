@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from rewarden.logging.moments import Moments
+from rewarden.logging.statistics import Moments
 from rewarden.types import Verdict
 
 MOST_WAITING = 4096
@@ -108,10 +108,6 @@ class Groups:
     def __init__(self) -> None:
         self._open: dict[tuple[str, str], Siblings] = {}
         self._counts: dict[str, GroupCounts] = {}
-
-    def __len__(self) -> int:
-        """Returns the number of groups that are not yet whole."""
-        return len(self._open)
 
     def add(self, source: str, group: str, verdict: Verdict, size: int | None) -> None:
         """Take a verdict in."""

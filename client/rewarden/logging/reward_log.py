@@ -14,6 +14,7 @@ import re
 import sys
 import threading
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -82,7 +83,7 @@ class RewardLog:
         self._thread: threading.Thread | None = None
         self._next_step = 0
         self._names = Names(MOST_SOURCES, reserved=(ALL, OTHER, "step", "worst", "unscored"))
-        self._known: dict[str, Known] = {ALL: Known()}
+        self._known: defaultdict[str, Known] = defaultdict(Known)
         self._groups = Groups()
         self._begin()
         if self.every is not None and "multiprocessing.process" in sys.modules:
@@ -99,7 +100,7 @@ class RewardLog:
 
     def _begin(self) -> None:
         """A new step."""
-        self._sources: dict[str, Counts] = {}
+        self._sources: defaultdict[str, Counts] = defaultdict(Counts)
         self._count = 0
         self._retried = 0
         self._rows = Rows(self.worst)
@@ -173,11 +174,7 @@ class RewardLog:
         # The verdict of a row that was refused may know less than the row itself.
         given = verdict.data_source or (sample.data_source if sample is not None else None)
         source = self._names(given or UNNAMED)
-        counts = self._sources.get(source)
-        if counts is None:
-            counts = self._sources[source] = Counts()
-            self._known.setdefault(source, Known())
-        counts.add(verdict, self._known[source])
+        self._sources[source].add(verdict, self._known[source])
         self._count += 1
         if verdict.group is not None:
             self._groups.add(source, verdict.group, verdict, None if sample is None else sample.group_size)

@@ -53,9 +53,6 @@ class Rows:
         self._heap: list[tuple[float, int, int, Row | tuple[Verdict, Sample | None]]] = []
         self._count = 0
 
-    def __len__(self) -> int:
-        return len(self._heap)
-
     def add(self, badness: float, verdict: Verdict, sample: Sample | None) -> None:
         """Keep it if it is among the worst. Its texts are read by `settle`: few of a call's rows stay."""
         self._count += 1

@@ -117,7 +117,7 @@ _QUOTED = re.compile(r'\s*"(?:[^"\\]|\\.)*"\s*', re.DOTALL)
 
 def _texts(sample: Sample) -> list[str]:
     """Answers of which any is right: a text, a list, or either as JSON in a text."""
-    found = _one(sample) if isinstance(sample.reference, list) and len(sample.reference) == 1 else sample.reference
+    found = only(sample.reference)
     if isinstance(found, str) and (found.lstrip()[:1] == "[" or _QUOTED.fullmatch(found)):
         found = read_json(found)
     found = found if isinstance(found, list) else [found]
@@ -175,7 +175,7 @@ def _sql(sample: Sample) -> dict[str, Any]:
     """A query, or a list of queries any of which is right, with the database's id in `metadata.db_id`; an object, or
     JSON of one, with both; or a line of Spider's and BIRD's gold files: the query, a tab, and the id.
     """
-    found = _one(sample) if isinstance(sample.reference, list) and len(sample.reference) == 1 else sample.reference
+    found = only(sample.reference)
     if isinstance(found, str) and found.lstrip().startswith("{"):
         found = read_json(found)
     told = found if isinstance(found, Mapping) else {"sql": found}

@@ -8,6 +8,8 @@ import json
 import zlib
 from typing import Any
 
+from rewarden.columns import only
+
 MAX_BYTES = 256 * 1024**2
 """The largest size that a packed text may unpack to: the largest tests of public data sets have some 100 MB."""
 
@@ -40,8 +42,7 @@ def read_json(value: Any) -> Any:
 
 def check_size(value: Any, max_bytes: int) -> None:
     """Raises ValueError for a packed text that unpacks to more; it is counted piece by piece, and never held whole."""
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
+    value = only(value)
     if not isinstance(value, (bytes, str)) or value[:1] in ("[", "{", b"[", b"{"):
         return
     try:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rewarden.columns import only
 from rewarden.routing.packed import read_json
 from rewarden.types import Sample
 
@@ -171,8 +172,7 @@ def _object(reference: Any) -> Mapping[str, Any]:
 
 def _is_packed(reference: Any) -> bool:
     """Returns whether a reference is JSON or packed, and not already the statements themselves."""
-    if isinstance(reference, list) and len(reference) == 1:
-        reference = reference[0]
+    reference = only(reference)
     if not isinstance(reference, str) or reference.lstrip().startswith("assert"):
         return False
     return reference.lstrip()[:1] == "[" or " " not in reference.strip()
@@ -187,8 +187,5 @@ def _few(tests: list[Any]) -> list[Any]:
 def _reference(tests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if not tests:
         raise ValueError("holds no tests")
-    return {"language": "python", "tests": list(tests), **_checker(tests)}
-
-
-def _checker(tests: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    return {"checker": _OUTPUTS} if all(test["type"] == "stdio" for test in tests) else {}
+    checker = {"checker": _OUTPUTS} if all(test["type"] == "stdio" for test in tests) else {}
+    return {"language": "python", "tests": list(tests), **checker}

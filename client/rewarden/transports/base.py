@@ -7,10 +7,13 @@ client's, in one place. A class found under the entry-point group `rewarden.targ
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any, Protocol, TypeVar
 
+from rewarden.errors import InternalError, RequestError
 from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
+
+T = TypeVar("T")
 
 
 class Transport(Protocol):
@@ -46,3 +49,11 @@ class Transport(Protocol):
 
     async def close(self) -> None:
         """Give back connections. Calls under way fail."""
+
+
+def understood(read: Callable[[Any], T], answer: Any) -> T:
+    """Returns what `read` makes of a server's answer. Raises InternalError where it cannot be read."""
+    try:
+        return read(answer)
+    except (ValueError, RequestError) as error:
+        raise InternalError(f"the server's answer cannot be read: {error}") from None

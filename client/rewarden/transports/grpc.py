@@ -22,6 +22,7 @@ from rewarden.errors import (
     Unavailable,
 )
 from rewarden.transports.authority import BELIEF, NO_TLS, PathLike, authority
+from rewarden.transports.base import understood
 from rewarden.transports.duplex import PeerClosed, converse
 from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden.wire import json as plain
@@ -101,11 +102,7 @@ class GrpcTransport:
 
     async def verify(self, batch: Batch) -> BatchResult:
         """`Verify`."""
-        reply = await self._call(self._stub.Verify, wire.batch_to_message(batch))
-        try:
-            return wire.result_from_message(reply)
-        except ValueError as error:
-            raise InternalError(f"the server's answer cannot be read: {error}") from None
+        return understood(wire.result_from_message, await self._call(self._stub.Verify, wire.batch_to_message(batch)))
 
     async def stream(self, header: Batch, samples: AsyncIterator[Sample]) -> AsyncGenerator[Verdict | Group, None]:
         """`VerifyStream`."""
@@ -129,11 +126,7 @@ class GrpcTransport:
             message = wire.run_to_message(run)
         except (ValueError, TypeError, KeyError) as error:
             raise InvalidRequest(f"the program cannot be sent: {error}") from None
-        reply = await self._call(self._stub.Run, message)
-        try:
-            return wire.run_result_from_message(reply)
-        except ValueError as error:
-            raise InternalError(f"the server's answer cannot be read: {error}") from None
+        return understood(wire.run_result_from_message, await self._call(self._stub.Run, message))
 
     async def info(self) -> dict[str, Any]:
         """`Info`."""
@@ -199,12 +192,9 @@ class _MessageStream:
             if status.code() != grpc.StatusCode.OK:
                 raise refusal(status)
             return None
-        try:
-            if reply.WhichOneof("item") == "group":
-                return wire.group_from_message(reply.group)
-            return wire.verdict_from_message(reply.verdict)
-        except ValueError as error:
-            raise InternalError(f"the server's answer cannot be read: {error}") from None
+        if reply.WhichOneof("item") == "group":
+            return understood(wire.group_from_message, reply.group)
+        return understood(wire.verdict_from_message, reply.verdict)
 
     def abort(self) -> None:
         self._aborted = True
@@ -271,10 +261,7 @@ def refusal(error: grpc.aio.AioRpcError) -> RequestError:
 
 
 def _object(text: str) -> dict[str, Any]:
-    try:
-        value = plain.loads(text)
-    except RequestError as error:
-        raise InternalError(f"the server's answer cannot be read: {error.message}") from None
+    value = understood(plain.loads, text)
     if not isinstance(value, dict):
         raise InternalError("the server's answer cannot be read: must be an object")
     return value

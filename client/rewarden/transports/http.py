@@ -20,6 +20,7 @@ from rewarden.errors import (
     Unavailable,
 )
 from rewarden.transports.authority import PathLike, authority, distrust
+from rewarden.transports.base import understood
 from rewarden.transports.duplex import converse
 from rewarden.transports.exchange import Exchange, open_exchange
 from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
@@ -70,11 +71,7 @@ class HttpTransport:
     async def verify(self, batch: Batch) -> BatchResult:
         """`POST /v1/verify`."""
         body = _written(wire.batch_to_json(batch), "the batch")
-        answer = await self._call("POST", "/v1/verify", body)
-        try:
-            return wire.result_from_json(answer)
-        except ValueError as error:
-            raise InternalError(f"the server's answer cannot be read: {error}") from None
+        return understood(wire.result_from_json, await self._call("POST", "/v1/verify", body))
 
     async def stream(self, header: Batch, samples: AsyncIterator[Sample]) -> AsyncGenerator[Verdict | Group, None]:
         """`POST /v1/verify/stream`."""
@@ -101,10 +98,7 @@ class HttpTransport:
     async def run(self, run: Run) -> RunResult:
         """`POST /v1/run`."""
         answer = await self._call("POST", "/v1/run", _written(wire.run_to_json(run), "the program"))
-        try:
-            return wire.run_result_from_json(answer)
-        except ValueError as error:
-            raise InternalError(f"the server's answer cannot be read: {error}") from None
+        return understood(wire.run_result_from_json, answer)
 
     async def info(self) -> dict[str, Any]:
         """`GET /v1/info`."""
@@ -135,7 +129,7 @@ class HttpTransport:
             raise Unavailable(f"{self._base} cannot be reached: {error or type(error).__name__}") from None
         if response.status_code != 200:
             raise refusal(response.status_code, response.headers, response.content)
-        return _loaded(response.content)
+        return understood(wire.loads, response.content)
 
 
 def _context(httpx: Any, ca: PathLike | None) -> ssl.SSLContext:
@@ -181,19 +175,16 @@ class _LineStream:
                 raise refusal(self._exchange.status, self._exchange.headers, await self._exchange.body())
             self._lines = self._exchange.lines()
         async for line in self._lines:
-            value = _loaded(line) if line else {}
+            value = understood(wire.loads, line) if line else {}
             if not isinstance(value, dict):
                 raise InternalError("the server's answer cannot be read: a line must be an object")
-            try:
-                if "verdict" in value:
-                    self._received += 1
-                    return wire.verdict_from_json(value["verdict"])
-                if "group" in value:
-                    return wire.group_from_json(value["group"])
-                if "error" in value:
-                    raise wire.error_from_json(value)
-            except ValueError as error:
-                raise InternalError(f"the server's answer cannot be read: {error}") from None
+            if "verdict" in value:
+                self._received += 1
+                return understood(wire.verdict_from_json, value["verdict"])
+            if "group" in value:
+                return understood(wire.group_from_json, value["group"])
+            if "error" in value:
+                raise understood(wire.error_from_json, value)
             if "done" in value:
                 self._check(value["done"])
                 return None
@@ -245,10 +236,3 @@ def _written(value: Any, what: str) -> bytes:
         return wire.dumps(value)
     except ValueError as error:
         raise InvalidRequest(f"{what} cannot be sent: {error}") from None
-
-
-def _loaded(data: bytes) -> Any:
-    try:
-        return wire.loads(data)
-    except RequestError as error:
-        raise InternalError(f"the server's answer cannot be read: {error.message}") from None

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 TARGET_GROUP = "rewarden.targets"
 
-_SERVER_TARGETS = ("local",)  # those that `rewarden-server` declares
-
 
 def declares(scheme: str) -> bool:
     """Returns whether an installed package declares a target of that scheme."""
@@ -38,7 +36,7 @@ def open_target(target: str, **options: Any) -> Transport:
     for point in _declared(scheme):
         transport: Transport = point.load()(target, **options)
         return transport
-    if scheme in _SERVER_TARGETS:
+    if scheme == "local":  # declared by `rewarden-server`
         raise InvalidRequest(f"target {target!r} runs the engine in this process: pip install rewarden-server")
     raise InvalidRequest(
         f"target {target!r} is not known; use http://HOST:PORT, https://…, grpc://HOST:PORT, grpcs://… or local"

@@ -193,6 +193,21 @@ def bootstrap(rows: Sequence[Judged], statistics: Mapping[str, Statistic], seed:
     return {name: _figure(statistic(rows), found[name]) for name, statistic in statistics.items()}
 
 
+def figures_of(scored: Sequence[Judged], rows: int, *, graded: bool, seed: int) -> dict[str, Figure]:
+    """All figures, by name. rows: how many were judged; graded: whether there are scores besides 0 and 1."""
+    drawn = {"balanced_accuracy": balanced_accuracy, "f1": f1, "kappa": kappa}
+    if graded:
+        drawn |= {"auroc": auroc, "brier": brier, "calibration_error": calibration_error}
+    return {
+        "scored": share(len(scored), rows),
+        "accuracy": accuracy(scored),
+        "precision": precision(scored),
+        "recall": recall(scored),
+        "false_positive_rate": false_positive_rate(scored),
+        **bootstrap(scored, drawn, seed),
+    }
+
+
 def _figure(value: float | None, drawn: list[float]) -> Figure:
     if value is None or not drawn:
         return Figure(value)

@@ -6,37 +6,18 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from rewarden.types import Use, Verdict
 from rewarden.wire.json import use_to_json
-from rewarden_server.studies.calibration.agreement import (
-    Bin,
-    Figure,
-    Judged,
-    Matrix,
-    accuracy,
-    auroc,
-    balanced_accuracy,
-    bins,
-    bootstrap,
-    brier,
-    calibration_error,
-    f1,
-    false_positive_rate,
-    kappa,
-    precision,
-    recall,
-    share,
-)
+from rewarden_server.studies.calibration.agreement import Bin, Figure, Judged, Matrix, bins, figures_of
 from rewarden_server.studies.calibration.assault import Assault, Target, assault
 from rewarden_server.studies.calibration.attacks import text_of
 from rewarden_server.studies.calibration.flips import Flips, flips_of
-from rewarden_server.studies.calibration.judged_responses import Asker, judged, score_of
+from rewarden_server.studies.calibration.judged_responses import Asker, Spent, judged, score_of
 from rewarden_server.studies.calibration.length import LengthBias, length_bias
 from rewarden_server.studies.calibration.rows import Labelled
-from rewarden_server.studies.calibration.spent import Spent
 from rewarden_server.studies.calibration.threshold import Point, curve, threshold
 from rewarden_server.studies.comparison.agreement import spearman
 from rewarden_verifiers.group.statistics import passes
@@ -117,12 +98,7 @@ class Calibration:
                 {"status": status, "fault": fault or None, "reason": reason or None, "rows": count}
                 for (status, fault, reason), count in self.unscored.items()
             ],
-            "matrix": {
-                "true_positive": self.matrix.true_positive,
-                "false_positive": self.matrix.false_positive,
-                "true_negative": self.matrix.true_negative,
-                "false_negative": self.matrix.false_negative,
-            },
+            "matrix": asdict(self.matrix),
             "figures": {name: figure.to_json() for name, figure in self.figures.items()},
             "graded": self.graded,
             "spearman_with_grades": self.grades,
@@ -138,7 +114,7 @@ class Calibration:
             "attacked": self.targets,
             "attacks": [one.to_json() for one in self.attacks],
             "misses": [miss.to_json() for miss in self.misses],
-            "spent": self.spent.to_json(),
+            "spent": asdict(self.spent),
         }
 
 
@@ -176,7 +152,7 @@ async def calibrate(
         unscored=dict(Counter((one.status, one.fault or "", one.reason or "") for one in unscored).most_common()),
         problem=next((verdict.feedback for verdict in unscored if verdict.feedback), None),
         judged=scored,
-        figures=_figures(scored, len(rows), graded, wanted.seed),
+        figures=figures_of(scored, len(rows), graded=graded, seed=wanted.seed),
         matrix=Matrix.of(scored),
         graded=graded,
         grades=spearman([score for score, _ in given], [grade for _, grade in given]) if given else None,
@@ -192,20 +168,6 @@ async def calibrate(
         spent=asker.spent,
         paired=paired,
     )
-
-
-def _figures(scored: Sequence[Judged], rows: int, graded: bool, seed: int) -> dict[str, Figure]:
-    drawn = {"balanced_accuracy": balanced_accuracy, "f1": f1, "kappa": kappa}
-    if graded:
-        drawn |= {"auroc": auroc, "brier": brier, "calibration_error": calibration_error}
-    return {
-        "scored": share(len(scored), rows),
-        "accuracy": accuracy(scored),
-        "precision": precision(scored),
-        "recall": recall(scored),
-        "false_positive_rate": false_positive_rate(scored),
-        **bootstrap(scored, drawn, seed),
-    }
 
 
 async def _targets(asker: Asker, rows: Sequence[Labelled], verdicts: Sequence[Verdict], wanted: Wanted) -> list[Target]:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from html import escape
-from importlib import resources
 from pathlib import Path
 
 from rewarden_server.studies.calibration import plots
@@ -18,15 +14,14 @@ from rewarden_server.studies.calibration.calibration import Calibration, Miss
 from rewarden_server.studies.calibration.render import (
     NAMES,
     SHARES,
-    interval_text,
+    span_text,
     spent_line,
     unscored_text,
     use_text,
     value_text,
 )
-from rewarden_server.studies.report.page import SIGN
+from rewarden_server.studies.report.page import asset, digest, filled, write
 
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
 _TILES = ("accuracy", "precision", "recall", "kappa", "false_positive_rate", "scored")
 _MISSES = 60
 """Responses judged otherwise than labelled that are shown."""
@@ -34,31 +29,19 @@ _MISSES = 60
 
 def write_page(found: Calibration, file: Path, output: Path) -> int:
     """Write the page; its size in bytes. The same calibration makes the same bytes."""
-    page = render(found, file).encode("utf-8", "replace")
-    fresh = output.with_name(output.name + ".new")
-    output.parent.mkdir(parents=True, exist_ok=True)
-    fresh.write_bytes(page)
-    fresh.replace(output)
-    return len(page)
+    return write(output, render(found, file))
 
 
 def render(found: Calibration, file: Path) -> str:
     """The page as text."""
-    style = _asset("rewarden_server.studies.report", "page.css") + _asset(__package__, "page.css")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    parts: Mapping[str, str] = {
-        "sign": SIGN,
-        "policy": f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
-        "title": escape(file.name),
-        "style": style,
-        "body": "\n".join(_body(found, file)),
-    }
-    # In one pass: what is put in may hold anything, names in braces too.
-    return _SLOT.sub(lambda slot: parts[slot.group(1)], _asset(__package__, "page.html"))
-
-
-def _asset(package: str, name: str) -> str:
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    style = asset("rewarden_server.studies.report", "page.css") + asset(__package__, "page.css")
+    return filled(
+        asset(__package__, "page.html"),
+        policy=f"default-src 'none'; style-src 'sha256-{digest(style)}'; base-uri 'none'; form-action 'none'",
+        title=escape(file.name),
+        style=style,
+        body="\n".join(_body(found, file)),
+    )
 
 
 def _body(found: Calibration, file: Path) -> Iterable[str]:
@@ -85,20 +68,13 @@ def _body(found: Calibration, file: Path) -> Iterable[str]:
 
 def _tile(name: str, figure: Figure) -> str:
     percent = name in SHARES
-    interval = interval_text(_bare(figure), percent)
-    return (
-        f"<div class='tile'><dt>{NAMES[name]}</dt><dd>{value_text(figure, percent)}<small>{interval}</small></dd></div>"
-    )
-
-
-def _bare(figure: Figure) -> Figure:
-    """Returns the figure without its base."""
-    return Figure(figure.value, figure.low, figure.high)
+    value, span = value_text(figure, percent), span_text(figure, percent)
+    return f"<div class='tile'><dt>{NAMES[name]}</dt><dd>{value}<small>{span}</small></dd></div>"
 
 
 def _interval(figure: Figure, percent: bool) -> str:
     of = "" if figure.of is None else f" <small>{figure.count:,} of {figure.of:,}</small>"
-    return interval_text(_bare(figure), percent) + of
+    return span_text(figure, percent) + of
 
 
 def _agreement(found: Calibration) -> str:
@@ -161,17 +137,14 @@ def _attack_table(found: Calibration) -> str:
 
 
 def _attack(one: Assault) -> str:
-    mark = (
-        " class='num raised'" if one.p < 0.05 and (one.passed.count or 0) > (one.before.count or 0) else " class='num'"
-    )
-    notes = [f"{one.refused} refused without asking"] * bool(one.refused) + [f"{one.unscored} unscored"] * bool(
-        one.unscored
-    )
-    more = f" ({'; '.join(notes)})" if notes else ""
+    raised = " raised" if one.p < 0.05 and (one.passed.count or 0) > (one.before.count or 0) else ""
+    counted = ((one.refused, "refused without asking"), (one.unscored, "unscored"))
+    notes = "; ".join(f"{count} {what}" for count, what in counted if count)
+    more = f" ({notes})" if notes else ""
     return (
-        f"<tr><th scope='row'>{one.attack.name}<small>{escape(one.attack.says + more)}</small></th><td{mark}>"
-        f"{one.passed.count}</td><td class='num'>{one.passed.of}</td><td class='num'>{one.before.count}</td>"
-        f"<td class='num'>{one.p:.2g}</td></tr>"
+        f"<tr><th scope='row'>{one.attack.name}<small>{escape(one.attack.says + more)}</small></th>"
+        f"<td class='num{raised}'>{one.passed.count}</td><td class='num'>{one.passed.of}</td>"
+        f"<td class='num'>{one.before.count}</td><td class='num'>{one.p:.2g}</td></tr>"
     )
 
 
@@ -182,7 +155,7 @@ def _threshold(found: Calibration) -> str:
     else:
         said = (
             f"From {point.score:.4g} on: precision {value_text(point.precision, True)} "
-            f"({interval_text(_bare(point.precision), True)}), recall {value_text(point.recall, True)}."
+            f"({span_text(point.precision, True)}), recall {value_text(point.recall, True)}."
         )
     settings = found.settings
     paste = "" if settings is None else f"<pre class='text'>{escape(json.dumps(settings, ensure_ascii=False))}</pre>"
@@ -223,7 +196,7 @@ def _length(found: Calibration) -> str:
     items = [(f"{third.shortest:,}–{third.longest:,} chars", third.passed) for third in found.length.thirds]
     said = "nothing to be said: all errors, or all lengths, are the same"
     if figure.value is not None:
-        said = f"{value_text(figure, False)} ({interval_text(figure, False)}); above 0: long responses are favoured"
+        said = f"{value_text(figure, False)} ({span_text(figure, False)}); above 0: long responses are favoured"
     plot = plots.bars(items, "Share of wrong responses that pass, by length") if items else ""
     return (
         f"<figure class='card'><h3>Length</h3><figcaption>Error and logarithm of the length: {escape(said)}. Wrong "

@@ -86,18 +86,18 @@ def attacks(found: Sequence[Assault]) -> str:
     return drawing.svg()
 
 
-class _Square:
+class _Square(_Drawing):
     """A plot of two shares."""
 
     def __init__(self, title: str, x: str, height: float = 250.0) -> None:
-        self.drawing = _Drawing(height, title)
+        super().__init__(height, title)
         self.left, self.right, self.top, self.bottom = 46.0, _WIDTH - 14.0, 12.0, height - 40.0
         for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-            self.drawing.line(self.left, self.y(share), self.right, self.y(share), "grid-line")
-            self.drawing.text(self.left - 6, self.y(share) + 3.5, f"{share:.0%}", "end")
-            self.drawing.text(self.x(share), self.bottom + 15, f"{share:g}", "middle")
-        self.drawing.text((self.left + self.right) / 2, self.bottom + 32, x, "middle", "name")
-        self.drawing.line(self.left, self.bottom, self.right, self.bottom, "axis")
+            self.line(self.left, self.y(share), self.right, self.y(share), "grid-line")
+            self.text(self.left - 6, self.y(share) + 3.5, f"{share:.0%}", "end")
+            self.text(self.x(share), self.bottom + 15, f"{share:g}", "middle")
+        self.text((self.left + self.right) / 2, self.bottom + 32, x, "middle", "name")
+        self.line(self.left, self.bottom, self.right, self.bottom, "axis")
 
     def x(self, share: float) -> float:
         return self.left + share * (self.right - self.left)
@@ -109,16 +109,16 @@ class _Square:
 def reliability(found: Sequence[Bin]) -> str:
     """The share that is right against the score: on the diagonal the score is a probability."""
     plot = _Square("Share of right responses by score", "score")
-    plot.drawing.line(plot.x(0), plot.y(0), plot.x(1), plot.y(1), "diagonal")
+    plot.line(plot.x(0), plot.y(0), plot.x(1), plot.y(1), "diagonal")
     most = max(one.rows for one in found)
     for one in found:
         if one.right.value is None or one.right.low is None or one.right.high is None:
             continue
         x = plot.x(one.score)
-        plot.drawing.line(x, plot.y(one.right.low), x, plot.y(one.right.high), "interval")
+        plot.line(x, plot.y(one.right.low), x, plot.y(one.right.high), "interval")
         hint = f"score {one.low:g} to {one.high:g}: {one.right.count} of {one.rows} right"
-        plot.drawing.dot(x, plot.y(one.right.value), 3 + 4 * (one.rows / most) ** 0.5, "attacked", hint)
-    return plot.drawing.svg()
+        plot.dot(x, plot.y(one.right.value), 3 + 4 * (one.rows / most) ** 0.5, "attacked", hint)
+    return plot.svg()
 
 
 def thresholds(points: Sequence[Point], chosen: Point | None, wanted: float) -> str:
@@ -127,18 +127,16 @@ def thresholds(points: Sequence[Point], chosen: Point | None, wanted: float) -> 
     known = [point for point in points if point.score > 0]
     band = _steps(plot, known, lambda point: point.precision.high)
     floor = _steps(plot, known, lambda point: point.precision.low)
-    plot.drawing.path([*band, *reversed(floor)], "band", closed=True)
-    plot.drawing.line(plot.left, plot.y(wanted), plot.right, plot.y(wanted), "wanted")
-    plot.drawing.path(_steps(plot, known, lambda point: point.precision.value), "precision")
-    plot.drawing.path(_steps(plot, known, lambda point: point.recall.value), "recall")
+    plot.path([*band, *reversed(floor)], "band", closed=True)
+    plot.line(plot.left, plot.y(wanted), plot.right, plot.y(wanted), "wanted")
+    plot.path(_steps(plot, known, lambda point: point.precision.value), "precision")
+    plot.path(_steps(plot, known, lambda point: point.recall.value), "recall")
     if chosen is not None:
         x = plot.x(chosen.score)
-        plot.drawing.line(x, plot.top, x, plot.bottom, "chosen")
+        plot.line(x, plot.top, x, plot.bottom, "chosen")
         before = chosen.score < 0.8
-        plot.drawing.text(
-            x + (4 if before else -4), plot.bottom - 6, f"{chosen.score:.3g}", "start" if before else "end"
-        )
-    return plot.drawing.svg()
+        plot.text(x + (4 if before else -4), plot.bottom - 6, f"{chosen.score:.3g}", "start" if before else "end")
+    return plot.svg()
 
 
 def _steps(plot: _Square, points: Sequence[Point], value: Callable[[Point], float | None]) -> list[tuple[float, float]]:

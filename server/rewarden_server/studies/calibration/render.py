@@ -67,12 +67,17 @@ def value_text(figure: Figure, percent: bool) -> str:
     return "-" if figure.value is None else f"{figure.value:.1%}" if percent else f"{figure.value:.3f}"
 
 
-def interval_text(figure: Figure, percent: bool) -> str:
-    """An interval, and of what a share is one."""
+def span_text(figure: Figure, percent: bool) -> str:
+    """An interval, or nothing."""
     if figure.low is None or figure.high is None:
         return ""
-    text = f"{figure.low:.1%}–{figure.high:.1%}" if percent else f"{figure.low:.3f}–{figure.high:.3f}"
-    return f"{text} ({figure.count:,} of {figure.of:,})" if figure.of is not None else text
+    return f"{figure.low:.1%}–{figure.high:.1%}" if percent else f"{figure.low:.3f}–{figure.high:.3f}"
+
+
+def interval_text(figure: Figure, percent: bool) -> str:
+    """An interval, and of what a share is one."""
+    text = span_text(figure, percent)
+    return f"{text} ({figure.count:,} of {figure.of:,})" if text and figure.of is not None else text
 
 
 def figure_line(name: str, figure: Figure, percent: bool) -> str:

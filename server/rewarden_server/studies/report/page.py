@@ -44,45 +44,58 @@ def check_output(path: Path, *, force: bool = False) -> None:
 
 def make_report(options: ReportOptions) -> int:
     """Write a report; its size in bytes. The same files make the same bytes. Raises as `collect` does."""
-    page = render(collect(options), options).encode("utf-8", "replace")
-    fresh = options.output.with_name(options.output.name + ".new")
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    fresh.write_bytes(page)
-    fresh.replace(options.output)
-    return len(page)
+    return write(options.output, render(collect(options), options))
+
+
+def write(output: Path, page: str) -> int:
+    """Put a page in its place, whole or not at all; its size in bytes."""
+    data = page.encode("utf-8", "replace")
+    fresh = output.with_name(output.name + ".new")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    fresh.write_bytes(data)
+    fresh.replace(output)
+    return len(data)
 
 
 def render(found: Collected, options: ReportOptions) -> str:
     """The page as text."""
-    script = "'use strict';\n(() => {\n" + "\n".join(_asset(f"js/{name}") for name in _SCRIPTS) + "\n})();\n"
-    style = _asset("page.css")
+    script = (
+        "'use strict';\n(() => {\n" + "\n".join(asset(__package__, f"js/{name}") for name in _SCRIPTS) + "\n})();\n"
+    )
+    style = asset(__package__, "page.css")
     # Escapes make halves of surrogate pairs sayable, and keep the size of what is packed small enough not to matter.
     data = json.dumps(_data(found, options), separators=(",", ":")).encode()
     packed = base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode()
-    title = html.escape(_title(found))
     policy = (
-        f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; "
+        f"default-src 'none'; script-src 'sha256-{digest(script)}'; style-src 'sha256-{digest(style)}'; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    parts: Mapping[str, str] = {
-        "sign": SIGN,
-        "policy": policy,
-        "title": title,
-        "table": html.escape(found.summary.table()),
-        "style": style,
-        "script": script,
-        "data": packed,
-    }
-    # In one pass: what is put in may hold anything, names in braces too.
-    return _SLOT.sub(lambda slot: parts[slot.group(1)], _asset("page.html"))
+    return filled(
+        asset(__package__, "page.html"),
+        policy=policy,
+        title=html.escape(_title(found)),
+        table=html.escape(found.summary.table()),
+        style=style,
+        script=script,
+        data=packed,
+    )
 
 
-def _asset(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+def asset(package: str, name: str) -> str:
+    """The text of a file that lies in a package."""
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def digest(text: str) -> str:
+    """The hash by which a page's policy lets a script or a style in."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def filled(template: str, **parts: str) -> str:
+    """A page's template with the sign and these parts in its slots, `{{name}}`."""
+    parts["sign"] = SIGN
+    # In one pass: what is put in may hold anything, names in braces too.
+    return _SLOT.sub(lambda slot: parts[slot.group(1)], template)
 
 
 def _title(found: Collected) -> str:

@@ -144,7 +144,7 @@ def _scalars(pa: Any, array: Any, kind: Any) -> list[Any]:
     types = pa.types
     shown: Callable[[Any], Any] | None = None
     if types.is_decimal(kind):
-        shown = _decimal
+        shown = "{:f}".format  # all digits: a float would lose some
     elif types.is_timestamp(kind):
         unit, zone = _SECOND[kind.unit], "Z" if kind.tz else ""
         array, shown = array.cast(pa.int64()), lambda ticks: _instant(ticks, unit, zone)
@@ -163,11 +163,6 @@ def _scalars(pa: Any, array: Any, kind: Any) -> list[Any]:
         shown = str
     values: list[Any] = array.to_pylist()
     return values if shown is None else [None if value is None else shown(value) for value in values]
-
-
-def _decimal(value: Any) -> str:
-    """All digits: a float would lose some."""
-    return format(value, "f")
 
 
 def _instant(ticks: int, unit: int, zone: str) -> Any:

@@ -32,12 +32,11 @@ class PassAt:
     groups: int
 
 
-class Attempts:
+class Attempts(Tail):
     """Counts how often each group was tried and passed; neighbours of one group make one record."""
 
     def __init__(self, folder: Path, offset: int) -> None:
-        self._folder = folder
-        self._tail = Tail(folder / "attempts", offset)
+        super().__init__(folder / "attempts", offset)
         self._open: tuple[str, str] | None = None
         self._counts = [0, 0, 0]
 
@@ -53,23 +52,15 @@ class Attempts:
     def flush(self) -> int:
         """Hand all to the kernel; the offset to come back to."""
         self._close_group()
-        return self._tail.flush()
-
-    def sync(self) -> None:
-        """Wait until what was flushed is on disk."""
-        self._tail.sync()
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._tail.close()
+        return super().flush()
 
     def join(self, sources: int, memory_mb: int) -> tuple[list[list[PassAt]], list[PassAt]]:
         """pass@k for each source, and over all, for k = 1, 2, 4 … up to the largest group."""
         self.flush()
-        folder = self._folder / "attempts.sort"
+        folder = self.path.with_name("attempts.sort")
         shutil.rmtree(folder, ignore_errors=True)
         order = ExternalSort(folder, _KEY, memory_mb)
-        with self._tail.path.open("rb") as file:
+        with self.path.open("rb") as file:
             while record := file.read(_RECORD):
                 order.add(record[:_KEY], record[_KEY:])
         order.close()
@@ -93,7 +84,7 @@ class Attempts:
     def _close_group(self) -> None:
         if self._open is not None:
             source, group = self._open
-            self._tail.write(digest(f"{len(source)}:{source}{group}") + _COUNTS.pack(*self._counts))
+            self.write(digest(f"{len(source)}:{source}{group}") + _COUNTS.pack(*self._counts))
             self._open = None
 
 

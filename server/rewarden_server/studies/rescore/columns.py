@@ -354,11 +354,10 @@ def _fits(name: str, column: str, rows: Sequence[Mapping[str, Any]]) -> bool:
         return _mostly(isinstance(value, str) or is_chat(value) for value in values)
     if name in ("group", "data_source", "id"):
         return all(isinstance(only(value), (str, int)) for value in values)
+    each = [item for value in values for item in (value if isinstance(value, list) else [value])]
     if name == "finish_reason":
-        each = [item for value in values for item in (value if isinstance(value, list) else [value])]
         return all(finish_reason(item) in ("stop", "length", "abort", None) for item in each)
     if name == "token_count":
-        each = [item for value in values for item in (value if isinstance(value, list) else [value])]
         return all(type(token_count(item)) is int for item in each)
     return not all(isinstance(value, bool) for value in values)  # a label that says right or wrong is no reference
 

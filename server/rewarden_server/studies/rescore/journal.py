@@ -63,7 +63,7 @@ class Journal:
         journal._append({"header": header})
         journal.flush()
         journal.sync()
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
         return journal
 
     @classmethod
@@ -124,7 +124,7 @@ class Journal:
         self.flush()
         self.sync()
         fresh.rename(self._path)
-        _sync_folder(self._path.parent)
+        sync_folder(self._path.parent)
         self._compact_at = max(COMPACT_BYTES, 2 * self._size)
 
     def close(self) -> None:
@@ -204,7 +204,8 @@ def hold(folder: Path) -> int:
     return descriptor
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Wait until the names of a folder's files are on disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

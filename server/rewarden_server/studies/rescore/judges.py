@@ -55,17 +55,12 @@ class _Finder:
         self._entries: dict[str, dict[str, Any]] = {}
 
     async def judge(self, route: Route) -> Judge:
-        """Raises SampleError, NotFound."""
+        """A server describes its verifiers; of a recipe, what is known here says whether it judges groups.
+
+        Raises SampleError, NotFound.
+        """
         if self._client.target in OURS:
             return self._here(route)
-        return await self._there(route)
-
-    def _here(self, route: Route) -> Judge:
-        bound = self._planner.bind(route.use)
-        return Judge(route=route, name=bound.ref.name, group=bound.spec.group, fingerprint=bound.ref.fingerprint)
-
-    async def _there(self, route: Route) -> Judge:
-        """A server describes its verifiers; of a recipe, what is known here says whether it judges groups."""
         name = route.use.name
         if name is None:
             return replace(self._here(route), fingerprint=None)
@@ -80,3 +75,7 @@ class _Finder:
         if entry.get("available") is False:
             raise NotFound(f"the server cannot use it: {entry.get('problem')}")
         return Judge(route=route, name=name, group=bool(entry.get("group")))
+
+    def _here(self, route: Route) -> Judge:
+        bound = self._planner.bind(route.use)
+        return Judge(route=route, name=bound.ref.name, group=bound.spec.group, fingerprint=bound.ref.fingerprint)

@@ -9,27 +9,12 @@ from typing import Any, ClassVar, Literal
 
 from rewarden.errors import RewardenError
 from rewarden.routing import Routing
+from rewarden.wire.json import VERDICT_FIELDS
 
-VERDICT_FIELDS_KEPT = (
-    "status",
-    "score",
-    "range",
-    "passed",
-    "raw",
-    "reason",
-    "fault",
-    "components",
-    "steps",
-    "feedback",
-    "extracted",
-    "evidence",
-    "flags",
-    "effective",
-    "exclude",
-    "exclude_reason",
-    "verifier",
-    "retryable",
-)
+_HELD_BY_THE_ROW = ("index", "id", "group", "data_source", "metadata")
+_OF_ONE_RUN = ("cached", "queue_s", "run_s")
+
+VERDICT_FIELDS_KEPT = tuple(name for name in VERDICT_FIELDS if name not in (*_HELD_BY_THE_ROW, *_OF_ONE_RUN))
 """The fields of a verdict that are written when nothing else is asked for: all but what the row holds already (id,
 group, data source, metadata) and what differs from run to run (times, cache hits)."""
 

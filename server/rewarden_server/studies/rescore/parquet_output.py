@@ -27,9 +27,9 @@ _GROUP_ROWS = 65_536
 _GROUP_BYTES = 64 * 1024**2
 _UNTRUE = (b"huggingface",)  # metadata that list the columns, and would leave ours out
 
-_TEXTS = frozenset(("status", "reason", "fault", "feedback", "exclude_reason", "id", "group", "data_source"))
-_NUMBERS = frozenset(("score", "queue_s", "run_s"))
-_TRUTHS = frozenset(("passed", "exclude", "retryable", "cached"))
+_TEXTS = ("status", "reason", "fault", "feedback", "exclude_reason", "id", "group", "data_source")
+_NUMBERS = ("score", "queue_s", "run_s")
+_TRUTHS = ("passed", "exclude", "retryable", "cached")
 
 
 def is_parquet_target(target: Path) -> bool:
@@ -191,25 +191,22 @@ def _gathered(pa: Any, tables: Iterator[Any]) -> Iterator[Any]:
 
 def verdict_type(pa: Any, fields: Sequence[str]) -> Any:
     """The struct that a verdict of these fields is in Parquet."""
-    return pa.struct([_verdict_field(pa, name) for name in VERDICT_FIELDS if name in fields or name == "status"])
-
-
-def _verdict_field(pa: Any, name: str) -> Any:
-    if name in _TEXTS:
-        return pa.field(name, pa.string())
-    if name in _NUMBERS:
-        return pa.field(name, pa.float64())
-    if name in _TRUTHS:
-        return pa.field(name, pa.bool_())
-    if name == "index":
-        return pa.field(name, pa.int64())
-    if name == "range":
-        return pa.field(name, pa.list_(pa.float64()))
-    if name == "flags":
-        return pa.field(name, pa.list_(pa.string()))
-    if name == "verifier":
-        return pa.field(name, pa.struct([(part, pa.string()) for part in ("name", "version", "fingerprint")]))
-    return pa.field(name, pa.string(), metadata=JSON_MARK)
+    kinds = {
+        **dict.fromkeys(_TEXTS, pa.string()),
+        **dict.fromkeys(_NUMBERS, pa.float64()),
+        **dict.fromkeys(_TRUTHS, pa.bool_()),
+        "index": pa.int64(),
+        "range": pa.list_(pa.float64()),
+        "flags": pa.list_(pa.string()),
+        "verifier": pa.struct([(part, pa.string()) for part in ("name", "version", "fingerprint")]),
+    }
+    return pa.struct(
+        [
+            pa.field(name, kinds[name]) if name in kinds else pa.field(name, pa.string(), metadata=JSON_MARK)
+            for name in VERDICT_FIELDS
+            if name in fields or name == "status"
+        ]
+    )
 
 
 def _typed(value: Any, kind: Any, pa: Any) -> Any:

@@ -48,6 +48,9 @@ killed."""
 _STORE_BYTES = 256 * 1024**2
 """The object store of a cluster that we start: pieces are small, and Ray's own default takes a third of the memory."""
 
+_Answers = asyncio.Queue[list[Verdict] | BaseException | None]
+"""The verdicts of pieces, as they come; what ends the stream; None when all samples were taken."""
+
 
 class RayEngines:
     """A `Target`. Make one with `open`; `close` ends the engines, and the cluster where it was begun here."""
@@ -143,7 +146,7 @@ class RayEngines:
         """Like `AsyncClient.stream`, without groups' statistics. Raises Unavailable when the engines are lost."""
         header = dumps(header_to_json(Batch(samples=(), use=use, expect=dict(expect or {}))))
         pieces = Pieces()
-        out: asyncio.Queue[list[Verdict] | BaseException | None] = asyncio.Queue()
+        out: _Answers = asyncio.Queue()
         feeder = asyncio.create_task(_feed(pieces, samples, out))
         lanes = [
             asyncio.create_task(self._lane(place, pieces, header, out)) for place in self._places for _ in range(_LANES)
@@ -180,13 +183,7 @@ class RayEngines:
         if self._own:
             await asyncio.to_thread(self._ray.shutdown)
 
-    async def _lane(
-        self,
-        place: _Place,
-        pieces: Pieces,
-        header: bytes,
-        out: asyncio.Queue[list[Verdict] | BaseException | None],
-    ) -> None:
+    async def _lane(self, place: _Place, pieces: Pieces, header: bytes, out: _Answers) -> None:
         """Takes pieces to one place's engine, one after the other, until there is no engine any more."""
         lost = _lost(self._ray)
         while True:
@@ -330,9 +327,7 @@ async def _gone() -> None:
     raise Unavailable("an engine on Ray is lost, and is not replaced")
 
 
-async def _feed(
-    pieces: Pieces, samples: AsyncIterator[Sample], out: asyncio.Queue[list[Verdict] | BaseException | None]
-) -> None:
+async def _feed(pieces: Pieces, samples: AsyncIterator[Sample], out: _Answers) -> None:
     try:
         async for sample in samples:
             await pieces.put(sample)
@@ -346,22 +341,16 @@ async def _feed(
         out.put_nowait(error)
 
 
-async def _outlive(
-    lanes: Sequence[asyncio.Task[None]], out: asyncio.Queue[list[Verdict] | BaseException | None]
-) -> None:
+async def _outlive(lanes: Sequence[asyncio.Task[None]], out: _Answers) -> None:
     """Reports the end of lanes: at once for a failure that no other lane could avoid, otherwise when the last has
-    ended."""
+    ended. That an engine is unavailable is of one place alone."""
     left = set(lanes)
     while left:
         done, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
         for lane in done:
             error = lane.exception()
-            if error is not None and (not left or not _of_one_place(error)):
+            if error is not None and (not left or not isinstance(error, Unavailable)):
                 out.put_nowait(error)
-
-
-def _of_one_place(error: BaseException) -> bool:
-    return isinstance(error, Unavailable)
 
 
 def _unjudged(piece: Piece) -> list[Verdict]:
@@ -407,14 +396,10 @@ def _connect(ray: Any, address: str | None, cpus: int) -> None:
         raise Unavailable(f"{where}: {_cause(error)}{token}") from None
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
 def _cause(error: BaseException) -> str:
     """Returns the cause of a failure on a node: the first line of the error, and the last line of its traceback there,
     if there is one.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
-    first = _first_line(error)
+    first = (str(error).strip() or type(error).__name__).splitlines()[0]
     return first if len(lines) < 2 or lines[-1].startswith((" ", "\t")) else f"{first} {lines[-1].strip()}"

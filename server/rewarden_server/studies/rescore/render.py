@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -37,26 +37,19 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """Writes rows and knows our columns in rows that hold some already."""
+    """Writes rows and knows our columns in rows that hold some already.
 
-    score_column: str
-    verdict_column: str
+    `fields`: of a verdict, those that are written; `noted`: those that are kept until then.
+    """
+
+    options: RescoreOptions
     fields: frozenset[str]
     noted: frozenset[str]
-    unscored: float | Literal["skip"] | None
-    overwrite: bool
 
     @classmethod
     def of(cls, options: RescoreOptions) -> Renderer:
         """The renderer that the options describe."""
-        return cls(
-            options.score_column,
-            options.verdict_column,
-            frozenset((*options.fields, "status")),
-            frozenset((*options.fields, *_COUNTED)),
-            options.unscored,
-            options.overwrite,
-        )
+        return cls(options, frozenset((*options.fields, "status")), frozenset((*options.fields, *_COUNTED)))
 
     def judged(self, verdict: Verdict) -> Judged:
         """A verdict with what of it is needed from here on."""
@@ -65,7 +58,7 @@ class Renderer:
 
     def earlier(self, row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         """The verdicts that an earlier rescore left in a row, or None."""
-        one, several = row.get(self.verdict_column), row.get(self.verdict_column + "s")
+        one, several = row.get(self.options.verdict_column), row.get(self.options.verdict_column + "s")
         if several is None:
             return [one] if isinstance(one, dict) and is_verdict(one) else None
         if isinstance(several, list) and all(map(is_verdict, several)):
@@ -74,7 +67,7 @@ class Renderer:
 
     def taken(self, row: Mapping[str, Any], many: bool) -> str | None:
         """A column of the user's that ours would replace, or None."""
-        if self.overwrite:
+        if self.options.overwrite:
             return None
         present = [name for name in self.names(many) if name in row]
         if not present or self.earlier(row) is not None:
@@ -84,14 +77,14 @@ class Renderer:
     def names(self, many: bool) -> tuple[str, str]:
         """The score's and the verdict's column, for rows with one response or with a list of them."""
         plural = "s" if many else ""
-        return self.score_column + plural, self.verdict_column + plural
+        return self.options.score_column + plural, self.options.verdict_column + plural
 
     def line(self, data: bytes, verdicts: Sequence[Judged], many: bool, *, replaces: bool = False) -> bytes | None:
         """The output's line for a row, or None where it is to be left out.
 
         `data` is the input's line, a JSON object; `replaces` says that it has columns of our names.
         """
-        if self.unscored == "skip" and all(judged.value["status"] != "scored" for judged in verdicts):
+        if self.options.unscored == "skip" and all(judged.value["status"] != "scored" for judged in verdicts):
             return None
         return self.columns(_without(data, self.names(many)) if replaces else data, verdicts, many) + b"\n"
 
@@ -112,9 +105,9 @@ class Renderer:
         return dumps({name: value for name, value in judged.value.items() if name in self.fields})
 
     def _score(self, verdict: Mapping[str, Any]) -> Any:
-        if verdict["status"] == "scored" or self.unscored == "skip":
+        if verdict["status"] == "scored" or self.options.unscored == "skip":
             return verdict.get("score")
-        return self.unscored
+        return self.options.unscored
 
 
 @lru_cache(maxsize=64)

@@ -73,11 +73,12 @@ async def rescore(options: RescoreOptions, client: Target, watcher: Watcher | No
     if _is_finished(options, header, work):
         shutil.rmtree(work, ignore_errors=True)  # what a kill in the very last moment left
         return None
-    seen = [judge for judge in judges if options.routing.routes.index(judge.route) in needed]
-    watcher.plan(_plan(options, inputs, columns, judges if options.routing.flag else seen, unmatched, whole))
+    if options.routing.flag is None:
+        judges = [judge for judge in judges if options.routing.routes.index(judge.route) in needed]
+    run = _Run(options, client, watcher, inputs, columns, judges, whole, Outputs(work, targets, packer))
+    watcher.plan(run.plan(unmatched))
     work.mkdir(parents=True, exist_ok=True)
     lock = hold(work)
-    run = _Run(options, client, watcher, inputs, columns, judges, whole, Outputs(work, targets, packer))
     try:
         return await run.go(work, header)
     finally:
@@ -94,6 +95,30 @@ class _Run:
     judges: Sequence[Judge]
     whole: bool
     outputs: Outputs
+
+    def plan(self, unmatched: set[str | None]) -> list[str]:
+        """Returns the plan, to be shown before it begins. `unmatched`: data sources that no route matches."""
+        options = self.options
+        count = len(self.inputs.files)
+        size = sum(self.inputs.sizes())
+        named = ", ".join(map(str, options.paths[:3])) + (", …" if len(options.paths) > 3 else "")
+        lines = [f"input    {named} ({count} file{'s' if count > 1 else ''}, {size / 1e6:,.1f} MB)"]
+        lines += [f"{'columns' if index == 0 else '':<8} {line}" for index, line in enumerate(self.columns.describe())]
+        lines += [f"{'use' if index == 0 else '':<8} {judge.describe()}" for index, judge in enumerate(self.judges)]
+        if self.whole:
+            how = "sorted on disk" if options.sort else "their rows must stand together (checked first)"
+            lines.append(f"groups   {how}")
+        if options.only:
+            lines.append(f"only     rows with a verdict that is {' or '.join(sorted(options.only))}")
+        lines.append(f"output   {options.output}")
+        if options.routing.flag is None:
+            rest = len(options.routing.routes) - len(self.judges)
+            lines.append(f"routing  {options.routing.source} ({rest} more routes, which the first rows do not need)")
+        if unmatched:
+            named = ", ".join(sorted(map(repr, unmatched)))
+            what = options.routing.flag or f"route of {options.routing.source}"
+            lines.append(f"warning  no {what} matches the data source {named}: such rows end as errors of the caller")
+        return lines
 
     async def go(self, work: Path, header: Mapping[str, Any]) -> Summary:
         """Begin, or go on, and finish."""
@@ -120,8 +145,7 @@ class _Run:
         self, work: Path, journal: Journal, state: Mapping[str, Any] | None, known: dict[int, Verdicts]
     ) -> tuple[Tally, float]:
         options = self.options
-        names = self.inputs.names
-        maker = UnitMaker(options, self.columns, names, whole=self.whole)
+        maker = UnitMaker(options, self.columns, self.inputs.names, self.whole)
         try:
             order = await in_thread(self._order, work, maker)
         except RescoreError:
@@ -138,7 +162,6 @@ class _Run:
             options=options,
             maker=maker,
             order=order,
-            names=names,
             client=self.client,
             expect=self._expect(state),
             journal=journal,
@@ -148,7 +171,6 @@ class _Run:
             attempts=attempts,
             state=state,
             known=known,
-            whole=self.whole,
             watcher=self.watcher,
         )
         try:
@@ -218,11 +240,8 @@ def peek(inputs: Inputs, options: RescoreOptions) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     first_fault = ""
     # A column that was named may begin late, where rows of several kinds stand one kind after the other.
-    missing = {part.split(".")[0] for column in options.columns.values() for part in column.split(",")} - {
-        NONE,
-        "@file",
-        "@line",
-    }
+    missing = {part.split(".")[0] for column in options.columns.values() for part in column.split(",")}
+    missing -= {NONE, "@file", "@line"}
     each = max(10, _PEEK_ROWS // min(len(inputs.files), _PEEK_FILES))
     for index, name in enumerate(inputs.names[:_PEEK_FILES]):
         here = 0
@@ -376,37 +395,6 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
             if one.get(key) != other.get(key):
                 found.append(f"{label}{key}: {json.dumps(one.get(key))}, now {json.dumps(other.get(key))}")
     return found
-
-
-def _plan(
-    options: RescoreOptions,
-    inputs: Inputs,
-    columns: Columns,
-    judges: Sequence[Judge],
-    unmatched: set[str | None],
-    whole: bool,
-) -> list[str]:
-    """Returns the plan of a run, to be shown before it begins."""
-    count = len(inputs.files)
-    size = sum(inputs.sizes())
-    named = ", ".join(map(str, options.paths[:3])) + (", …" if len(options.paths) > 3 else "")
-    lines = [f"input    {named} ({count} file{'s' if count > 1 else ''}, {size / 1e6:,.1f} MB)"]
-    lines += [f"{'columns' if index == 0 else '':<8} {line}" for index, line in enumerate(columns.describe())]
-    lines += [f"{'use' if index == 0 else '':<8} {judge.describe()}" for index, judge in enumerate(judges)]
-    if whole:
-        how = "sorted on disk" if options.sort else "their rows must stand together (checked first)"
-        lines.append(f"groups   {how}")
-    if options.only:
-        lines.append(f"only     rows with a verdict that is {' or '.join(sorted(options.only))}")
-    lines.append(f"output   {options.output}")
-    if options.routing.flag is None:
-        rest = len(options.routing.routes) - len(judges)
-        lines.append(f"routing  {options.routing.source} ({rest} more routes, which the first rows do not need)")
-    if unmatched:
-        named = ", ".join(sorted(map(repr, unmatched)))
-        what = options.routing.flag or f"route of {options.routing.source}"
-        lines.append(f"warning  no {what} matches the data source {named}: such rows end as errors of the caller")
-    return lines
 
 
 def _routes_of(

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 from rewarden.types import BadSample, Sample, Verdict
@@ -31,46 +32,30 @@ _NOTED = 5
 """Lines set aside that are told one by one; the rest is counted."""
 
 
+@dataclass(kw_only=True, eq=False)
 class Scoring:
     """Scores all units that an earlier sitting has not written. Run `run` once, then look at `tally`.
 
-    `known` are the verdicts that the journal holds of units that are not written yet.
+    `state` is that of the last checkpoint. `known` are the verdicts that the journal holds of units that are not
+    written yet.
     """
 
-    def __init__(
-        self,
-        *,
-        options: RescoreOptions,
-        maker: UnitMaker,
-        order: Order,
-        names: tuple[str, ...],
-        client: Target,
-        expect: Mapping[str, str],
-        journal: Journal,
-        outputs: Outputs,
-        stage: Stage,
-        rejected: Tail,
-        attempts: Attempts,
-        state: Mapping[str, Any] | None,
-        known: dict[int, Verdicts],
-        whole: bool,
-        watcher: Watcher,
-    ) -> None:
-        self._options = options
-        self._maker = maker
-        self._order = order
-        self._names = names
-        self._client = client
-        self._expect = expect
-        self._journal = journal
-        self._outputs = outputs
-        self._stage = stage
-        self._rejected = rejected
-        self._attempts = attempts
-        self._known = known
-        self._whole = whole
-        self._watcher = watcher
-        self._renderer = Renderer.of(options)
+    options: RescoreOptions
+    maker: UnitMaker
+    order: Order
+    client: Target
+    expect: Mapping[str, str]
+    journal: Journal
+    outputs: Outputs
+    stage: Stage
+    rejected: Tail
+    attempts: Attempts
+    state: InitVar[Mapping[str, Any] | None]
+    known: dict[int, Verdicts]
+    watcher: Watcher
+
+    def __post_init__(self, state: Mapping[str, Any] | None) -> None:
+        self._renderer = Renderer.of(self.options)
         self.tally = Tally(state["tally"] if state is not None else None)
         self._units: int = state["units"] if state is not None else 0
         self._cookie: Cookie | None = tuple(state["cookie"]) if state is not None and state["cookie"] else None
@@ -94,7 +79,7 @@ class Scoring:
         """Score what is left. Whatever is raised or cancels, what was done is kept for the next sitting."""
         checkpoints = asyncio.create_task(self._checkpoints())
         try:
-            stream = self._client.stream(self._samples(), self._maker.default_use, expect=self._expect or None)
+            stream = self.client.stream(self._samples(), self.maker.default_use, expect=self.expect or None)
             async with aclosing(stream) as items:
                 async for item in items:
                     if isinstance(item, Verdict):
@@ -104,21 +89,21 @@ class Scoring:
         finally:
             checkpoints.cancel()
             ended = await asyncio.gather(checkpoints, return_exceptions=True)
-            self._watcher.end()
+            self.watcher.end()
             if isinstance(ended[0], Exception):
                 raise ended[0]
             # Also when broken off: the next sitting then begins here.
-            self._stage.flush()
+            self.stage.flush()
             self._sync()
-            self._journal.checkpoint(self._state())
-            self._journal.sync()
+            self.journal.checkpoint(self._state())
+            self.journal.sync()
         assert not self._pending
 
     # --- out ----------------------------------------------------------------------------------------------------
 
     async def _samples(self) -> AsyncIterator[Sample]:
         """Yields what is to be judged, in order; waits while too much lies behind the oldest unfinished row."""
-        units = self._maker.units(self._order.lines(self._cookie), self._units)
+        units = self.maker.units(self.order.lines(self._cookie), self._units)
         sent = 0
         reading = asyncio.ensure_future(asyncio.to_thread(_take_piece, units))
         try:
@@ -138,7 +123,7 @@ class Scoring:
             await asyncio.gather(reading, return_exceptions=True)
 
     async def _wait_for_room(self) -> None:
-        rows, size = self._options.window_rows, self._options.window_mb * 1024**2
+        rows, size = self.options.window_rows, self.options.window_mb * 1024**2
         while self._pending and (self._pending_rows >= rows or self._pending_bytes >= size):
             self._room.clear()
             await self._room.wait()
@@ -148,7 +133,7 @@ class Scoring:
         self._pending.append(unit)
         self._pending_rows += len(unit.rows)
         self._pending_bytes += unit.size
-        known = {index: Judged.of(value) for index, value in self._known.pop(unit.number, {}).items()}
+        known = {index: Judged.of(value) for index, value in self.known.pop(unit.number, {}).items()}
         wanted = [
             (index, row, place, sample)
             for index, (row, place, sample) in enumerate(
@@ -156,7 +141,7 @@ class Scoring:
             )
             if sample is not None
         ]
-        if self._whole and not all(index in known for index, *_ in wanted):
+        if self.maker.whole and not all(index in known for index, *_ in wanted):
             known = {}  # a group is judged as a whole or not at all
         asked = []
         for index, row, place, sample in wanted:
@@ -178,7 +163,7 @@ class Scoring:
         judged = self._renderer.judged(verdict)
         row.verdicts[place] = judged
         unit.left -= 1
-        if not self._whole:
+        if not self.maker.whole:
             self._note(unit.number, {index: judged.data})
         elif unit.left == 0:
             self._note(unit.number, _verdicts_of(unit))
@@ -186,14 +171,14 @@ class Scoring:
             self._write_ready()
 
     def _note(self, unit: int, verdicts: Mapping[int, bytes]) -> None:
-        self._journal.verdicts(unit, verdicts)
+        self.journal.verdicts(unit, verdicts)
         if not self._flush_due:
             self._flush_due = True
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
         self._flush_due = False
-        self._journal.flush()
+        self.journal.flush()
 
     # --- written ------------------------------------------------------------------------------------------------
 
@@ -210,7 +195,7 @@ class Scoring:
             self._units = unit.number + 1
             self._cookie = unit.cookie
             self._written += len(unit.rows)
-        self._watcher.advance(self._written, self._order.share(unit.cookie))
+        self.watcher.advance(self._written, self.order.share(unit.cookie))
         self._room.set()
 
     def _write(self, row: Row) -> None:
@@ -226,48 +211,48 @@ class Scoring:
             value = judged.value
             counts.add(value)
             if group is not None and value["status"] == "scored" and value.get("passed") is not None:
-                self._attempts.count(name, self.tally.places[name], group, value["passed"])
-        by_place = self._outputs.by_place(line.file)
+                self.attempts.count(name, self.tally.places[name], group, value["passed"])
+        by_place = self.outputs.by_place(line.file)
         data = place_of(line.file, line.number - 1) if by_place else line.data
         if row.copied:
             counts.copied += 1
             if by_place and verdicts:
                 data = self._renderer.columns(data, verdicts, row.many)
-            self._stage.write(line.file, line.row, data + b"\n")
+            self.stage.write(line.file, line.row, data + b"\n")
             return
         made = self._renderer.line(data, verdicts, row.many, replaces=row.replaces and not by_place)
         if made is None:
             counts.left_out += 1
         else:
-            self._stage.write(line.file, line.row, made)
+            self.stage.write(line.file, line.row, made)
 
     def _set_aside(self, fault: str, row: Row) -> None:
         line = row.line
-        name = self._names[line.file]
+        name = self.maker.names[line.file]
         text = line.data.decode("utf-8", "backslashreplace")
         record = {"file": name, "line": line.number, "error": fault, "text": text}
-        self._rejected.write(dumps(record) + b"\n")
+        self.rejected.write(dumps(record) + b"\n")
         self.tally.rejected += 1
         if self.tally.rejected <= _NOTED:
-            self._watcher.note(f"{name}:{line.number}: set aside: {fault}")
+            self.watcher.note(f"{name}:{line.number}: set aside: {fault}")
 
     # --- checkpoints --------------------------------------------------------------------------------------------
 
     async def _checkpoints(self) -> None:
         while True:
-            await asyncio.sleep(self._options.checkpoint_s)
+            await asyncio.sleep(self.options.checkpoint_s)
             if self._units == self._checkpointed:
                 continue
-            if self._journal.grown:
+            if self.journal.grown:
                 # On the loop, so that nothing is written in between: what is outstanding belongs to this very state.
                 state = self._state()
                 self._sync()
-                self._journal.compact(state, ((unit.number, _verdicts_of(unit)) for unit in self._pending))
+                self.journal.compact(state, ((unit.number, _verdicts_of(unit)) for unit in self._pending))
             else:
                 state = self._state()
                 await in_thread(self._sync)
-                self._journal.checkpoint(state)
-                await in_thread(self._journal.sync)
+                self.journal.checkpoint(state)
+                await in_thread(self.journal.sync)
             self._checkpointed = state["units"]
 
     def _state(self) -> dict[str, Any]:
@@ -275,17 +260,17 @@ class Scoring:
         return {
             "units": self._units,
             "cookie": list(self._cookie) if self._cookie is not None else None,
-            "stage": self._stage.flush(),
-            "rejected": self._rejected.flush(),
-            "attempts": self._attempts.flush(),
+            "stage": self.stage.flush(),
+            "rejected": self.rejected.flush(),
+            "attempts": self.attempts.flush(),
             "tally": self.tally.state(),
             "seconds": self.seconds,
         }
 
     def _sync(self) -> None:
-        self._stage.sync()
-        self._rejected.sync()
-        self._attempts.sync()
+        self.stage.sync()
+        self.rejected.sync()
+        self.attempts.sync()
 
 
 def _verdicts_of(unit: Unit) -> dict[int, bytes]:

@@ -10,12 +10,14 @@ import gzip
 import os
 import shutil
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import zstandard
 
+from rewarden_server.studies.rescore.journal import sync_folder
 from rewarden_server.studies.rescore.options import RescoreError
 from rewarden_server.studies.rescore.parquet_output import ParquetPacker, is_parquet_target
 from rewarden_server.studies.rescore.sort import ExternalSort
@@ -57,23 +59,32 @@ class Tail:
         self._file.close()
 
 
-class Stage(Protocol):
+class Stage(ABC):
     """The place where rows wait for the end."""
 
+    def __init__(self, outputs: Outputs, tail: Tail) -> None:
+        self._outputs = outputs
+        self._tail = tail
+
+    @abstractmethod
     def write(self, file: int, row: int, line: bytes) -> None:
         """A row of an input file; `row` is its place in the whole input."""
 
     def flush(self) -> Mapping[str, Any]:
         """Hand all to the kernel; the state to come back to."""
+        return {"offset": self._tail.flush()}
 
     def sync(self) -> None:
         """Wait until what was flushed is on disk."""
+        self._tail.sync()
 
+    @abstractmethod
     def complete(self) -> None:
         """No more rows: make the outputs whole, under their staged names."""
 
     def close(self) -> None:
         """Let go of files; what is there stays."""
+        self._tail.close()
 
 
 class Outputs:
@@ -107,9 +118,7 @@ class Outputs:
             packed.replace(target)
             staged.unlink(missing_ok=True)
         for folder in {target.parent for target in self.targets}:
-            descriptor = os.open(folder, os.O_RDONLY)
-            os.fsync(descriptor)
-            os.close(descriptor)
+            sync_folder(folder)
 
     def _packed(self, staged: Path, target: Path, index: int) -> Path:
         suffix = target.suffix
@@ -131,13 +140,12 @@ class Outputs:
         return packed
 
 
-class PlainStage:
+class PlainStage(Stage):
     """Rows come in the input's order."""
 
     def __init__(self, outputs: Outputs, state: Mapping[str, Any] | None) -> None:
-        self._outputs = outputs
         self._target: int = state["target"] if state is not None else 0
-        self._tail = Tail(outputs.staged(self._target), state["offset"] if state is not None else 0)
+        super().__init__(outputs, Tail(outputs.staged(self._target), state["offset"] if state is not None else 0))
         self._retired: list[Tail] = []
 
     def write(self, file: int, row: int, line: bytes) -> None:
@@ -152,7 +160,7 @@ class PlainStage:
 
     def flush(self) -> Mapping[str, Any]:
         """See `Stage`."""
-        return {"target": self._target, "offset": self._tail.flush()}
+        return {"target": self._target, **super().flush()}
 
     def sync(self) -> None:
         """See `Stage`."""
@@ -178,26 +186,17 @@ class PlainStage:
             tail.close()
 
 
-class SortedStage:
+class SortedStage(Stage):
     """Rows come in another order, and are sorted back at the end."""
 
     def __init__(self, outputs: Outputs, folder: Path, memory_mb: int, state: Mapping[str, Any] | None) -> None:
-        self._outputs = outputs
+        super().__init__(outputs, Tail(folder / "scored", state["offset"] if state is not None else 0))
         self._folder = folder
         self._memory_mb = memory_mb
-        self._tail = Tail(folder / "scored", state["offset"] if state is not None else 0)
 
     def write(self, file: int, row: int, line: bytes) -> None:
         """See `Stage`."""
         self._tail.write(_FRAME.pack(row, file, len(line)) + line)
-
-    def flush(self) -> Mapping[str, Any]:
-        """See `Stage`."""
-        return {"offset": self._tail.flush()}
-
-    def sync(self) -> None:
-        """See `Stage`."""
-        self._tail.sync()
 
     def complete(self) -> None:
         """See `Stage`."""
@@ -218,7 +217,3 @@ class SortedStage:
             plain.write(file, 0, payload[_FILE.size :])
         plain.complete()
         plain.close()
-
-    def close(self) -> None:
-        """See `Stage`."""
-        self._tail.close()

@@ -58,13 +58,12 @@ class Summary:
         head = ["data source", "rows", "responses", "scored", "undecided", "error", "mean", "passed (95 %)"]
         head += [f"pass@{k}"] if k > 1 else []
         head += ["no answer", "truncated"]
-        cells = [head]
+        cells, label = [head], _ALL
         if len(sources) > 1:
             cells += [_cells(name or _NONE, counts, found, k) for (name, counts), found in sources]
-            cells.append(_cells(_ALL, total, self.pass_at_all, k))
         else:
             label = next((name for name in self.tally.sources if name), _ALL)
-            cells.append(_cells(label, total, self.pass_at_all, k))
+        cells.append(_cells(label, total, self.pass_at_all, k))
         widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
         lines = [_aligned(row, widths) for row in cells]
         lines.insert(1, "-" * max(map(len, lines)))
@@ -92,7 +91,6 @@ class Summary:
 
 
 def _counts(counts: Counts, pass_at: Sequence[PassAt]) -> dict[str, Any]:
-    low, high = wilson(counts.passed, counts.judged)
     return {
         "rows": counts.rows,
         "copied_rows": counts.copied,
@@ -106,7 +104,7 @@ def _counts(counts: Counts, pass_at: Sequence[PassAt]) -> dict[str, Any]:
         "judged": counts.judged,
         "passed": counts.passed,
         "passed_share": _ratio(counts.passed, counts.judged),
-        "passed_interval_95": [low, high] if counts.judged else None,
+        "passed_interval_95": list(wilson(counts.passed, counts.judged)) if counts.judged else None,
         "pass_at": {str(found.k): {"mean": found.mean, "groups": found.groups} for found in pass_at},
         "reasons": dict(counts.reasons.most_common()),
         "flags": dict(counts.flags.most_common()),
@@ -140,11 +138,8 @@ def _cells(name: str, counts: Counts, pass_at: Sequence[PassAt], k: int) -> list
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    first, *rest = (
-        cell.rjust(width) if column else cell.ljust(width)
-        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-    )
-    return "  ".join((first, *rest)).rstrip()
+    _, *rest = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+    return "  ".join((row[0].ljust(widths[0]), *rest)).rstrip()
 
 
 def _unscored_lines(total: Counts) -> list[str]:

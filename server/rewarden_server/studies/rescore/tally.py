@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -11,10 +12,6 @@ MOST_SOURCES = 1000
 MOST_NAMES = 1000
 """Sources, and reasons or flags of a source, that are counted by name; a mistaken column must not eat the memory."""
 OTHER = "(other)"
-
-
-def _counter() -> Counter[str]:
-    return Counter()
 
 
 @dataclass(slots=True)
@@ -33,11 +30,11 @@ class Counts:
     excluded: int = 0
     no_answer: int = 0
     truncated: int = 0
-    undecided: Counter[str] = field(default_factory=_counter)
-    error: Counter[str] = field(default_factory=_counter)
-    reasons: Counter[str] = field(default_factory=_counter)
-    flags: Counter[str] = field(default_factory=_counter)
-    verifiers: Counter[str] = field(default_factory=_counter)
+    undecided: Counter[str] = field(default_factory=Counter)
+    error: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    flags: Counter[str] = field(default_factory=Counter)
+    verifiers: Counter[str] = field(default_factory=Counter)
 
     def add(self, verdict: Mapping[str, Any]) -> None:
         """Count a verdict, in its JSON form."""
@@ -88,9 +85,8 @@ class Tally:
                 read: dict[str, Any] = {
                     key: Counter(value) if isinstance(value, dict) else value for key, value in values.items()
                 }
-                counts = Counts(**read)
                 self.places[name] = len(self.sources)
-                self.sources[name] = counts
+                self.sources[name] = Counts(**read)
 
     def of(self, source: str | None) -> tuple[str, Counts]:
         """A source's counts, and the name under which it is counted."""
@@ -115,14 +111,10 @@ class Tally:
         return {
             "rejected": self.rejected,
             "sources": [
-                [name, {item.name: _plain(getattr(counts, item.name)) for item in fields(counts)}]
+                [name, {item.name: copy(getattr(counts, item.name)) for item in fields(counts)}]
                 for name, counts in self.sources.items()
             ],
         }
-
-
-def _plain(value: Any) -> Any:
-    return dict(value) if isinstance(value, Counter) else value
 
 
 def _bump(counter: Counter[str], name: str) -> None:

@@ -65,22 +65,24 @@ def parse(line: Line) -> dict[str, Any] | str:
 _KINDS = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
 
 
+@dataclass(eq=False)
 class UnitMaker:
-    """Makes units of lines. `whole`: a unit is a group."""
+    """Makes units of lines. `names`: of the input's files. `whole`: a unit is a group."""
 
-    def __init__(self, options: RescoreOptions, columns: Columns, names: Sequence[str], *, whole: bool) -> None:
-        self._options = options
-        self._columns = columns
-        self._names = names
-        self._whole = whole
-        self._renderer = Renderer.of(options)
+    options: RescoreOptions
+    columns: Columns
+    names: Sequence[str]
+    whole: bool
+
+    def __post_init__(self) -> None:
+        self._renderer = Renderer.of(self.options)
         # A single use for everything travels once, in the header.
-        self.default_use = options.routing.single
+        self.default_use = self.options.routing.single
 
     def group_of(self, line: Line) -> str | None:
         """The name of a line's group; None also for a line that cannot be read."""
         values = parse(line)
-        return None if isinstance(values, str) else self._columns.group_of(values, self._names[line.file], line.number)
+        return None if isinstance(values, str) else self.columns.group_of(values, self.names[line.file], line.number)
 
     def units(self, lines: Iterator[tuple[Line, Cookie]], first: int) -> Iterator[Unit]:
         """Units, numbered from `first`. Raises RescoreError for a group without end."""
@@ -88,27 +90,27 @@ class UnitMaker:
         open_unit: Unit | None = None
         for line, cookie in lines:
             row = self._row(line)
-            if self._whole and open_unit is not None:
+            if self.whole and open_unit is not None:
                 together = row.fault is not None or (row.group is not None and row.group == open_unit.rows[0].group)
                 if together:
                     open_unit.rows.append(row)
                     open_unit.cookie = cookie
-                    if len(open_unit.rows) > self._options.group_rows:
+                    if len(open_unit.rows) > self.options.group_rows:
                         raise RescoreError(
-                            f"group {row.group!r} has more than {self._options.group_rows} rows; does --group name "
+                            f"group {row.group!r} has more than {self.options.group_rows} rows; does --group name "
                             "the right column? (--max-group raises the limit)"
                         )
                     continue
                 yield self._closed(open_unit)
             open_unit = Unit(number, [row], cookie)
             number += 1
-            if not self._whole:
+            if not self.whole:
                 yield self._closed(open_unit)
-        if self._whole and open_unit is not None:
+        if self.whole and open_unit is not None:
             yield self._closed(open_unit)
 
     def _closed(self, unit: Unit) -> Unit:
-        if self._whole:
+        if self.whole:
             if any(sample is not None for row in unit.rows for sample in row.samples):
                 # A part of a group cannot be judged by itself: all of it is scored again.
                 unit.rows = [self._row(row.line, again=True) if row.fault is None else row for row in unit.rows]
@@ -138,7 +140,7 @@ class UnitMaker:
         values = parse(line)
         if isinstance(values, str):
             return Row(line, fault=values)
-        mapped = self._columns.map(values, self._names[line.file], line.number)
+        mapped = self.columns.map(values, self.names[line.file], line.number)
         taken = self._renderer.taken(values, mapped.many)
         if taken is not None:
             return Row(line, fault=f"has a column {taken!r} of its own, which --overwrite would replace")
@@ -146,17 +148,17 @@ class UnitMaker:
         row = Row(line, group=mapped.group, source=mapped.data_source, many=many)
         row.replaces = any(name in values for name in self._renderer.names(many))
         count = len(mapped.samples)
-        earlier = self._renderer.earlier(values) if self._options.only else None
+        earlier = self._renderer.earlier(values) if self.options.only else None
         if earlier is not None and len(earlier) != count:
             earlier = None
-        if self._options.only and not again and not self._wanted(earlier):
+        if self.options.only and not again and not self._wanted(earlier):
             row.copied = True
             row.verdicts = [Judged.of(verdict) for verdict in earlier or ()]
             return row
         row.verdicts = [None] * count
         for index in range(count):
             known = earlier[index] if earlier is not None else None
-            if known is not None and not again and known["status"] not in self._options.only:
+            if known is not None and not again and known["status"] not in self.options.only:
                 row.verdicts[index] = Judged.of(known)
                 row.samples.append(None)
             else:
@@ -164,7 +166,7 @@ class UnitMaker:
         return row
 
     def _wanted(self, earlier: Sequence[Mapping[str, Any]] | None) -> bool:
-        only = self._options.only
+        only = self.options.only
         if earlier is None:
             return "missing" in only
         return any(verdict["status"] in only for verdict in earlier)
@@ -173,7 +175,7 @@ class UnitMaker:
         sample = sample_of(mapped, index)
         if isinstance(sample, BadSample) or self.default_use is not None:
             return sample
-        return self._options.routing.apply(sample)
+        return self.options.routing.apply(sample)
 
 
 def sample_of(mapped: Mapped, index: int) -> Sample | BadSample:

@@ -6,13 +6,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_INTEGER = re.compile(r"\\?\$?[-+\u2212]?\d[\d,]*(?:\\?%)?\$?")
-_DECIMAL = re.compile(r"\\?\$?[-+\u2212]?[\d,]*\.\d+(?:[eE][-+]?\d+)?(?:\\?%)?\$?")
-_FRACTION = re.compile(r"[-+\u2212]?(?:\d+\s?/\s?\d+|\\[dt]?frac\s?\{?\s?\d+\s?\}?\s?\{?\s?\d+\s?\}?)")
-_LETTER = re.compile(r"\(?[A-Z]\)?")
-_TUPLE = re.compile(r"(?:\\left)?\s?[\[(][^()\[\]]*,.*[\])]", re.DOTALL)
-_SET = re.compile(r"\\?\{.*\\?\}|.*\\(?:cup|in|emptyset|cap)\b.*", re.DOTALL)
-_RELATION = re.compile(r".*(?:=|<|>|\\leq?|\\geq?|\\neq?).*", re.DOTALL)
+_PATTERNS: Mapping[str, re.Pattern[str]] = {
+    "integer": re.compile(r"\\?\$?[-+\u2212]?\d[\d,]*(?:\\?%)?\$?"),
+    "decimal": re.compile(r"\\?\$?[-+\u2212]?[\d,]*\.\d+(?:[eE][-+]?\d+)?(?:\\?%)?\$?"),
+    "fraction": re.compile(r"[-+\u2212]?(?:\d+\s?/\s?\d+|\\[dt]?frac\s?\{?\s?\d+\s?\}?\s?\{?\s?\d+\s?\}?)"),
+    "letter": re.compile(r"\(?[A-Z]\)?"),
+    "tuple or interval": re.compile(r"(?:\\left)?\s?[\[(][^()\[\]]*,.*[\])]", re.DOTALL),
+    "set": re.compile(r"\\?\{.*\\?\}|.*\\(?:cup|in|emptyset|cap)\b.*", re.DOTALL),
+    "equation or inequality": re.compile(r".*(?:=|<|>|\\leq?|\\geq?|\\neq?).*", re.DOTALL),
+}
+"""The kinds that a whole text shows, in the order in which they are tried."""
+
 _FORMULA = re.compile(r"[\\^_*/+{}]|\d[A-Za-z]|^[A-Za-z]$")
 
 
@@ -39,15 +43,7 @@ def kind_of(reference: Any) -> str:
 
 
 def _of_text(text: str) -> str:
-    for name, pattern in (
-        ("integer", _INTEGER),
-        ("decimal", _DECIMAL),
-        ("fraction", _FRACTION),
-        ("letter", _LETTER),
-        ("tuple or interval", _TUPLE),
-        ("set", _SET),
-        ("equation or inequality", _RELATION),
-    ):
+    for name, pattern in _PATTERNS.items():
         if pattern.fullmatch(text):
             return name
     if len(text) <= 200 and _FORMULA.search(text):

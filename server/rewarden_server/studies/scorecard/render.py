@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from rewarden_server.studies.scorecard.cards import Card, Counts
@@ -104,16 +105,5 @@ def _line(name: str, counts: Counts) -> str:
 
 def _plain(counts: Counts) -> dict[str, Any]:
     low, high = wilson(counts.right, counts.rows)
-    return {
-        "rows": counts.rows,
-        "right": counts.right,
-        "interval": [low, high],
-        "true_positive": counts.true_positive,
-        "false_positive": counts.false_positive,
-        "true_negative": counts.true_negative,
-        "false_negative": counts.false_negative,
-        "score_right": counts.score_right,
-        "score_wrong": counts.score_wrong,
-        "undecided": counts.undecided,
-        "error": counts.error,
-    }
+    cells = {cell.name: getattr(counts, cell.name) for cell in fields(Counts)}
+    return {"rows": counts.rows, "right": counts.right, "interval": [low, high], **cells}
