@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from rewarden_sandboxes import rootfs
-from rewarden_sandboxes.debian import Log, make_debian
 from rewarden_sandboxes.images import DEBIAN, FOLDER, PREFIX, Image, ImageError, build_arguments, chain, read_images
+from rewarden_sandboxes.rootfs import Log, State, make_debian
 
 LABEL = "rewarden.image"
 """The label of an image that holds the digest of what it was built from."""
@@ -31,8 +31,6 @@ LABEL = "rewarden.image"
 PULLED = f"debian:{DEBIAN}-slim"
 MADE = f"{PREFIX}base"
 """Debian's image from a registry, or where none can be reached, the one that is made here."""
-
-State = Literal["current", "old", "missing"]
 
 
 class NoEngine(ImageError):
@@ -97,11 +95,9 @@ def build_base(client: Any, *, force: bool = False, log: Log = print) -> str:
     from docker.errors import DockerException, ImageNotFound
 
     for tag in () if force else (PULLED, MADE):
-        try:
+        with suppress(ImageNotFound):
             client.images.get(tag)
             return tag
-        except ImageNotFound:
-            continue
     try:
         log(f"pulling {PULLED}")
         client.images.pull(PULLED)

@@ -62,7 +62,7 @@ class Cgroup:
             if path.startswith("/..") and version() == 2:
                 path = _seen_from(path)
             for controller in controllers.split(","):
-                folder = ROOT / controller / path.lstrip("/") if controller else ROOT / path.lstrip("/")
+                folder = ROOT / controller / path.lstrip("/")
                 # The root group counts the whole machine: no run's numbers.
                 if path != "/" and folder.is_dir():
                     folders[controller] = folder
@@ -83,9 +83,8 @@ class Cgroup:
                 with contextlib.suppress(OSError):
                     (parent.parent / "cgroup.subtree_control").write_text("+cpu +memory +pids")
                 (parent / "cgroup.subtree_control").write_text("+cpu +memory +pids")
-                folders[""] = parent / name
-                folders[""].mkdir()
-                group = folders[""]
+                group = folders[""] = parent / name
+                group.mkdir()
                 _try_write(group / "memory.max", memory_mb * 1024**2)
                 _try_write(group / "memory.swap.max", 0)
                 _try_write(group / "pids.max", processes)
@@ -99,8 +98,7 @@ class Cgroup:
                 if "pids" in folders:
                     _try_write(folders["pids"] / "pids.max", processes)
         except (OSError, KeyError):
-            group_made = cls(folders, made=True)
-            group_made.remove()
+            cls(folders, made=True).remove()
             return None
         return cls(folders, made=True)
 

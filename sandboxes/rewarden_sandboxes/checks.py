@@ -6,11 +6,10 @@ Which languages there are, and how much of a limit this host gives away, is the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from typing import get_args
 
 from rewarden_sandboxes.errors import BadJob
-from rewarden_sandboxes.job import Case, Job, Join, Limits, Mode, Program
+from rewarden_sandboxes.job import WHOLE_LIMITS, Case, Job, Join, Limits, Mode, Program
 
 MOST: Mapping[str, float] = {
     "cpu_s": 86_400,
@@ -31,11 +30,8 @@ _MOST_NAME = 255  # Linux's NAME_MAX
 _MOST_ARGUMENT = 131_071  # Linux's MAX_ARG_STRLEN, less the NUL at the end
 _MOST_ARGUMENTS = 1 << 20
 
-_WHOLE = frozenset({"memory_mb", "processes", "output_bytes", "disk_mb", "open_files"})
 _MODES = frozenset(get_args(Mode))
 _JOINS = frozenset(get_args(Join))
-_LIMITS = tuple(field.name for field in fields(Limits))
-_NO_LIMITS = Limits()
 
 
 def check_job(job: Job) -> None:
@@ -68,26 +64,17 @@ def _check_program(program: Program, where: str) -> None:
 
 
 def _check_case(case: Case, where: str) -> None:
-    if case.files:
-        _check_files(case.files, f"{where}.files")
-    if case.partner_files:
-        _check_files(case.partner_files, f"{where}.partner_files")
-    if case.args:
-        _check_arguments(case.args, f"{where}.args")
-    if case.partner_args:
-        _check_arguments(case.partner_args, f"{where}.partner_args")
+    _check_files(case.files, f"{where}.files")
+    _check_files(case.partner_files, f"{where}.partner_files")
+    _check_arguments(case.args, f"{where}.args")
+    _check_arguments(case.partner_args, f"{where}.partner_args")
     check_limits(case.limits, f"{where}.limits")
 
 
 def check_limits(limits: Limits, where: str) -> None:
     """Raises BadJob for a limit that is no number above 0, or is beyond all measure: both end in no limit at all."""
-    if limits == _NO_LIMITS:
-        return
-    for name in _LIMITS:
-        value = getattr(limits, name)
-        if value is None:
-            continue
-        whole = name in _WHOLE
+    for name, value in limits.given().items():
+        whole = name in WHOLE_LIMITS
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
             raise BadJob(f"{where}.{name}", f"must be a {'whole number' if whole else 'number'}")
         if not 0 < value <= MOST[name]:  # NaN included
@@ -109,11 +96,7 @@ def _check_files(files: Mapping[str, bytes], where: str) -> None:
 def _check_paths(paths: Iterable[str], where: str) -> None:
     """Attacks: `../x`, an absolute path, NUL (which ends a path early for the kernel), names that no file can have."""
     for path in paths:
-        parts = path.split("/")
-        try:
-            encoded = path.encode()
-        except UnicodeEncodeError:
-            encoded = b"\0"
+        parts, encoded = path.split("/"), _encoded(path)
         wrong = (
             "must not be empty"
             if not path
@@ -135,10 +118,7 @@ def _check_arguments(arguments: Sequence[str], where: str) -> None:
     """The kernel would refuse to start the program with these, which would look like a failure of ours."""
     total = 0
     for index, argument in enumerate(arguments):
-        try:
-            encoded = argument.encode()
-        except UnicodeEncodeError:
-            encoded = b"\0"
+        encoded = _encoded(argument)
         if b"\0" in encoded:
             raise BadJob(f"{where}[{index}]", "must hold no NUL and no broken text")
         if len(encoded) > _MOST_ARGUMENT:
@@ -146,6 +126,14 @@ def _check_arguments(arguments: Sequence[str], where: str) -> None:
         total += len(encoded) + 1
     if total > _MOST_ARGUMENTS:
         raise BadJob(where, f"all together have more than {_MOST_ARGUMENTS} bytes; use stdin or a file")
+
+
+def _encoded(text: str) -> bytes:
+    """The text as the kernel sees it; for broken text a NUL, which is refused in the same words."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return b"\0"
 
 
 def _words(words: Iterable[str]) -> str:

@@ -18,10 +18,11 @@ from rewarden_sandboxes.agent.frames import WINDOW
 from rewarden_sandboxes.codec import (
     event_from_message,
     job_to_message,
+    refusal_from_message,
     session_event_from_answer,
     session_to_message,
 )
-from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, Leaving, NoRoom
+from rewarden_sandboxes.errors import BadJob, HostError, HostLost, Leaving
 from rewarden_sandboxes.job import Clock, Job, JobEvent, Program, Report
 from rewarden_sandboxes.secret import shown
 from rewarden_sandboxes.service import ALIVE, MOST_BYTES
@@ -105,7 +106,7 @@ class HostClient:
                     raise HostLost(talk.why)
                 whole = answer.last
                 if answer.WhichOneof("item") == "refusal":
-                    raise _named(answer.refusal)
+                    raise refusal_from_message(answer.refusal)
                 if answer.WhichOneof("item") == "event":
                     yield event_from_message(answer.event)
         except ValueError as error:
@@ -133,13 +134,13 @@ class HostClient:
 
         Raises HostLost, also when it says nothing for `timeout_s`, and HostError.
         """
-        try:
-            with _lost_when_closed():
+        with _lost_unless_answered():
+            try:
                 reply = await self._stub.Status(pb.StatusRequest(probe=probe), timeout=timeout_s, metadata=self._shown)
-        except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.INTERNAL:
-                raise HostError(error.details() or "the host broke") from None
-            raise HostLost(_why(error)) from None
+            except grpc.aio.AioRpcError as error:
+                if error.code() is grpc.StatusCode.INTERNAL:
+                    raise HostError(error.details() or "the host broke") from None
+                raise
         told = json.loads(reply.status_json)
         if not isinstance(told, dict):
             raise HostError("the host's status cannot be read: it must be an object")
@@ -147,23 +148,20 @@ class HostClient:
 
     async def healthy(self, timeout_s: float) -> bool:
         """Returns whether the host says that it is ready, by the protocol that needs no token. Raises HostLost."""
-        try:
-            with _lost_when_closed():
-                reply = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=timeout_s)
-        except grpc.aio.AioRpcError as error:
-            raise HostLost(_why(error)) from None
+        with _lost_unless_answered():
+            reply = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=timeout_s)
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 
     async def answer(self) -> None:
         """Return when the host has answered anything at all: its loop does so by itself, even where the container
         engine hangs. Raises HostLost.
         """
-        try:
-            with _lost_when_closed():
+        with _lost_unless_answered():
+            try:
                 await self._health.Check(health_pb2.HealthCheckRequest(service=_NO_SERVICE))
-        except grpc.aio.AioRpcError as error:
-            if error.code() is not grpc.StatusCode.NOT_FOUND:
-                raise HostLost(_why(error)) from None
+            except grpc.aio.AioRpcError as error:
+                if error.code() is not grpc.StatusCode.NOT_FOUND:
+                    raise
 
     def hang_up(self, why: str) -> None:
         """Give up all that is under way, which raises HostLost with these words; the host kills it when it hears."""
@@ -257,8 +255,10 @@ class Session:
 
     async def clock(self) -> Clock:
         """Returns what it has used so far. Raises HostError when the session is lost."""
-        if self._over:
-            return self._last_clock()
+        if self._fault is not None:
+            raise self._fault
+        if self._ended is not None:
+            return _last_clock(self._ended)
         future: asyncio.Future[Clock] = asyncio.get_running_loop().create_future()
         self._clocks.append(future)
         if len(self._clocks) == 1:
@@ -290,7 +290,7 @@ class Session:
         try:
             while (answer := await self._answers.get()) is not None:
                 if answer.WhichOneof("item") == "refusal":
-                    self._over_with(_named(answer.refusal))
+                    self._over_with(refusal_from_message(answer.refusal))
                 elif not self._over and answer.WhichOneof("item") is not None:
                     self._note(session_event_from_answer(answer))
                 whole = answer.last
@@ -311,35 +311,28 @@ class Session:
             case Taken():
                 self._room += event.size
             case Clock():
-                while self._clocks:
-                    future = self._clocks.popleft()
-                    if not future.done():
-                        future.set_result(event)
+                self._settle(event)
             case Report():
                 self._ended = event
-                self._settle()
+                self._settle(_last_clock(event))
         self._changed.set()
 
     def _over_with(self, fault: HostError) -> None:
         if not self._over:
             self._fault = fault
-            self._settle()
+            self._settle(fault)
         self._changed.set()
 
-    def _settle(self) -> None:
-        """Nobody will answer any more."""
+    def _settle(self, told: Clock | HostError) -> None:
+        """Answer all who wait for the clock."""
         while self._clocks:
             future = self._clocks.popleft()
-            if not future.done():
-                try:
-                    future.set_result(self._last_clock())
-                except HostError as error:
-                    future.set_exception(error)
-
-    def _last_clock(self) -> Clock:
-        if self._ended is None:
-            raise self._fault or HostError("the session has ended")
-        return Clock(cpu_s=self._ended.cpu_time, idle_s=self._ended.idle_time, memory=0)
+            if future.done():
+                continue
+            if isinstance(told, Clock):
+                future.set_result(told)
+            else:
+                future.set_exception(told)
 
 
 class Talk:
@@ -424,10 +417,12 @@ class Talk:
 
 
 @contextlib.contextmanager
-def _lost_when_closed() -> Iterator[None]:
-    """Around a call. Raises HostLost where the channel is closed under it."""
+def _lost_unless_answered() -> Iterator[None]:
+    """Around a call. Raises HostLost where it fails, or the channel is closed under it."""
     try:
         yield
+    except grpc.aio.AioRpcError as error:
+        raise HostLost(_why(error)) from None
     except asyncio.CancelledError:
         # gRPC raises it in whoever waits for a call of a channel that is closed: probes of our own health ended so.
         task = asyncio.current_task()
@@ -436,22 +431,11 @@ def _lost_when_closed() -> Iterator[None]:
         raise HostLost("the connection to the sandbox host was closed") from None
 
 
+def _last_clock(report: Report) -> Clock:
+    return Clock(cpu_s=report.cpu_time, idle_s=report.idle_time, memory=0)
+
+
 def _why(error: grpc.aio.AioRpcError) -> str:
     if error.code() is grpc.StatusCode.UNAUTHENTICATED:
         return str(error.details())
     return f"the sandbox host cannot be reached, or went away: {error.details() or error.code().name}"
-
-
-def _named(refusal: pb.Refusal) -> HostError:
-    """The host's own error under its name."""
-    match refusal.kind:
-        case "no_room":
-            return NoRoom(refusal.message)
-        case "busy":
-            return Busy(refusal.message)
-        case "leaving":
-            return Leaving(refusal.message)
-        case "bad_job":
-            return BadJob(refusal.path, refusal.message)
-        case _:
-            return HostError(refusal.message)

@@ -1,4 +1,5 @@
-"""Jobs and their events to protobuf messages and back: `rewarden_sandboxes.job` is the source, field by field.
+"""Jobs, their events and refusals to protobuf messages and back: `rewarden_sandboxes.job` is the source, field by
+field.
 
 Nothing is judged here: what a job may ask is held by `rewarden_sandboxes.checks`. A word that no type knows (a mode, a
 status) passes as it is; whoever reads it refuses it.
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from rewarden_sandboxes.errors import BadJob, Busy, HostError, Leaving, NoRoom
 from rewarden_sandboxes.job import (
     Case,
     CaseResult,
@@ -26,7 +28,6 @@ from rewarden_sandboxes.job import (
 from rewarden_sandboxes.session import Begun, SessionEvent, Taken
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 
-_LIMITS = ("cpu_s", "wall_s", "memory_mb", "processes", "output_bytes", "disk_mb", "open_files")
 _NO_LIMITS = Limits()
 
 
@@ -35,17 +36,15 @@ _NO_LIMITS = Limits()
 
 def job_to_message(job: Job) -> pb.Job:
     """The message of a job. Raises ValueError or TypeError for what protobuf cannot hold (a count beyond 64 bits)."""
-    message = pb.Job(
+    return pb.Job(
         program=_program_to_message(job.program),
+        partner=_program_to_message(job.partner) if job.partner is not None else None,
         join=job.join,
         cases=[_case_to_message(case) for case in job.cases],
         compile_limits=_limits_to_message(job.compile_limits),
         collect=job.collect,
         patience_s=job.patience_s or 0.0,
     )
-    if job.partner is not None:
-        message.partner.CopyFrom(_program_to_message(job.partner))
-    return message
 
 
 def job_from_message(message: pb.Job) -> Job:
@@ -112,9 +111,8 @@ def _case_from_message(message: pb.Case) -> Case:
 
 
 def _limits_to_message(limits: Limits) -> pb.Limits | None:
-    if limits == _NO_LIMITS:
-        return None
-    return pb.Limits(**{name: value for name in _LIMITS if (value := getattr(limits, name)) is not None})
+    given = limits.given()
+    return pb.Limits(**given) if given else None
 
 
 def _limits_from_message(message: pb.Limits) -> Limits:
@@ -129,10 +127,10 @@ def event_to_message(event: JobEvent) -> pb.JobEvent:
     """The message of one event."""
     if isinstance(event, CompileResult):
         return pb.JobEvent(compile=pb.CompileResult(who=event.who, report=_report_to_message(event.report)))
-    result = pb.CaseResult(index=event.index, program=_report_to_message(event.program))
-    if event.partner is not None:
-        result.partner.CopyFrom(_report_to_message(event.partner))
-    return pb.JobEvent(case=result)
+    partner = _report_to_message(event.partner) if event.partner is not None else None
+    return pb.JobEvent(
+        case=pb.CaseResult(index=event.index, program=_report_to_message(event.program), partner=partner)
+    )
 
 
 def event_from_message(message: pb.JobEvent) -> JobEvent:
@@ -196,6 +194,31 @@ def session_event_from_answer(answer: pb.Answer) -> SessionEvent:
             return _report_from_message(answer.report)
         case _:
             raise ValueError("the host sent an event of a kind that is not known here")
+
+
+# --- refusals --------------------------------------------------------------------------------------------------
+
+_REFUSALS: Mapping[str, type[HostError]] = {"no_room": NoRoom, "busy": Busy, "leaving": Leaving}
+
+
+def refusal_to_message(error: HostError) -> pb.Refusal:
+    """The message of a refusal. One that is neither a bad job's nor in the table is told as `broken`."""
+    if isinstance(error, BadJob):
+        return pb.Refusal(kind="bad_job", message=sound(error.message), path=sound(error.path))
+    kind = next((word for word, known in _REFUSALS.items() if isinstance(error, known)), "broken")
+    return pb.Refusal(kind=kind, message=sound(error.message))
+
+
+def refusal_from_message(message: pb.Refusal) -> HostError:
+    """The host's own error under its name."""
+    if message.kind == "bad_job":
+        return BadJob(message.path, message.message)
+    return _REFUSALS.get(message.kind, HostError)(message.message)
+
+
+def sound(text: str) -> str:
+    """Returns what protobuf can carry: a path may be any text that a caller sent."""
+    return text.encode("utf-8", "replace").decode()[:4000]
 
 
 # --- reports ---------------------------------------------------------------------------------------------------

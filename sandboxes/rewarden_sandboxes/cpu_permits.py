@@ -9,17 +9,13 @@ from collections import deque
 
 class CpuPermits:
     """A first-come, first-served count that may be overdrawn by runs that wake up: nobody stops them, but nobody new
-    starts before the count is above zero again.
+    starts before the count is above zero again. `free`: permits that nobody holds; below zero when runs that idled have
+    woken up.
     """
 
     def __init__(self, count: int) -> None:
-        self._free = count
+        self.free = count
         self._waiting: deque[asyncio.Future[None]] = deque()
-
-    @property
-    def free(self) -> int:
-        """CpuPermits that nobody holds; below zero when runs that idled have woken up."""
-        return self._free
 
     @property
     def waiting(self) -> int:
@@ -28,8 +24,8 @@ class CpuPermits:
 
     async def take(self) -> None:
         """Wait for a token, and take it."""
-        if self._free > 0 and not self._waiting:
-            self._free -= 1
+        if self.free > 0 and not self._waiting:
+            self.free -= 1
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
@@ -46,16 +42,16 @@ class CpuPermits:
 
     def give(self) -> None:
         """Give a token back."""
-        self._free += 1
-        while self._free > 0 and self._waiting:
+        self.free += 1
+        while self.free > 0 and self._waiting:
             future = self._waiting.popleft()
             if not future.done():
-                self._free -= 1
+                self.free -= 1
                 future.set_result(None)
 
     def overdraw(self) -> None:
         """Take a token without waiting: a run that idled has woken up."""
-        self._free -= 1
+        self.free -= 1
 
 
 class CpuPermit:
@@ -80,6 +76,4 @@ class CpuPermit:
             self._tokens.overdraw()
 
     async def __aexit__(self, *_: object) -> None:
-        if self._held:
-            self._held = False
-            self._tokens.give()
+        self.rest(True)

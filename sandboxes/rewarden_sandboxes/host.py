@@ -25,7 +25,7 @@ from rewarden_sandboxes import cgroups, socket_folder
 from rewarden_sandboxes.agent import frames
 from rewarden_sandboxes.cpu_permits import CpuPermit, CpuPermits
 from rewarden_sandboxes.errors import Busy, HostError, Leaving, NoRoom
-from rewarden_sandboxes.job import Case, CaseResult, Clock, CompileResult, Job, JobEvent, Limits, Program, Report
+from rewarden_sandboxes.job import CaseResult, Clock, CompileResult, Job, JobEvent, Program, Report
 from rewarden_sandboxes.languages import Registry, UnknownLanguage
 from rewarden_sandboxes.launchers.bwrap import BwrapLauncher
 from rewarden_sandboxes.launchers.docker import DockerLauncher
@@ -51,6 +51,8 @@ _SETTLING_S = 0.2
 _SPLIT_CASES = 4
 """Cases from which a job is shared by two slots, where a CPU is free and nothing is to be compiled twice."""
 
+_TRIAL = Job(program=Program(language="python", code=b"print('room')"))
+"""A program that any room can run."""
 
 _AHEAD_BYTES = 64 * 1024**2
 """Output of a job's second half that is held until the first half is told."""
@@ -112,18 +114,15 @@ class Host:
         await self._choose()
         self._tending = asyncio.get_running_loop().create_task(self._tend())
 
-    def _make_folder(self) -> None:
-        if self._place is not None:
-            return
-        base = Path(self.settings.folder or tempfile.gettempdir())
-        self._place = socket_folder.SocketFolder(base)
-        socket_folder.clean(base)  # a host that was killed, and is started again and again, leaves a folder each time
-
     async def _choose(self) -> None:
         problems = []
         wanted = self.settings.launcher
         try:
-            self._make_folder()
+            if self._place is None:
+                base = Path(self.settings.folder or tempfile.gettempdir())
+                self._place = socket_folder.SocketFolder(base)
+                # A host that was killed, and is started again and again, leaves a folder each time.
+                socket_folder.clean(base)
         except OSError as error:
             self._problem = f"no folder for the slots' sockets: {words_of(error)}"
             return
@@ -147,26 +146,23 @@ class Host:
             self._begin_rooms()
 
     def _begin_rooms(self) -> None:
-        self._first_pool().warm_up()
+        self._first_pool().grow()
         if self._finding is None:
             self._finding = asyncio.get_running_loop().create_task(self._find_rooms())
 
     async def _find_rooms(self) -> None:
         """Find out whether rooms can be had here: by having one. Jobs wait for the answer."""
-        trial = Job(program=Program(language="python", code=b"print('room')"))
         pool = self._first_pool()
-        slot: Slot | None = None
         while not self._known.is_set():
             try:
                 slot = await pool.acquire(frozenset(), self.settings.queue_timeout_s)
-                report = await self._try(slot, trial)
+                try:
+                    report = await self._try(slot, _TRIAL)
+                finally:
+                    pool.release(slot)
             except HostError:
                 await asyncio.sleep(0.5)  # the pool says why; it goes on trying
                 continue
-            finally:
-                if slot is not None:
-                    pool.release(slot)
-                    slot = None
             if report is None or report.status != "internal_error":
                 self._problem = None
                 self._known.set()
@@ -180,14 +176,14 @@ class Host:
                 await pool.close()
                 self._pools.clear()
                 pool = self._first_pool()
-                pool.warm_up()
+                pool.grow()
             else:
                 await asyncio.sleep(_TEND_S)
 
     async def _try(self, slot: Slot, job: Job) -> Report | None:
         ready = self._resolver.ready(job)
         report = None
-        async with aclosing(slot.run(ready.header, ready.body, lambda _: ready.pace_s, lambda _: None)) as answers:
+        async with aclosing(slot.run(ready.header, ready.body, ready.pace_s, lambda _: None)) as answers:
             async for header, body in answers:
                 if header["ev"] == "broken":
                     return Report(status="internal_error", message=str(header.get("message")))
@@ -362,8 +358,6 @@ class Host:
         return self._problem or next((pool.problem for pool in self._pools.values() if pool.problem), None)
 
     async def _attempt(self, ready: Ready, job: Job) -> AsyncGenerator[JobEvent, None]:
-        if self._launcher is None:
-            raise NoRoom(self._problem or "there is no sandbox here")
         if self._waiting >= self.settings.queue:
             raise Busy(f"{self._waiting} jobs wait for a slot already; send it again a little later")
         pool = self._pool(self._kind(ready))
@@ -375,7 +369,7 @@ class Host:
         try:
             async with (
                 CpuPermit(self._tokens) as token,
-                aclosing(slot.run(ready.header, ready.body, lambda _: ready.pace_s, token.rest)) as answers,
+                aclosing(slot.run(ready.header, ready.body, ready.pace_s, token.rest)) as answers,
             ):
                 async for header, body in answers:
                     yield self._event(header, body, slot, ready)
@@ -527,11 +521,12 @@ class Host:
         """JSON-ready. With `probe` a program is really run, whatever is warm."""
         found: dict[str, Any] = {}
         if probe:
-            found = await self._probe()
+            failure = await self._probe()
+            found["probe"] = {"ok": failure is None, "reason": failure}
         pools = {str(kind): pool.status() for kind, pool in self._pools.items()}
-        ready = self._known.is_set() and any(pool.ready for pool in self._pools.values())
         problem = self._reason()
         sample = next((pool.sample for pool in self._pools.values() if pool.sample is not None), None)
+        ready = self._known.is_set() and sample is not None
         images = await self._images_now(fresh=probe)
         return {
             "version": VERSION,
@@ -544,8 +539,8 @@ class Host:
             "images": images,
             "capacity": {"slots": self.settings.slots, "sessions": self.settings.sessions},
             "languages": self.registry.as_dict(),
-            "limits": _plain(self.settings.limits),
-            "most": _plain(self.settings.max_limits),
+            "limits": self.settings.limits.given(),
+            "most": self.settings.max_limits.given(),
             "enforced": sample.enforced if sample is not None else {},
             "missing": sample.missing if sample is not None else {},
             "cgroups": cgroups.version(),
@@ -577,18 +572,19 @@ class Host:
             self._images_at = time.monotonic()
             self._asking = None
 
-    async def _probe(self) -> dict[str, Any]:
-        job = Job(program=Program(language="python", code=b"print('room')"), cases=[Case()], patience_s=20.0)
+    async def _probe(self) -> str | None:
+        """Run a program; returns why it did not do what it should."""
         try:
-            async with aclosing(self.run(job)) as events:
+            async with aclosing(self.run(replace(_TRIAL, patience_s=20.0))) as events:
                 async for event in events:
                     if isinstance(event, CaseResult):
-                        good = event.program.status == "ok" and event.program.stdout == b"room\n"
-                        why = event.program.message or event.program.stderr.decode("utf-8", "replace")[:500]
-                        return {"probe": {"ok": good, "reason": None if good else f"{event.program.status}: {why}"}}
+                        report = event.program
+                        if (report.status, report.stdout) == ("ok", b"room\n"):
+                            return None
+                        return f"{report.status}: {report.message or report.stderr.decode('utf-8', 'replace')[:500]}"
         except HostError as error:
-            return {"probe": {"ok": False, "reason": error.message}}
-        return {"probe": {"ok": False, "reason": "the room said nothing"}}
+            return error.message
+        return "the room said nothing"
 
 
 def _at(event: CaseResult, first: int) -> CaseResult:
@@ -630,7 +626,3 @@ def _report(told: dict[str, Any], body: bytes, slot: Slot) -> Report:
         flags=tuple(map(str, told["flags"])),
         message=None if told["message"] is None else str(told["message"])[:2000],
     )
-
-
-def _plain(limits: Limits) -> dict[str, float]:
-    return {name: getattr(limits, name) for name in Limits.__slots__ if getattr(limits, name) is not None}

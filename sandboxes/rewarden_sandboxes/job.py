@@ -9,8 +9,8 @@ one room ended.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 RunStatus = Literal[
     "ok", "runtime_error", "time_limit", "memory_limit", "output_limit", "compile_error", "internal_error"
@@ -41,6 +41,15 @@ class Limits:
     output_bytes: int | None = None
     disk_mb: int | None = None
     open_files: int | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Returns those that are set."""
+        return {name: value for name in LIMITS if (value := getattr(self, name)) is not None}
+
+
+LIMITS = tuple(limit.name for limit in fields(Limits))
+WHOLE_LIMITS = frozenset(LIMITS) - {"cpu_s", "wall_s"}
+"""The limits that are whole numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

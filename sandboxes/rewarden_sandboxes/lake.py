@@ -55,7 +55,7 @@ def elan_toolchains() -> dict[str, Path]:
     """The toolchains that elan has, by short name (`4.9.0`, `nightly-2025-01-01`, a link's own): newest release
     first, then candidates for one, then all others."""
     found: dict[str, Path] = {}
-    for folder in _entries(elan_home() / "toolchains"):
+    for folder in sorted((elan_home() / "toolchains").glob("*")):
         if is_toolchain(folder):
             short = _OURS.sub("", folder.name)
             found.setdefault(short[1:] if _RELEASE.fullmatch(short) and short.startswith("v") else short, folder)
@@ -169,10 +169,3 @@ def stats_of(folder: Path) -> Mapping[str, tuple[int, int]]:
                 about = os.stat(os.path.join(path, name))
                 found[os.path.relpath(os.path.join(path, name), folder)] = (about.st_size, about.st_mtime_ns)
     return found
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []

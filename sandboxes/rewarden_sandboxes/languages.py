@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from rewarden_sandboxes.job import Limits
+from rewarden_sandboxes.job import LIMITS, WHOLE_LIMITS, Limits
 
 BUILT_IN = Path(__file__).with_name("languages.yaml")
 """The rows that come with the project."""
@@ -24,7 +24,6 @@ _NAME = re.compile(r"[a-z][a-z0-9+#._-]*")
 _IMAGE = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 _MOUNTS = PurePosixPath("/mnt")
 """An empty folder in every image, below which rows mount."""
-_WHOLE_LIMITS = {"memory_mb", "processes", "output_bytes", "disk_mb", "open_files"}
 
 
 class LanguageError(ValueError):
@@ -74,15 +73,12 @@ class Language:
         """The row as JSON can say it: of the limits those that are set, of the mounts the paths inside alone, for what
         folders the machine has is no caller's business.
         """
-        return {key: _plain(value) for key, value in asdict(self).items()} | {"mounts": sorted(self.mounts)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    if isinstance(value, dict):
-        return {name: limit for name, limit in value.items() if limit is not None}
-    return value
+        row = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+        return row | {
+            "limits": self.limits.given(),
+            "compile_limits": self.compile_limits.given(),
+            "mounts": sorted(self.mounts),
+        }
 
 
 class Registry:
@@ -159,25 +155,18 @@ def _read(path: Path) -> dict[str, Language]:
     try:
         # _StrictLoader is a SafeLoader: it makes nothing but plain values.
         rows = yaml.load(path.read_text(encoding="utf-8"), _StrictLoader)
+        if not isinstance(rows, dict):
+            raise LanguageError("must be a mapping of language names to rows")
+        return {name: _language(name, row) for name, row in rows.items()}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise LanguageError(f"{path}: cannot be read: {error}") from error
     except LanguageError as error:
         raise LanguageError(f"{path}: {error}") from None
-    if not isinstance(rows, dict):
-        raise LanguageError(f"{path}: must be a mapping of language names to rows")
-    try:
-        return {_name(name): _language(name, row) for name, row in rows.items()}
-    except LanguageError as error:
-        raise LanguageError(f"{path}: {error}") from None
 
 
-def _name(name: object) -> str:
+def _language(name: object, row: object) -> Language:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise LanguageError(f"{name!r}: a language's name is lower-case letters, digits and + # . _ - (quote it)")
-    return name
-
-
-def _language(name: str, row: object) -> Language:
     if not isinstance(row, dict):
         raise LanguageError(f"{name}: must be a mapping")
     known = {column.name for column in fields(Language)} - {"name"}
@@ -189,76 +178,65 @@ def _language(name: str, row: object) -> Language:
             raise LanguageError(f"{name}.{key}: is missing")
     if "compile_limits" in row and "compile" not in row:
         raise LanguageError(f"{name}.compile_limits: there is no compile")
-    aliases = _words(row, name, "aliases", _NAME)
+    aliases = _words(f"{name}.aliases", row.get("aliases", []), _NAME)
     return Language(
         name=name,
-        images=_words(row, name, "images", _IMAGE, empty=False),
-        file=_file(row, name),
-        compile=_command(row, name, "compile"),
-        run=_command(row, name, "run"),
+        images=_words(f"{name}.images", row["images"], _IMAGE, empty=False),
+        file=_file(f"{name}.file", row["file"]),
+        compile=_command(f"{name}.compile", row["compile"]) if "compile" in row else (),
+        run=_command(f"{name}.run", row["run"]),
         aliases=aliases,
-        fences=_words(row, name, "fences", _NAME) if "fences" in row else (name, *aliases),
-        python=_flag(row, name, "python"),
-        limits=_limits(row, name, "limits"),
-        compile_limits=_limits(row, name, "compile_limits"),
-        mounts=_mounts(row, name),
+        fences=_words(f"{name}.fences", row["fences"], _NAME) if "fences" in row else (name, *aliases),
+        python=_flag(f"{name}.python", row.get("python", False)),
+        limits=_limits(f"{name}.limits", row.get("limits", {})),
+        compile_limits=_limits(f"{name}.compile_limits", row.get("compile_limits", {})),
+        mounts=_mounts(f"{name}.mounts", row.get("mounts", {})),
     )
 
 
-def _words(
-    row: Mapping[str, object], name: str, field: str, pattern: re.Pattern[str], *, empty: bool = True
-) -> tuple[str, ...]:
-    words = row.get(field, [])
+def _words(where: str, words: object, pattern: re.Pattern[str], *, empty: bool = True) -> tuple[str, ...]:
     if not isinstance(words, list) or not (words or empty):
-        raise LanguageError(f"{name}.{field}: must be a list{'' if empty else ' of at least one'}")
+        raise LanguageError(f"{where}: must be a list{'' if empty else ' of at least one'}")
     for word in words:
         if not isinstance(word, str) or not pattern.fullmatch(word):
-            raise LanguageError(f"{name}.{field}: {word!r} does not fit {pattern.pattern}")
+            raise LanguageError(f"{where}: {word!r} does not fit {pattern.pattern}")
         if words.count(word) > 1:
-            raise LanguageError(f"{name}.{field}: {word!r} is given twice")
+            raise LanguageError(f"{where}: {word!r} is given twice")
     return tuple(words)
 
 
-def _command(row: Mapping[str, object], name: str, field: str) -> tuple[str, ...]:
-    if field not in row:
-        return ()
-    words = row[field]
+def _command(where: str, words: object) -> tuple[str, ...]:
     if not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
-        raise LanguageError(f"{name}.{field}: must be a list of words, such as [prog, -x, main] (quote numbers)")
+        raise LanguageError(f"{where}: must be a list of words, such as [prog, -x, main] (quote numbers)")
     if any("\0" in word for word in words):
-        raise LanguageError(f"{name}.{field}: a word contains a NUL character")
+        raise LanguageError(f"{where}: a word contains a NUL character")
     return tuple(words)
 
 
-def _file(row: Mapping[str, object], name: str) -> str:
-    file = row["file"]
-    path = PurePosixPath(file) if isinstance(file, str) else PurePosixPath("/")
-    # `str(path) != file` catches what a path silently drops: an empty name, "./x", "a//b", a slash at the end.
-    if path.is_absolute() or ".." in path.parts or str(path) != file or str(path) == "." or "\0" in str(path):
-        raise LanguageError(f"{name}.file: {file!r} is no plain path below the working folder")
-    return str(path)
+def _file(where: str, file: object) -> str:
+    if not isinstance(file, str) or not _is_plain(file, absolute=False):
+        raise LanguageError(f"{where}: {file!r} is no plain path below the working folder")
+    return file
 
 
-def _flag(row: Mapping[str, object], name: str, field: str) -> bool:
-    flag = row.get(field, False)
+def _flag(where: str, flag: object) -> bool:
     if not isinstance(flag, bool):
-        raise LanguageError(f"{name}.{field}: must be true or false")
+        raise LanguageError(f"{where}: must be true or false")
     return flag
 
 
-def _mounts(row: Mapping[str, object], name: str) -> dict[str, str]:
-    mounts = row.get("mounts", {})
+def _mounts(where: str, mounts: object) -> dict[str, str]:
     if not isinstance(mounts, dict):
-        raise LanguageError(f"{name}.mounts: must be a mapping of paths inside to paths of this machine")
+        raise LanguageError(f"{where}: must be a mapping of paths inside to paths of this machine")
     for inside, outside in mounts.items():
         for path in (inside, outside):
-            if not isinstance(path, str) or not _is_plain(path):
-                raise LanguageError(f"{name}.mounts: {path!r} is no plain absolute path")
+            if not isinstance(path, str) or not _is_plain(path, absolute=True):
+                raise LanguageError(f"{where}: {path!r} is no plain absolute path")
         if _MOUNTS not in PurePosixPath(inside).parents:
-            raise LanguageError(f"{name}.mounts: {inside!r} does not lie below {_MOUNTS}")
+            raise LanguageError(f"{where}: {inside!r} does not lie below {_MOUNTS}")
     nested = nested_mount(mounts)
     if nested is not None:
-        raise LanguageError(f"{name}.mounts: {nested[0]!r} lies in {nested[1]!r}, which is mounted too")
+        raise LanguageError(f"{where}: {nested[0]!r} lies in {nested[1]!r}, which is mounted too")
     return dict(mounts)
 
 
@@ -270,21 +248,21 @@ def nested_mount(mounts: Iterable[str]) -> tuple[str, str] | None:
     return next(((str(path), str(other)) for path in paths for other in paths if other in path.parents), None)
 
 
-def _is_plain(path: str) -> bool:
+def _is_plain(path: str, *, absolute: bool) -> bool:
     plain = PurePosixPath(path)
-    return plain.is_absolute() and ".." not in plain.parts and str(plain) == path and "\0" not in path
+    # `str(plain) == path` refuses what a path silently drops: an empty name, "./x", "a//b", a slash at the end.
+    same = str(plain) == path != "."
+    return same and plain.is_absolute() == absolute and ".." not in plain.parts and "\0" not in path
 
 
-def _limits(row: Mapping[str, object], name: str, field: str) -> Limits:
-    limits = row.get(field, {})
+def _limits(where: str, limits: object) -> Limits:
     if not isinstance(limits, dict):
-        raise LanguageError(f"{name}.{field}: must be a mapping")
-    known = [item.name for item in fields(Limits)]
+        raise LanguageError(f"{where}: must be a mapping")
     for key, value in limits.items():
-        if key not in known:
-            raise LanguageError(f"{name}.{field}.{key}: no such limit; known are {', '.join(known)}")
-        kind, words = (int, "a whole number") if key in _WHOLE_LIMITS else ((int, float), "a number")
+        if key not in LIMITS:
+            raise LanguageError(f"{where}.{key}: no such limit; known are {', '.join(LIMITS)}")
+        kind, words = (int, "a whole number") if key in WHOLE_LIMITS else ((int, float), "a number")
         # `not value < inf` refuses nan and inf, which YAML can say and no clock reaches.
         if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < float("inf"):
-            raise LanguageError(f"{name}.{field}.{key}: must be {words} above 0, not {value!r}")
+            raise LanguageError(f"{where}.{key}: must be {words} above 0, not {value!r}")
     return Limits(**limits)

@@ -181,20 +181,16 @@ def _rows(
         file="Main.lean",
         # As a run: each case is one compilation, with its own limits.
         run=(*lean, "--json", "-o", "Main.olean", "Main.lean"),
-        aliases=aliases,
-        fences=(compile_language(name), *aliases),
         limits=limits,
         mounts=mounts,
     )
-    yield compiler
+    yield replace(compiler, aliases=aliases, fences=(compile_language(name), *aliases))
     yield replace(
         compiler,
         name=worker_language(name),
         # Told at once, not when a reader's eye can follow. -DElab.async=false would spare a tenth of the CPU of long
         # texts, but versions before 4.12 leave at the sight of an option that they do not know.
         run=(*lean, "--worker", "-Dserver.reportDelayMs=0", "file:///Main.lean"),
-        aliases=(),
-        fences=(),
     )
     yield replace(
         compiler,
@@ -202,6 +198,4 @@ def _rows(
         file="main.py",
         run=("python3", "main.py"),
         python=True,
-        aliases=(),
-        fences=(),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import math
 import os
 import secrets
@@ -24,6 +25,8 @@ _IDLE_S = 300.0
 _SLOT_TASKS = 64
 _WARM_MB = 768
 """The memory that the zygotes of all tiers may hold beside the runs."""
+_NUMBERS = itertools.count(1)
+"""Of slots, of all pools together."""
 
 
 class Pool:
@@ -85,7 +88,7 @@ class Pool:
             raise NoRoom(self.problem or "no slot can be started")
         future: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
-        self._grow()
+        self.grow()
         taken = False
         try:
             async with asyncio.timeout(patience_s if patience_s < math.inf else None):
@@ -119,7 +122,7 @@ class Pool:
         with contextlib.suppress(ValueError):
             self._idle.remove(slot)
         self._begin(slot.close())
-        self._grow()
+        self.grow()
 
     def _offer(self, slot: Slot) -> None:
         while self._waiting:
@@ -131,11 +134,8 @@ class Pool:
 
     # --- growing ---------------------------------------------------------------------------------------------------
 
-    def warm_up(self) -> None:
-        """Start what is held ready always."""
-        self._grow()
-
-    def _grow(self) -> None:
+    def grow(self) -> None:
+        """Start what is held ready always, and what is waited for."""
         if self._closed:
             return
         wanted = max(self._warm, len(self._all) - len(self._idle) + len(self._waiting))
@@ -160,7 +160,7 @@ class Pool:
             self._starting -= 1
         if slot is None:
             if self._waiting or self._warm > len(self._all):
-                self._grow()
+                self.grow()
             else:
                 self.problem = None  # others started while this one failed, or nobody needs it any more
             return
@@ -197,7 +197,7 @@ class Pool:
                 future.set_exception(NoRoom(message))
 
     def _lease(self) -> Lease:
-        number = Slot.next_number()
+        number = next(_NUMBERS)
         name = f"rewarden-{os.getpid()}-{secrets.token_hex(3)}-{number}"
         return Lease(
             name=name,
@@ -216,7 +216,7 @@ class Pool:
         for slot in list(self._idle):
             if len(self._all) > self._warm and now - slot.used > _IDLE_S:
                 self.discard(slot)
-        self._grow()
+        self.grow()
 
     def _sweep(self) -> None:
         for slot in [slot for slot in self._idle if slot.gone]:
@@ -238,13 +238,8 @@ class Pool:
         }
 
     @property
-    def ready(self) -> bool:
-        """Returns whether a slot is there."""
-        return bool(self._all)
-
-    @property
     def sample(self) -> Slot | None:
-        """Any slot, to ask what is enforced in it."""
+        """Any slot, to ask what is enforced in it; None while there is none."""
         return next(iter(self._all), None)
 
     async def close(self) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rewarden_sandboxes.agent import frames
 from rewarden_sandboxes.errors import BadJob
-from rewarden_sandboxes.job import Job, Limits, Program
+from rewarden_sandboxes.job import LIMITS, Job, Limits, Program
 from rewarden_sandboxes.languages import Language, Registry, UnknownLanguage, nested_mount
 from rewarden_sandboxes.settings import HostSettings
 
-_LIMITS = tuple(field.name for field in fields(Limits))
 _SCIENTIFIC = (b"scipy", b"pandas", b"sympy", b"networkx")
 
 
@@ -39,7 +38,6 @@ class Resolver:
     def __init__(self, registry: Registry, settings: HostSettings) -> None:
         self._registry = registry
         self._settings = settings
-        self._defaults = settings.limits
 
     def ready(self, job: Job, first: int = 0) -> Ready:
         """The job from its case number `first` on. Raises BadJob."""
@@ -130,10 +128,9 @@ class Resolver:
         this host gives; a row may give more, for whoever wrote it owns the machine.
         """
         settled: dict[str, float] = {}
-        for name in _LIMITS:
-            value = next(
-                (got for layer in (*asked, row, self._defaults) if (got := getattr(layer, name)) is not None), None
-            )
+        layers = (*asked, row, self._settings.limits)
+        for name in LIMITS:
+            value = next((got for layer in layers if (got := getattr(layer, name)) is not None), None)
             most, given = getattr(self._settings.max_limits, name), getattr(row, name)
             assert value is not None
             if most is not None and value > (most := max(most, given or 0)):

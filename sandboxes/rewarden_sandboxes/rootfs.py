@@ -13,17 +13,22 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from rewarden_sandboxes.debian import Log, make_debian, run
-from rewarden_sandboxes.images import FOLDER, Image, ImageError, build_arguments, chain, read_images, substitute
+from rewarden_sandboxes.images import DEBIAN, FOLDER, Image, ImageError, build_arguments, chain, read_images, substitute
+
+Log = Callable[[str], None]
+"""Is told each step, and each line that a step prints."""
+
+State = Literal["current", "old", "missing"]
 
 MARKER = "etc/rewarden-image"
 """File of a root file system that holds the digest of what it was built from."""
 
+_EXCLUDED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/lintian")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -36,9 +41,7 @@ def default_folder() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share", "rewarden/rootfs")
 
 
-def rootfs_state(
-    target: Path, image: str = "toolchains", folder: Path = FOLDER
-) -> Literal["current", "old", "missing"]:
+def rootfs_state(target: Path, image: str = "toolchains", folder: Path = FOLDER) -> State:
     """Returns whether what lies at `target` is what the image's files say."""
     try:
         digest = (target / MARKER).read_text(encoding="ascii").strip()
@@ -90,6 +93,26 @@ def build_without_engine(target: Path, image: str, folder: Path, log: Log) -> No
             shutil.rmtree(device) if device.is_dir() and not device.is_symlink() else device.unlink()
 
 
+def make_debian(target: Path, log: Log) -> None:
+    """Fill the empty folder `target` with a minimal Debian, as `debian:bookworm-slim` has it, without a registry of
+    images: that needs root, debootstrap and a mirror.
+
+    The mirror is debootstrap's own, or that of the variable REWARDEN_DEBIAN_MIRROR. Raises ImageError.
+    """
+    if shutil.which("debootstrap") is None:
+        raise ImageError("debootstrap is not installed", "apt-get install debootstrap")
+    if os.geteuid() != 0:
+        raise ImageError("debootstrap needs root", "run the same command as root, or install a container engine")
+    log(f"debootstrap {DEBIAN}")
+    mirror = os.environ.get("REWARDEN_DEBIAN_MIRROR")
+    _run(["debootstrap", "--variant=minbase", DEBIAN, str(target), *([mirror] if mirror else [])], log)
+    slim = "".join(f"path-exclude /{folder}/*\n" for folder in _EXCLUDED)
+    (target / "etc/dpkg/dpkg.cfg.d/slim").write_text(slim)
+    for folder in (*_EXCLUDED, "var/cache/apt/archives", "var/lib/apt/lists", "var/log"):
+        for path in (target / folder).iterdir() if (target / folder).is_dir() else ():
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
 def carry_out(image: Image, root: Path, log: Log) -> None:
     """Carry out an image's instructions in the root file system of its parent. Needs root.
 
@@ -138,7 +161,27 @@ def _copy(image: Image, words: list[str], root: Path, log: Log) -> None:
 
 def _inside(root: Path, command: list[str], environment: Mapping[str, str], log: Log) -> None:
     own = ["unshare", "--mount", "--pid", "--fork", "--kill-child", f"--mount-proc={root}/proc", "chroot", str(root)]
-    run([*own, *command], log, environment=environment, umask=0o022)
+    _run([*own, *command], log, environment=environment)
+
+
+def _run(command: Sequence[str], log: Log, *, environment: Mapping[str, str] | None = None) -> None:
+    """Carry out a command, its lines going to the log. Raises ImageError with the last of them where it fails."""
+    last: list[str] = []
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment,
+        umask=0o022,  # whatever the caller's: a candidate, an arbitrary uid, must be able to read all that is made
+    ) as process:
+        for line in process.stdout or ():
+            log(line.rstrip())
+            last = [*last[-14:], line.rstrip()]
+    if process.returncode != 0:
+        raise ImageError(f"{' '.join(command)}: exit code {process.returncode}\n" + "\n".join(last))
 
 
 def unpack(export: Iterator[bytes], root: Path, log: Log) -> None:

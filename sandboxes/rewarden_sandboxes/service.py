@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import grpc.aio
@@ -22,11 +22,13 @@ from rewarden_sandboxes.checks import check_job
 from rewarden_sandboxes.codec import (
     event_to_message,
     job_from_message,
+    refusal_to_message,
     session_event_to_answer,
     session_from_message,
+    sound,
 )
 from rewarden_sandboxes.drain import Drain
-from rewarden_sandboxes.errors import BadJob, Busy, HostError, Leaving, NoRoom
+from rewarden_sandboxes.errors import BadJob, HostError
 from rewarden_sandboxes.health import Health
 from rewarden_sandboxes.job import CompileResult, Job, JobEvent, Report
 from rewarden_sandboxes.secret import Gate
@@ -67,8 +69,7 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
 
     async def Work(self, orders: AsyncIterator[pb.Order], context: grpc.aio.ServicerContext) -> None:
         """Jobs and sessions, until the caller leaves, which kills what runs."""
-        tasks: dict[int, asyncio.Task[None]] = {}
-        feeds: dict[int, Feed] = {}
+        begun: dict[int, tuple[asyncio.Task[None], Feed]] = {}
         leaving: set[asyncio.Task[None]] = set()
         loop = asyncio.get_running_loop()
         answers: asyncio.Queue[pb.Answer] = asyncio.Queue(_ANSWERS)
@@ -81,21 +82,23 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
         writer = loop.create_task(write())
         try:
             async for order in orders:
-                item, task = order.WhichOneof("item"), tasks.get(order.id)
+                item = order.WhichOneof("item")
                 if item in ("job", "session"):
-                    if task is None:
-                        feed = feeds[order.id] = Feed()
+                    if order.id not in begun:
+                        feed = Feed()
                         work = partial(self._session, feed=feed) if item == "session" else self._do
-                        tasks[order.id] = loop.create_task(self._answer(work, order, answers.put))
-                        tasks[order.id].add_done_callback(partial(_forget, tasks, feeds, order.id))
-                elif task is not None:  # else it has ended, which its caller will hear
-                    last = _fed(feeds[order.id], order)
+                        task = loop.create_task(self._answer(work, order, answers.put))
+                        begun[order.id] = task, feed
+                        task.add_done_callback(partial(_forget, begun, order.id))
+                elif order.id in begun:  # else it has ended, which its caller will hear
+                    task, feed = begun[order.id]
+                    last = _fed(feed, order)
                     if last is not None:
                         leave = loop.create_task(_leave(task, last, answers.put))
                         leaving.add(leave)
                         leave.add_done_callback(leaving.discard)
         finally:
-            left = [writer, *leaving, *tasks.values()]
+            left = [writer, *leaving, *(task for task, _ in begun.values())]
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
@@ -109,17 +112,17 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
             with self._drain.under_way(session=order.WhichOneof("item") == "session"):
                 await work(order, answer)
         except HostError as error:
-            await answer(pb.Answer(id=number, refusal=_refusal(error), last=True))
+            await answer(pb.Answer(id=number, refusal=refusal_to_message(error), last=True))
         except asyncio.CancelledError:
             if not self._drain.over:
                 raise
             # The host ends, and what ran was killed: whoever asked knows at once that another may do it.
-            await answer(pb.Answer(id=number, refusal=_refusal(self._drain.refusal()), last=True))
+            await answer(pb.Answer(id=number, refusal=refusal_to_message(self._drain.refusal()), last=True))
         except Exception:  # noqa: BLE001 - a defect of ours, which ends this job and no other
             # Its text may quote a program: the log alone has it.
             _log.exception("a job broke the host")
             broken = HostError("a defect of the sandbox host; its log has more")
-            await answer(pb.Answer(id=number, refusal=_refusal(broken), last=True))
+            await answer(pb.Answer(id=number, refusal=refusal_to_message(broken), last=True))
 
     async def _do(self, order: pb.Order, answer: Answer) -> None:
         """One job."""
@@ -154,7 +157,7 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
         try:
             told = await self._host.status(request.probe and not self._drain.leaving)
         except HostError as error:
-            await _abort(context, error)
+            await context.abort(grpc.StatusCode.INTERNAL, sound(error.message))
         if self._drain.leaving:
             told = {**told, "ready": False, "leaving": True, "reason": self._drain.refusal().message}
         return pb.StatusReply(status_json=json.dumps(told))
@@ -182,13 +185,12 @@ def _fed(feed: Feed, order: pb.Order) -> pb.Answer | None:
             case _:
                 return pb.Answer(id=order.id, last=True)
     except BadJob as error:
-        return pb.Answer(id=order.id, refusal=_refusal(error), last=True)
+        return pb.Answer(id=order.id, refusal=refusal_to_message(error), last=True)
     return None
 
 
-def _forget(tasks: dict[int, asyncio.Task[None]], feeds: dict[int, Feed], number: int, _: asyncio.Task[None]) -> None:
-    tasks.pop(number, None)
-    feeds.pop(number, None)
+def _forget(begun: dict[int, tuple[asyncio.Task[None], Feed]], number: int, _: asyncio.Task[None]) -> None:
+    begun.pop(number, None)
 
 
 def _is_last(event: JobEvent, job: Job) -> bool:
@@ -196,23 +198,6 @@ def _is_last(event: JobEvent, job: Job) -> bool:
     if isinstance(event, CompileResult):
         return event.report.status != "ok"
     return event.index == len(job.cases) - 1
-
-
-def _refusal(error: HostError) -> pb.Refusal:
-    kinds = {NoRoom: "no_room", Busy: "busy", BadJob: "bad_job", Leaving: "leaving"}
-    kind = next((word for cls, word in kinds.items() if isinstance(error, cls)), "broken")
-    path = error.path if isinstance(error, BadJob) else ""
-    return pb.Refusal(kind=kind, message=_sound(error.message), path=_sound(path))
-
-
-def _sound(text: str) -> str:
-    """Returns what protobuf can carry: a path may be any text that a caller sent."""
-    return text.encode("utf-8", "replace").decode()[:4000]
-
-
-async def _abort(context: grpc.aio.ServicerContext, error: HostError) -> NoReturn:
-    await context.abort(grpc.StatusCode.INTERNAL, _sound(error.message))
-    raise AssertionError("abort always raises")
 
 
 def make_server(

@@ -88,10 +88,8 @@ class HostSettings:
             isinstance(text, str) for pair in self.lean.items() for text in pair
         ):
             raise ValueError(f"lean must map names to folders, not {self.lean!r}")
-        for name in ("queue_timeout_s", "cpus"):
+        for name, words in (("queue_timeout_s", " above 0"), ("cpus", " above 0"), ("drain_s", ", at least 0")):
             value = getattr(self, name)
-            if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
-                raise ValueError(f"{name} must be a number above 0, not {value!r}")
-        value = self.drain_s
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < float("inf"):
-            raise ValueError(f"drain_s must be a number, at least 0, not {value!r}")
+            number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
+            if not number or (value == 0 and name != "drain_s"):
+                raise ValueError(f"{name} must be a number{words}, not {value!r}")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import itertools
 import json
 import os
 import shutil
 import socket
 import stat
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,7 @@ START_S = 30.0
 """Seconds within which a slot must be ready."""
 
 _STOP_S = 5.0
+_WARM_S = 60.0
 _ANSWER_S = 30.0
 """Seconds within which a supervisor says what its session has used."""
 _SESSION_BYTES = 1 << 20
@@ -59,8 +59,6 @@ class SlotBroken(SlotLost):
 class Slot:
     """A warm slot. One job or session at a time; made by `start`."""
 
-    _numbers = itertools.count(1)
-
     def __init__(self, lease: Lease, place: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.lease = lease
         self.place = place
@@ -74,6 +72,7 @@ class Slot:
         self._writer = writer
         self._prefix: bytes | None = None
         self._late: asyncio.TimerHandle | None = None
+        self._over = True
 
     @classmethod
     async def start(cls, launcher: Launcher, lease: Lease, rooms: bool = True) -> Slot:
@@ -91,6 +90,7 @@ class Slot:
             os.chmod(path, 0o666)
             listener.listen(1)
             listener.setblocking(False)
+            lease.check_mounts()
             place = await launcher.start(lease)
             channel = await _accept(listener, place)
             path.unlink()
@@ -103,22 +103,18 @@ class Slot:
             header, _ = await asyncio.wait_for(slot._receive(), START_S)
             slot._greeted(header)
             return slot
-        except (TimeoutError, OSError, HostError, frames.FrameError, asyncio.IncompleteReadError) as error:
-            words = "" if place is None else await place.last_words()
+        except BaseException as error:
+            failed = isinstance(error, (OSError, HostError, frames.FrameError, asyncio.IncompleteReadError))
+            words = await place.last_words() if failed and place is not None else ""
             if slot is not None:
                 await slot.close()
             elif place is not None:
                 await place.end()
             shutil.rmtree(folder, ignore_errors=True)
+            if not failed:
+                raise
             text = error.message if isinstance(error, HostError) else words_of(error)
             raise NoRoom(f"a slot of {lease.image!r} does not start: {text}{'; ' + words if words else ''}") from None
-        except BaseException:
-            if slot is not None:
-                await slot.close()
-            elif place is not None:
-                await place.end()
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
         finally:
             if listener is not None:
                 listener.close()
@@ -132,40 +128,17 @@ class Slot:
         self.missing = header["missing"]
         self.enforced = header["enforced"]
 
-    async def run(
-        self, job: dict[str, Any], body: frames.Body, pace: Callable[[int], float], resting: Callable[[bool], None]
-    ) -> AsyncGenerator[tuple[dict[str, Any], bytes], None]:
-        """Do a job; yields the supervisor's frames as they come, without the last.
-
-        `pace(n)`: seconds within which the n-th frame must come. `resting`: told when the run begins to idle, and when
-        it ends to. Closing the iterator early stops the job. Raises SlotLost; the slot is then no good any more.
+    @contextlib.asynccontextmanager
+    async def _turn(self, order: dict[str, Any], body: frames.Body) -> AsyncIterator[None]:
+        """Give a job or a session to the supervisor, and stop it where the supervisor has not said that it is over.
+        Raises SlotLost; the slot is then no good any more.
         """
-        ended = False
+        self._over = False
         self.used = time.monotonic()
         try:
-            self._writer.writelines(frames.pack(job, body))
+            self._writer.writelines(frames.pack(order, body))
             await self._writer.drain()
-            told = 0
-            while True:
-                try:
-                    async with asyncio.timeout(pace(told)):
-                        header, data = await self._receive()
-                except TimeoutError:
-                    raise SlotLost("the slot missed its deadline") from None
-                event = header.get("ev")
-                if event == "end":
-                    ended = True
-                    return
-                if event in ("idle", "busy"):
-                    resting(event == "idle")
-                    continue
-                if event not in ("case", "compile", "broken", "warm"):
-                    raise SlotLost("the supervisor says what none says")
-                told += 1
-                if event == "warm":
-                    self.tiers = frozenset(map(str, header["tiers"]))
-                    continue
-                yield header, data
+            yield
         except (OSError, asyncio.IncompleteReadError, frames.FrameError) as error:
             self.lost = True
             raise SlotLost(f"the slot is gone ({type(error).__name__})") from None
@@ -175,8 +148,36 @@ class Slot:
         finally:
             self.runs += 1
             self.used = time.monotonic()
-            if not ended and not self.lost:
+            if not self._over and not self.lost:
                 await self._stop()
+
+    async def run(
+        self, job: dict[str, Any], body: frames.Body, pace_s: float, resting: Callable[[bool], None]
+    ) -> AsyncGenerator[tuple[dict[str, Any], bytes], None]:
+        """Do a job; yields the supervisor's frames as they come, without the last.
+
+        `pace_s`: seconds within which each frame must come. `resting`: told when the run begins to idle, and when it
+        ends to. Closing the iterator early stops the job. Raises SlotLost; the slot is then no good any more.
+        """
+        async with self._turn(job, body):
+            while True:
+                try:
+                    async with asyncio.timeout(pace_s):
+                        header, data = await self._receive()
+                except TimeoutError:
+                    raise SlotLost("the slot missed its deadline") from None
+                match header.get("ev"):
+                    case "end":
+                        self._over = True
+                        return
+                    case "idle" | "busy" as event:
+                        resting(event == "idle")
+                    case "warm":
+                        self.tiers = frozenset(map(str, header["tiers"]))
+                    case "case" | "compile" | "broken":
+                        yield header, data
+                    case _:
+                        raise SlotLost("the supervisor says what none says")
 
     async def session(
         self, session: dict[str, Any], body: frames.Body, feed: Feed
@@ -185,37 +186,22 @@ class Slot:
 
         Closing the iterator early kills the program. Raises SlotLost; the slot is then no good any more.
         """
-        ended = False
-        self.used = time.monotonic()
-        following: asyncio.Task[None] | None = None
-        try:
-            self._writer.writelines(frames.pack(session, body))
-            await self._writer.drain()
+        async with self._turn(session, body):
             async with asyncio.timeout(START_S):
                 header, data = await self._receive(_SESSION_BYTES)
             following = asyncio.get_running_loop().create_task(self._follow(feed))
-            known: tuple[str, ...] = ("begun", "broken")
-            while (event := header.get("ev")) != "end":
-                if event not in known or (event == "clock" and not self._answered()):
-                    raise SlotLost("the supervisor says what none says")
-                known = () if event in ("ended", "broken") else ("data", "taken", "clock", "ended")
-                yield header, data
-                header, data = await self._receive(_SESSION_BYTES)
-            ended = True
-        except (TimeoutError, OSError, asyncio.IncompleteReadError, frames.FrameError) as error:
-            self.lost = True
-            raise SlotLost(f"the slot is gone ({type(error).__name__})") from None
-        except SlotLost:
-            self.lost = True
-            raise
-        finally:
-            if following is not None:
+            try:
+                known: tuple[str, ...] = ("begun", "broken")
+                while (event := header.get("ev")) != "end":
+                    if event not in known or (event == "clock" and not self._answered()):
+                        raise SlotLost("the supervisor says what none says")
+                    known = () if event in ("ended", "broken") else ("data", "taken", "clock", "ended")
+                    yield header, data
+                    header, data = await self._receive(_SESSION_BYTES)
+                self._over = True
+            finally:
                 following.cancel()  # not awaited: cancelled here again, the program would be left to the next job
-            self._answered()
-            self.runs += 1
-            self.used = time.monotonic()
-            if not ended and not self.lost:
-                await self._stop()
+                self._answered()
 
     async def _follow(self, feed: Feed) -> None:
         """Tell the supervisor what the caller wants, as it comes."""
@@ -237,17 +223,15 @@ class Slot:
 
     async def warm(self, tier: str) -> None:
         """Start the zygote of a tier. Raises SlotLost."""
-        async with contextlib.aclosing(
-            self.run({"op": "warm", "tier": tier}, frames.Body(), _warming, _ignored)
-        ) as all_:
-            async for _ in all_:
+        warming = self.run({"op": "warm", "tier": tier}, frames.Body(), _WARM_S, lambda _: None)
+        async with contextlib.aclosing(warming) as answers:
+            async for _ in answers:
                 pass
 
     async def _stop(self) -> None:
         """End a job that nobody wants any more."""
         try:
-            for part in frames.pack({"op": "stop"}):
-                self._writer.write(part)
+            self._writer.writelines(frames.pack({"op": "stop"}))
             while True:
                 header, _ = await asyncio.wait_for(self._receive(), _STOP_S)
                 if header.get("ev") == "end":
@@ -286,13 +270,8 @@ class Slot:
             raise SlotLost("a frame's header must be an object")
         return header, data[head:]
 
-    @classmethod
-    def next_number(cls) -> int:
-        """A number for a new slot."""
-        return next(cls._numbers)
 
-
-def words_of(error: Exception) -> str:
+def words_of(error: BaseException) -> str:
     """An error of the system's, with what mends it."""
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.ENOSPC, errno.EDQUOT):
@@ -302,14 +281,6 @@ def words_of(error: Exception) -> str:
     if number == errno.EAGAIN:
         return f"there are no processes left: {error}; raise the limit (ulimit -u, pids.max)"
     return f"{type(error).__name__}: {error}"
-
-
-def _warming(_: int) -> float:
-    return 60.0
-
-
-def _ignored(_: bool) -> None:
-    pass
 
 
 async def _accept(listener: socket.socket, place: Place) -> socket.socket:

@@ -38,9 +38,8 @@ class Tls:
         if self.cert is None or self.key is None:
             raise HostError("a host listens with TLS by sandbox.tls_cert and sandbox.tls_key; both are needed")
         own = _pair(self.cert, self.key)
-        if self.ca is None:
-            return grpc.ssl_server_credentials([own])
-        return grpc.ssl_server_credentials([own], root_certificates=_authority(self.ca), require_client_auth=True)
+        ca = _authority(self.ca) if self.ca is not None else None
+        return grpc.ssl_server_credentials([own], root_certificates=ca, require_client_auth=ca is not None)
 
     def of_server(self) -> grpc.ChannelCredentials:
         """Returns what a server connects with. Raises HostError for a file that is missing, cannot be read or is

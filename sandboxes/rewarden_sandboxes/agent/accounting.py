@@ -7,6 +7,7 @@ escape it. Without any counter the processes are looked at, and the reports say 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -45,10 +46,8 @@ class Counters:
         self._files = dict(given)
         for name, path in _INSIDE.items():
             if not any(known.startswith(name[:3]) for known in given):
-                try:
+                with contextlib.suppress(OSError):
                     self._files[name] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-                except OSError:
-                    continue
         self._memory_limit = 0
         self._memory_base = 0
         self._aired = False
@@ -137,11 +136,9 @@ class Counters:
 
     def _limit(self, size: int) -> None:
         if "limit" in self._files:
-            try:
+            with contextlib.suppress(OSError):
                 os.pwrite(self._files["limit"], b"%d" % size, 0)
                 self._memory_limit = size
-            except OSError:
-                pass
 
     def _stat(self) -> dict[bytes, int]:
         """The slot's own numbers by name, in bytes or as counts; none where nothing says them."""
@@ -191,13 +188,10 @@ def held(room: tuple[int, int]) -> int:
     """Bytes that a room's processes hold and the kernel cannot take back: what they share counts for each."""
     total = 0
     for pid, _ in _members([room]):
-        try:
-            with open(f"/proc/{pid}/status", "rb") as file:
-                for line in file:
-                    if line.startswith((b"RssAnon:", b"RssShmem:")):
-                        total += int(line.split()[1]) << 10
-        except (OSError, IndexError, ValueError):
-            continue
+        with contextlib.suppress(OSError, IndexError, ValueError), open(f"/proc/{pid}/status", "rb") as file:
+            for line in file:
+                if line.startswith((b"RssAnon:", b"RssShmem:")):
+                    total += int(line.split()[1]) << 10
     return total
 
 
@@ -206,10 +200,8 @@ def _members(rooms: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     parents: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
-            try:
+            with contextlib.suppress(OSError, IndexError):
                 parents[int(name)] = int(stat("/proc/" + name + "/stat")[1])
-            except (OSError, IndexError):
-                continue
     # A room's orphans are its init's children.
     roots = {root: program for program, init in rooms for root in (program, init) if root}
     for pid in parents:

@@ -122,9 +122,7 @@ def answer(code: bytes, request: dict[str, Any]) -> dict[str, Any]:
     where the code did not even load), `uncrossable` (a type's name) or `missing` (the target)."""
     hints = request.get("types") or {}
     arg_hints = hints.get("args") or {}
-    given: dict[str, Any] = {}
-    if hints:
-        given = {"ListNode": ListNode, "TreeNode": TreeNode}
+    given: dict[str, Any] = {"ListNode": ListNode, "TreeNode": TreeNode} if hints else {}
     try:
         module = candidate_room.load(code, given)
     except BaseException as fault:  # noqa: BLE001 - SystemExit included

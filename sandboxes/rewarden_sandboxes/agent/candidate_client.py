@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import _thread
 import builtins
+import contextlib
 import importlib
-import importlib.util
 import random
 import sys
 import time
 import types
 import weakref
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from rewarden_sandboxes.agent import candidate_room, tagged_codec
@@ -43,7 +43,7 @@ class CandidateClient:
         self._things: weakref.WeakValueDictionary[int, Proxy] = weakref.WeakValueDictionary()
         self._classes: dict[int, type] = {}
         self._functions: weakref.WeakKeyDictionary[Any, tuple[int, str]] = weakref.WeakKeyDictionary()
-        self._watched = [(module, name, getattr(module, name)) for module, name in _WATCHED]
+        self._watched = [(module, name, getattr(module, name)) for module, names in _WATCHED for name in names]
 
     # What may be asked.
 
@@ -108,14 +108,14 @@ class CandidateClient:
         return self._result(reply, of, name)
 
     def function(self, of: int, name: str) -> Callable[..., Any]:
-        """A stand-in for a function or a method."""
+        """The proxy of a function or a method."""
 
-        def standin(*args: Any, **kwargs: Any) -> Any:
+        def proxy(*args: Any, **kwargs: Any) -> Any:
             return self.call(of, name, args, kwargs)
 
-        standin.__name__ = standin.__qualname__ = name
-        self._functions[standin] = (of, name)
-        return standin
+        proxy.__name__ = proxy.__qualname__ = name
+        self._functions[proxy] = (of, name)
+        return proxy
 
     # How it is asked.
 
@@ -178,8 +178,13 @@ class CandidateClient:
         except tagged_codec.Lost:
             self._lose()
 
-    def _checked(self) -> _Checked:
-        return _Checked(self)
+    @contextlib.contextmanager
+    def _checked(self) -> Iterator[None]:
+        """While an answer is read: whatever is wrong with its shape is a bad frame."""
+        try:
+            yield
+        except (tagged_codec.BadFrame, LookupError, TypeError, ValueError, AttributeError, RecursionError) as fault:
+            self.fail("bad_frame", f"an answer of no known shape ({fault})")
 
     # What goes out.
 
@@ -197,7 +202,7 @@ class CandidateClient:
         self.fail("unsupported", f"an argument cannot cross: {fault}: {SHARED}", "tests")
 
     def _reference(self, value: Any) -> tagged_codec.Tagged | None:
-        """A stand-in goes back as what it stands for; a built-in as its name; another function as a callback."""
+        """A proxy goes back as what it stands for; a built-in as its name; another function as a callback."""
         if type(value) is Proxy:
             return {"ref": {"thing": number_of(value)}}
         if isinstance(value, ProxyType):
@@ -259,14 +264,14 @@ class CandidateClient:
         return known
 
     def _class(self, lineage: Any, base: Any) -> type:
-        """The stand-in of a class; an exception class where `base` names a built-in one."""
+        """The proxy of a class; an exception class where `base` names a built-in one."""
         number, name = _index(lineage[0][0]), lineage[0][1]
         known = self._classes.get(number)
         if known is None:
             if type(name) is not str:
                 raise tagged_codec.BadFrame("not a name")
             if base is None:
-                known = ProxyType(name, (), {"_rewarden_link": self, "_rewarden_number": number})
+                known = ProxyType(name, (), {"_rewarden_client": self, "_rewarden_number": number})
             else:
                 known = self._exception_class(lineage, _exception(base))
             self._classes[number] = known
@@ -304,10 +309,8 @@ class CandidateClient:
             return fault
         if not lineage:
             for attempt in (args, [message]):
-                try:
+                with contextlib.suppress(Exception):  # some built-in exceptions want particular arguments
                     return base(*attempt)
-                except Exception:  # noqa: BLE001 - some built-in exceptions want particular arguments
-                    continue
         kind = self._class(lineage, base.__name__) if lineage else CandidateError
         if not issubclass(kind, CandidateError):
             raise tagged_codec.BadFrame("not an exception class")
@@ -317,38 +320,13 @@ class CandidateClient:
         return own
 
 
-_WATCHED: list[tuple[Any, str]] = [
-    (builtins, "input"),
-    (builtins, "open"),
-    (builtins, "print"),
-    (random, "choice"),
-    (random, "randint"),
-    (random, "random"),
-    (random, "shuffle"),
-    (sys, "argv"),
-    (sys, "stdin"),
-    (time, "monotonic"),
-    (time, "perf_counter"),
-    (time, "sleep"),
-    (time, "time"),
+_WATCHED: list[tuple[types.ModuleType, tuple[str, ...]]] = [
+    (builtins, ("input", "open", "print")),
+    (random, ("choice", "randint", "random", "shuffle")),
+    (sys, ("argv", "stdin")),
+    (time, ("monotonic", "perf_counter", "sleep", "time")),
 ]
 """A test that replaces one of these means the candidate's copy, which it cannot reach from here."""
-
-
-class _Checked:
-    """While an answer is read: whatever is wrong with its shape is a bad frame."""
-
-    def __init__(self, link: CandidateClient) -> None:
-        self.link = link
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, fault: Any, trace: Any) -> None:
-        if isinstance(
-            fault, (tagged_codec.BadFrame, LookupError, TypeError, ValueError, AttributeError, RecursionError)
-        ):
-            self.link.fail("bad_frame", f"an answer of no known shape ({fault})")
 
 
 def _index(number: Any) -> int:

@@ -91,13 +91,9 @@ class Server:
         self.thread = _thread.get_ident()
 
     def run(self) -> None:
-        """Answers until the other room closes the channel."""
+        """Answers until the other room closes the channel, which raises Lost."""
         while True:
-            try:
-                question = self.channel.receive()
-            except tagged_codec.Lost:
-                return
-            self.reply(question)
+            self.reply(self.channel.receive())
 
     def reply(self, question: dict[str, Any]) -> None:
         """Answers one question."""
@@ -180,19 +176,14 @@ class Server:
     def present(self, value: Any) -> dict[str, Any]:
         """A value where it crosses, otherwise what stands for it there: a class, a number in the table of things."""
         if isinstance(value, type):
-            return {"is": "class", **self.described(value)}
+            base = _builtin_base(value) if issubclass(value, BaseException) else None
+            return {"is": "class", "number": self.number(value), "mro": self.lineage(value), "base": base}
         try:
             return {"is": "value", "value": tagged_codec.encode(value, self.outward)}
         except tagged_codec.Uncrossable as fault:
             if tagged_codec.crosses(type(value)) or fault.unfit or len(self.things) >= MAX_THINGS:
                 return {"is": "uncrossable", "type": fault.type_name[:100]}
         return {"is": "thing", "number": self.number(value), "mro": self.lineage(type(value))}
-
-    def described(self, kind: type) -> dict[str, Any]:
-        base = None
-        if issubclass(kind, BaseException):
-            base = next(parent.__name__ for parent in kind.__mro__ if parent.__module__ == "builtins")
-        return {"number": self.number(kind), "mro": self.lineage(kind), "base": base}
 
     def lineage(self, kind: type) -> list[list[Any]]:
         """Numbers and names of the candidate's own classes that a class is made of, itself first."""
@@ -213,15 +204,13 @@ class Server:
             "type": kind.__name__[:100],
             "message": tagged_codec.encode(message_of(fault)),
             "mro": self.lineage(kind),
-            "base": next(parent.__name__ for parent in kind.__mro__ if parent.__module__ == "builtins"),
+            "base": _builtin_base(kind),
             "args": None,
         }
-        try:
+        with contextlib.suppress(Exception):  # then the message has to do
             args = tagged_codec.encode(list(fault.args))
             if len(tagged_codec.to_json(args)) <= 4 * MESSAGE_CHARS:
                 answer["args"] = args
-        except Exception:  # noqa: BLE001 - then the message has to do
-            pass
         return answer
 
     def outward(self, value: Any) -> dict[str, Any] | None:
@@ -267,6 +256,11 @@ class Server:
                 return tagged_codec.decode(message["value"], self.inward)
 
 
+def _builtin_base(kind: type) -> str:
+    """The name of the nearest built-in class that a class derives from."""
+    return next(parent.__name__ for parent in kind.__mro__ if parent.__module__ == "builtins")
+
+
 def _await(awaitable: Any) -> Any:
     import asyncio
 
@@ -290,17 +284,15 @@ object of the candidate's would be equal to everything."""
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
     """The mode `serve`. Says first whether the code loads; then answers until the other room is done."""
-    link = tagged_codec.Channel(channel)
-    try:
+    to_tests = tagged_codec.Channel(channel)
+    with contextlib.suppress(tagged_codec.Lost):
         try:
             module = load(code)
         except BaseException as fault:  # noqa: BLE001 - SystemExit included: code that leaves while loading is not loaded
-            link.send({"is": "unloaded", **failure(fault)})
+            to_tests.send({"is": "unloaded", **failure(fault)})
             return 1
-        link.send({"is": "loaded"})
-        Server(module, link).run()
-    except tagged_codec.Lost:
-        pass
+        to_tests.send({"is": "loaded"})
+        Server(module, to_tests).run()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()

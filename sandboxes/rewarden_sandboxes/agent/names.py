@@ -5,20 +5,18 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
-import importlib.util
 import linecache
 import sys
 import types
 from collections.abc import Iterable
 from typing import Any
 
-from rewarden_sandboxes.agent import candidate_room
 from rewarden_sandboxes.agent.candidate_client import CandidateClient
 from rewarden_sandboxes.agent.faults import SHARED
 from rewarden_sandboxes.agent.proxies import PRIVATE
 
 
-class StandInModule(types.ModuleType):
+class ProxyModule(types.ModuleType):
     """The module that test code gets from `import solution`."""
 
     def __init__(self, name: str, names: Names) -> None:
@@ -31,19 +29,16 @@ class StandInModule(types.ModuleType):
             return names.wanted()
         if name.startswith(PRIVATE):
             raise AttributeError(name)
-        return names.link.attribute(0, name)
+        return names.client.attribute(0, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__"):  # the import system's own
             return super().__setattr__(name, value)
-        link = self.__dict__["_rewarden_names"].link
-        link.fail("unsupported", f"a test changes {name!r} in the candidate's module: {SHARED}", "tests")
+        client = self.__dict__["_rewarden_names"].client
+        client.fail("unsupported", f"a test changes {name!r} in the candidate's module: {SHARED}", "tests")
 
     def __delattr__(self, name: str) -> None:
         self.__setattr__(name, None)
-
-
-_STANDARD: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset(candidate_room.PLAIN_MODULES))
 
 
 class Source:
@@ -60,7 +55,7 @@ class Source:
         """Returns whether a name that the test code does not define is a standard module whose import it forgot: it
         only reads attributes of it. `math.isclose` then means the module, whatever the candidate calls `math`.
         """
-        if name not in _STANDARD:
+        if name not in sys.stdlib_module_names:
             return False
         nodes = list(ast.walk(ast.parse(self.code)))
         owners = [id(node.value) for node in nodes if isinstance(node, ast.Attribute)]
@@ -86,9 +81,9 @@ class Names(dict):  # type: ignore[type-arg]
     """The builtins of test code. Python looks here last, after locals, globals and the real builtins, so that nothing
     of the candidate's can hide `len`, `isinstance` or a module that the tests import."""
 
-    def __init__(self, link: CandidateClient, source: Source, entry_point: str | None) -> None:
+    def __init__(self, client: CandidateClient, source: Source, entry_point: str | None) -> None:
         super().__init__(vars(builtins))
-        self.link = link
+        self.client = client
         self.source = source
         self.entry_point = entry_point
 
@@ -101,7 +96,7 @@ class Names(dict):  # type: ignore[type-arg]
         if name == "candidate" and self.entry_point is not None:
             return self.entry()
         try:
-            value = self.link.attribute(0, name)
+            value = self.client.attribute(0, name)
         except AttributeError:
             raise KeyError(name) from None
         if isinstance(value, (types.FunctionType, type)):
@@ -111,7 +106,7 @@ class Names(dict):  # type: ignore[type-arg]
     def entry(self) -> Any:
         """Returns what `check(candidate)` is called with: `f`, or `Solution.f` for the method of a new `Solution()`."""
         name, _, method = str(self.entry_point).replace("()", "").partition(".")
-        found = self.link.attribute(0, name)
+        found = self.client.attribute(0, name)
         if not method:
             return found
         return getattr(found() if isinstance(found, type) else found, method)
@@ -123,7 +118,7 @@ class Names(dict):  # type: ignore[type-arg]
         found = []
         for name in self.source.lacks():
             try:
-                self.link.attribute(0, name)
+                self.client.attribute(0, name)
             except AttributeError:
                 continue
             found.append(name)
@@ -131,13 +126,13 @@ class Names(dict):  # type: ignore[type-arg]
 
 
 def install(names: Names, modules: Iterable[str]) -> None:
-    """Puts stand-ins under the names by which test code imports the candidate, dotted ones with their parents."""
+    """Puts proxies under the names by which test code imports the candidate, dotted ones with their parents."""
     for name in modules:
         parts = name.split(".")
         for end in range(1, len(parts) + 1):
             full = ".".join(parts[:end])
-            if not isinstance(sys.modules.get(full), StandInModule):
-                module = sys.modules[full] = StandInModule(full, names)
+            if not isinstance(sys.modules.get(full), ProxyModule):
+                module = sys.modules[full] = ProxyModule(full, names)
                 if end < len(parts):
                     module.__path__ = []
                 if end > 1:

@@ -1,4 +1,4 @@
-"""The stand-in in the tests' room for an object of the candidate's: a number, and every use of it a question."""
+"""The proxies in the tests' room of the candidate's objects: a number, and every use of it a question."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, NoReturn, Protocol
 from rewarden_sandboxes.agent.faults import SHARED
 
 PRIVATE = ("__", "_mock_", "_pytest")
-"""Attributes that a stand-in never asks for. numpy would follow `__array_interface__` to any address in this process;
+"""Attributes that a proxy never asks for. numpy would follow `__array_interface__` to any address in this process;
 test runners look for marks of their own, which are no use of the candidate."""
 
 
-class Asking(Protocol):
-    """The questions about the candidate's objects; see `candidate_client.CandidateClient`, which asks them."""
+class Client(Protocol):
+    """The client of the candidate's room, as proxies use it; see `candidate_client.CandidateClient`, which it is."""
 
     def attribute(self, of: int, name: str) -> Any:
         """Returns the value of an attribute."""
@@ -35,40 +35,40 @@ class Proxy:
     truth, length and items, and read and set its attributes. To compare it or compute with it is the candidate's
     fault: a value was expected there."""
 
-    __slots__ = ("__lineage", "__link", "__number", "__weakref__")
+    __slots__ = ("__client", "__lineage", "__number", "__weakref__")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith(PRIVATE):
             raise AttributeError(name)
-        return self.__link.attribute(self.__number, name)
+        return self.__client.attribute(self.__number, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self.__link.assign(self.__number, name, value)
+        self.__client.assign(self.__number, name, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.__link.call(self.__number, None, args, kwargs)
+        return self.__client.call(self.__number, None, args, kwargs)
 
     def __iter__(self) -> Any:
-        return self.__link.operate("iterate", self.__number)
+        return self.__client.operate("iterate", self.__number)
 
     def __next__(self) -> Any:
-        return self.__link.operate("next", self.__number)
+        return self.__client.operate("next", self.__number)
 
     def __await__(self) -> Any:
-        return self.__link.operate("await", self.__number)
+        return self.__client.operate("await", self.__number)
         yield  # a generator is what `await` wants
 
     def __str__(self) -> Any:
-        return self.__link.operate("text", self.__number)
+        return self.__client.operate("text", self.__number)
 
     def __bool__(self) -> Any:
-        return self.__link.operate("truth", self.__number)
+        return self.__client.operate("truth", self.__number)
 
     def __len__(self) -> Any:
-        return self.__link.operate("length", self.__number)
+        return self.__client.operate("length", self.__number)
 
     def __getitem__(self, key: Any) -> Any:
-        return self.__link.operate("item", self.__number, key)
+        return self.__client.operate("item", self.__number, key)
 
     def __repr__(self) -> str:
         return f"<thing {self.__number} of the candidate>"
@@ -79,13 +79,10 @@ class Proxy:
     def __eq__(self, other: object) -> Any:
         return True if self is other else _refuse(self)
 
-    def __ne__(self, other: object) -> Any:
-        return False if self is other else _refuse(self)
 
-
-def make_proxy(link: Asking, number: int, lineage: list[int]) -> Proxy:
+def make_proxy(client: Client, number: int, lineage: list[int]) -> Proxy:
     thing = Proxy()
-    for name, value in (("link", link), ("number", number), ("lineage", lineage)):
+    for name, value in (("client", client), ("number", number), ("lineage", lineage)):
         object.__setattr__(thing, "_Proxy__" + name, value)
     return thing
 
@@ -95,8 +92,8 @@ def number_of(thing: Proxy) -> int:
 
 
 def _refuse(thing: Proxy, *others: Any) -> NoReturn:
-    link: Asking = object.__getattribute__(thing, "_Proxy__link")
-    link.fail("uncrossable_value", "the candidate returned an object where a plain value was expected")
+    client: Client = object.__getattribute__(thing, "_Proxy__client")
+    client.fail("uncrossable_value", "the candidate returned an object where a plain value was expected")
 
 
 _REFUSED = """
@@ -110,29 +107,27 @@ for _name in _REFUSED.split():
 
 
 class ProxyType(type):
-    """The class of stand-ins for the candidate's classes. Calling one constructs in the other room."""
+    """The class of the proxies of the candidate's classes. Calling one constructs in the other room."""
 
-    _rewarden_link: Asking
+    _rewarden_client: Client
     _rewarden_number: int
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> ProxyType:
         if bases:
-            link: Asking = bases[0]._rewarden_link  # type: ignore[attr-defined]
-            link.fail("unsupported", f"a class of the tests derives from one of the candidate's: {SHARED}", "tests")
+            client: Client = bases[0]._rewarden_client  # type: ignore[attr-defined]
+            client.fail("unsupported", f"a class of the tests derives from one of the candidate's: {SHARED}", "tests")
         return super().__new__(mcs, name, bases, namespace)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return cls._rewarden_link.call(cls._rewarden_number, None, args, kwargs)
+        return cls._rewarden_client.call(cls._rewarden_number, None, args, kwargs)
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith(PRIVATE):
             raise AttributeError(name)
-        return cls._rewarden_link.attribute(cls._rewarden_number, name)
+        return cls._rewarden_client.attribute(cls._rewarden_number, name)
 
     def __setattr__(cls, name: str, value: Any) -> None:
-        cls._rewarden_link.assign(cls._rewarden_number, name, value)
+        cls._rewarden_client.assign(cls._rewarden_number, name, value)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        if type(instance) is not Proxy:
-            return False
-        return cls._rewarden_number in object.__getattribute__(instance, "_Proxy__lineage")
+        return type(instance) is Proxy and cls._rewarden_number in object.__getattribute__(instance, "_Proxy__lineage")

@@ -8,7 +8,7 @@ from typing import Any
 
 from rewarden_sandboxes.agent.accounting import Counters
 from rewarden_sandboxes.agent.frames import Body
-from rewarden_sandboxes.agent.run import End, Room, Run
+from rewarden_sandboxes.agent.run import Room, Run
 
 
 class Report:
@@ -16,9 +16,9 @@ class Report:
     says nothing certain. `kept`: a descriptor with the collected files, or -1.
     """
 
-    def __init__(self, room: Room, end: End, cpu: float, run: Run, peak: int | None) -> None:
+    def __init__(self, room: Room, cpu: float, run: Run, peak: int | None) -> None:
         self.doubt: str | None = None
-        self.kept = end.kept
+        self.kept = room.kept
         self.flags: list[str] = []
         self.files: dict[str, bytes] = {}
         self.said: dict[str, Any] = {
@@ -65,20 +65,20 @@ class Report:
 
 def reports(run: Run, counters: Counters, *, unharmed: bool) -> list[Report]:
     """The reports of a run whose rooms are dead and drained. `unharmed`: whether the slot's own processes live."""
-    ends = [room.last_words() for room in run.rooms]
-    for room, end in zip(run.rooms, ends, strict=True):
-        run.clock.rooms[room.pid] = max(run.clock.rooms.get(room.pid, 0.0), end.used)
-    shares = run.shares(run.clock.finish(sum(end.used for end in ends)))
+    for room in run.rooms:
+        room.hear_last_words()
+        run.clock.rooms[room.pid] = max(run.clock.rooms.get(room.pid, 0.0), room.used)
+    shares = run.shares(run.clock.finish(sum(room.used for room in run.rooms)))
     peak = counters.peak()
     out_of_memory = run.out_of_memory
     memory = sum(room.limits["memory_mb"] << 20 for room in run.rooms)
     # A kernel that is slow to kill takes the program's own pages away and reads them again, without end.
     starved_of_memory = peak is not None and peak >= memory
     found = []
-    for room, end, cpu in zip(run.rooms, ends, shares, strict=True):
-        report = Report(room, end, cpu, run, None if peak is None else max(0, peak - room.size))
+    for room, cpu in zip(run.rooms, shares, strict=True):
+        report = Report(room, cpu, run, None if peak is None else max(0, peak - room.size))
         timed_out = room.cause in ("cpu_s", "wall_s")
-        _judge(report, room, end, run, out_of_memory=out_of_memory or (timed_out and starved_of_memory))
+        _judge(report, room, run, out_of_memory=out_of_memory or (timed_out and starved_of_memory))
         found.append(report)
     if not unharmed:  # only where there are no namespaces; it must not pay
         found[0].say("runtime_error")
@@ -86,7 +86,7 @@ def reports(run: Run, counters: Counters, *, unharmed: bool) -> list[Report]:
     return found
 
 
-def _judge(report: Report, room: Room, end: End, run: Run, *, out_of_memory: bool) -> None:
+def _judge(report: Report, room: Room, run: Run, *, out_of_memory: bool) -> None:
     first = room is run.rooms[0]
     if room.cause == "starved":
         report.doubt = "starved"
@@ -97,22 +97,21 @@ def _judge(report: Report, room: Room, end: End, run: Run, *, out_of_memory: boo
         report.over(room.cause)
     elif room.cause == "output_bytes":
         report.say("output_limit", limit="output_bytes")
-    elif end.trouble is not None:
-        if end.full:
-            report.say("runtime_error", limit="disk_mb", message=end.trouble)
-        else:
-            report.say("internal_error", message=end.trouble)
-    elif end.status is None:
+    elif room.full:
+        report.say("runtime_error", limit="disk_mb", message=room.trouble)
+    elif room.trouble is not None:
+        report.say("internal_error", message=room.trouble)
+    elif room.status is None:
         # With its partner, which is told why.
         report.say("runtime_error", signal=int(signal.SIGKILL))
         report.flags.append("killed_with_partner")
-    elif os.WIFSIGNALED(end.status):
-        number = os.WTERMSIG(end.status)
+    elif os.WIFSIGNALED(room.status):
+        number = os.WTERMSIG(room.status)
         report.say("runtime_error", signal=number)
         if number == signal.SIGXCPU:  # the process limit behind the counters, for what runs between two looks
             report.over("cpu_s")
     else:
-        code = os.WEXITSTATUS(end.status)
+        code = os.WEXITSTATUS(room.status)
         report.say("ok" if code == 0 else "runtime_error", exit_code=code)
     if first and report.said["status"] in ("ok", "runtime_error"):
         if report.said["cpu_time"] > room.limits["cpu_s"]:

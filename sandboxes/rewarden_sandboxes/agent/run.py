@@ -57,24 +57,13 @@ class Part:
         return held + int(self.limits["output_bytes"]) * (1 if self.program["mode"] == "script" else 2)
 
 
-class End:
-    """The end of a room. `status`: the program's wait status, None when we killed it. `used`: CPU seconds of it and of
-    what it waited for. `trouble`: what hindered us; `full`: by what the program left, or brought."""
-
-    __slots__ = ("full", "kept", "status", "trouble", "used")
-
-    def __init__(self) -> None:
-        self.status: int | None = None
-        self.used = 0.0
-        self.trouble: str | None = None
-        self.full = False
-        self.kept = -1
-
-
 class Room:
-    """A running room, and what came out of it so far. `cause`: why it must end, or why it was ended."""
+    """A running room, and what came out of it so far. `cause`: why it must end, or why it was ended. Of its end:
+    `status`: the program's wait status, None when we killed it. `used`: CPU seconds of it and of what it waited for.
+    `trouble`: what hindered us; `full`: by what the program left, or brought. `kept`: the files that are to be kept.
+    """
 
-    def __init__(self, part: Part, init: int, pid: int, pipes: dict[str, int], status: socket.socket) -> None:
+    def __init__(self, part: Part, init: int, pid: int, pipes: dict[str, int], channel: socket.socket) -> None:
         self.who = part.who
         self.limits = part.limits
         self.init = init
@@ -84,10 +73,14 @@ class Room:
         self.cause: str | None = None
         self.ended = False
         self.size = 0
+        self.status: int | None = None
+        self.used = 0.0
+        self.trouble: str | None = None
+        self.full = False
+        self.kept = -1
         self._collect = part.collect
-        self._end = End()
         self._killed = False
-        self._status = status
+        self._channel = channel
         self._output: dict[str, list[bytes]] = {name: [] for name in pipes}
         self._reply_size = 0
 
@@ -123,12 +116,12 @@ class Room:
         """Wait for the program, which has ended or will at once, and end the room with it."""
         # The program first: the kernel holds init until all others of its namespace are reaped.
         _, status, usage = os.wait4(self.pid, 0)
-        self._end.used = usage.ru_utime + usage.ru_stime
+        self.used = usage.ru_utime + usage.ru_stime
         if not self._killed:
-            self._end.status = status
+            self.status = status
             shot = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
             if shot and self.init and _exiting(self.init):
-                self._end.trouble = "the room's init was killed, and the program with it"
+                self.trouble = "the room's init was killed, and the program with it"
         _end_init(self.init)
         self.ended = True
 
@@ -138,38 +131,35 @@ class Room:
             while data := read(number):
                 self.take(name, data)
 
-    def last_words(self) -> End:
-        """Returns how it ended, with the files that are to be kept, and what its process said before it was the
-        program's.
-        """
-        end = self._end
+    def hear_last_words(self) -> None:
+        """Take the files that are to be kept, and what its process said before it was the program's."""
         while True:
             try:
-                message, numbers, _, _ = socket.recv_fds(self._status, 4096, 1)
+                message, numbers, _, _ = socket.recv_fds(self._channel, 4096, 1)
             except OSError:
-                return end
+                return
             if not message:
-                return end
+                return
             if message[:1] == b"B":
-                if end.status is not None:
+                if self.status is not None:
                     self._keep(numbers[0])
                 os.close(numbers[0])
             else:
-                end.trouble = message[1:].decode("utf-8", "replace")
-                end.full = message[:1] == b"D"
+                self.trouble = message[1:].decode("utf-8", "replace")
+                self.full = message[:1] == b"D"
 
     def _keep(self, folder: int) -> None:
         try:
-            self._end.kept = snapshot.take(folder, self._collect or [], self.limits["disk_mb"] << 20)
+            self.kept = snapshot.take(folder, self._collect or [], self.limits["disk_mb"] << 20)
         except OSError as error:
-            self._end.trouble = f"{type(error).__name__}: {error}"
-            self._end.full = is_full(error)
+            self.trouble = f"{type(error).__name__}: {error}"
+            self.full = is_full(error)
 
     def close(self) -> None:
         """Let go of its descriptors."""
         for number in (*self.pipes.values(), self.watch):
             os.close(number)
-        self._status.close()
+        self._channel.close()
 
 
 class Run:
@@ -335,46 +325,36 @@ class Run:
     # --- making a room ---------------------------------------------------------------------------------------------
 
     def _room(self, part: Part, ends: dict[str, int], body: bytes) -> Room:
-        mine: list[int] = []
-        theirs: list[int] = []
         sent: dict[str, int] = dict(ends)
         pipes: dict[str, int] = {}
-        try:
-            theirs.append(_memory(self._plan(part, "c" in ends, body)))
-            sent["p"] = theirs[-1]
+        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
+
+            def send(letter: str, number: int) -> None:
+                theirs.callback(os.close, number)
+                sent[letter] = number
+
+            send("p", _memory(self._plan(part, "c" in ends, body)))
             if "i" not in ends:
-                theirs.append(_memory(view(body, part.case["stdin"])))
-                sent["i"] = theirs[-1]
+                send("i", _memory(view(body, part.case["stdin"])))
             for letter, name in (("o", "stdout"), ("e", "stderr"), ("r", "reply")):
                 if letter in ends or (letter == "r" and part.program["mode"] == "script"):
                     continue
                 near, far = os.pipe()
-                mine.append(near)
-                theirs.append(far)
+                ours.callback(os.close, near)
+                send(letter, far)
                 os.set_blocking(near, False)
-                pipes[name], sent[letter] = near, far
-            status, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            theirs.append(other.detach())
-            mine.append(status.detach())
-            sent["s"] = theirs[-1]
+                pipes[name] = near
+            channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            ours.callback(channel.close)
+            send("s", other.detach())
+            channel.setblocking(False)
             if part.kept >= 0:
                 sent["k"] = part.kept
             init = self._zygotes.init()
-            try:
-                pid = self._zygotes.program(part.program["tier"], init, "".join(sent), list(sent.values()))
-            except BaseException:
-                _end_init(init)
-                raise
-        except BaseException:
-            for number in mine:
-                os.close(number)
-            raise
-        finally:
-            for number in theirs:
-                os.close(number)
-        own = socket.socket(fileno=mine[-1])
-        own.setblocking(False)
-        return Room(part, init, pid, pipes, own)
+            ours.callback(_end_init, init)
+            pid = self._zygotes.program(part.program["tier"], init, "".join(sent), list(sent.values()))
+            ours.pop_all()  # the room has them
+        return Room(part, init, pid, pipes, channel)
 
     def _plan(self, part: Part, channel: bool, body: bytes) -> bytes:
         """Returns what the room reads: see `room`."""

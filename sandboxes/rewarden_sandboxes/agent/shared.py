@@ -122,7 +122,7 @@ def judge(code: bytes, options: dict[str, Any]) -> dict[str, Any]:
             sys.modules[name] = module
         names = Names(module, options.get("entry_point"))
         entry = names.entry if names.entry_point else None
-        said = tests_room.run(source, tests, options, {"__builtins__": names}, entry)
+        said = tests_room.run(source, options, {"__builtins__": names}, entry)
         changed = machinery.changed()
         if changed is None:
             return said

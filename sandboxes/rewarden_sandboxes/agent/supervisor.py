@@ -155,11 +155,7 @@ class Supervisor:
                     report.over(before.doubt)
                     report.flags.append("erratic")
                     continue
-                times = [
-                    f"{said['cpu_time']:.3f} s of CPU and {said['idle_time']:.3f} s idle"
-                    for said in (before.said, report.said)
-                ]
-                message = f"one run was over {before.doubt} and one was not: {times[0]}, then {times[1]}"
+                message = f"one run was over {before.doubt} and one was not: {before.times}, then {report.times}"
                 report.say("internal_error", limit=before.doubt, message=message)
                 report.flags.append("time_limit_disagreement")
         return second

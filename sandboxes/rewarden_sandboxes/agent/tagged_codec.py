@@ -86,6 +86,10 @@ def _offset(value: Any) -> int | None:
     return offset // datetime.timedelta(microseconds=1)
 
 
+def _day(value: datetime.date) -> list[int]:
+    return [value.year, value.month, value.day]
+
+
 def _clock(value: datetime.time | datetime.datetime) -> list[int]:
     return [value.hour, value.minute, value.second, value.microsecond, value.fold]
 
@@ -132,42 +136,9 @@ class _Writer:
             return {"text": value.encode("utf-8", "surrogatepass").hex()}
         return value
 
-    def put_list(self, value: Any, depth: int) -> Tagged:
-        return {"l": self.values(value, depth)}
-
-    def put_tuple(self, value: Any, depth: int) -> Tagged:
-        return {"t": self.values(value, depth)}
-
-    def put_set(self, value: Any, depth: int) -> Tagged:
-        return {"s": self.values(value, depth)}
-
-    def put_frozenset(self, value: Any, depth: int) -> Tagged:
-        return {"frozenset": self.values(value, depth)}
-
     def pairs(self, value: Any, depth: int) -> list[list[Tagged]]:
         flat = self.values([part for pair in dict.items(value) for part in pair], depth)
         return [flat[at : at + 2] for at in range(0, len(flat), 2)]
-
-    def put_dict(self, value: Any, depth: int) -> Tagged:
-        return {"d": self.pairs(value, depth)}
-
-    def put_counter(self, value: Any, depth: int) -> Tagged:
-        return {"counter": self.pairs(value, depth)}
-
-    def put_deque(self, value: Any, depth: int) -> Tagged:
-        return {"deque": [self.value(value.maxlen, depth), self.values(value, depth)]}
-
-    def put_complex(self, value: complex, depth: int) -> Tagged:
-        return {"complex": [value.real.hex(), value.imag.hex()]}
-
-    def put_bytes(self, value: bytes, depth: int) -> Tagged:
-        return {"bytes": value.hex()}
-
-    def put_bytearray(self, value: bytearray, depth: int) -> Tagged:
-        return {"bytearray": value.hex()}
-
-    def put_range(self, value: Any, depth: int) -> Tagged:
-        return {"range": [_int_text(value.start), _int_text(value.stop), _int_text(value.step)]}
 
     def put_decimal(self, value: decimal.Decimal, depth: int) -> Tagged:
         if not _fits(value):
@@ -179,20 +150,8 @@ class _Writer:
             raise Uncrossable("Fraction", "too many digits", unfit=True)
         return {"fraction": [_int_text(value.numerator), _int_text(value.denominator)]}
 
-    def put_date(self, value: datetime.date, depth: int) -> Tagged:
-        return {"date": [value.year, value.month, value.day]}
-
-    def put_time(self, value: datetime.time, depth: int) -> Tagged:
-        return {"time": [*_clock(value), _offset(value)]}
-
-    def put_datetime(self, value: datetime.datetime, depth: int) -> Tagged:
-        return {"datetime": [value.year, value.month, value.day, *_clock(value), _offset(value)]}
-
-    def put_timedelta(self, value: datetime.timedelta, depth: int) -> Tagged:
-        return {"timedelta": [value.days, value.seconds, value.microseconds]}
-
     def other(self, value: Any, depth: int) -> Tagged:
-        """numpy, where it is loaded; then whatever the channel has stand-ins for."""
+        """numpy, where it is loaded; then whatever the channel has references to."""
         kind = type(value)
         numpy = sys.modules.get("numpy")
         if numpy is not None and kind.__module__ == "numpy":
@@ -211,30 +170,35 @@ class _Writer:
 
 
 _WRITERS: dict[type, Callable[[_Writer, Any, int], Tagged]] = {
-    list: _Writer.put_list,
-    tuple: _Writer.put_tuple,
-    set: _Writer.put_set,
-    frozenset: _Writer.put_frozenset,
-    dict: _Writer.put_dict,
-    collections.defaultdict: _Writer.put_dict,
-    collections.OrderedDict: _Writer.put_dict,
-    collections.Counter: _Writer.put_counter,
-    collections.deque: _Writer.put_deque,
-    complex: _Writer.put_complex,
-    bytes: _Writer.put_bytes,
-    bytearray: _Writer.put_bytearray,
-    range: _Writer.put_range,
+    list: lambda writer, value, depth: {"l": writer.values(value, depth)},
+    tuple: lambda writer, value, depth: {"t": writer.values(value, depth)},
+    set: lambda writer, value, depth: {"s": writer.values(value, depth)},
+    frozenset: lambda writer, value, depth: {"frozenset": writer.values(value, depth)},
+    dict: lambda writer, value, depth: {"d": writer.pairs(value, depth)},
+    collections.defaultdict: lambda writer, value, depth: {"d": writer.pairs(value, depth)},
+    collections.OrderedDict: lambda writer, value, depth: {"d": writer.pairs(value, depth)},
+    collections.Counter: lambda writer, value, depth: {"counter": writer.pairs(value, depth)},
+    collections.deque: lambda writer, value, depth: {
+        "deque": [writer.value(value.maxlen, depth), writer.values(value, depth)]
+    },
+    complex: lambda writer, value, depth: {"complex": [value.real.hex(), value.imag.hex()]},
+    bytes: lambda writer, value, depth: {"bytes": value.hex()},
+    bytearray: lambda writer, value, depth: {"bytearray": value.hex()},
+    range: lambda writer, value, depth: {"range": [_int_text(part) for part in (value.start, value.stop, value.step)]},
     decimal.Decimal: _Writer.put_decimal,
     fractions.Fraction: _Writer.put_fraction,
-    datetime.date: _Writer.put_date,
-    datetime.time: _Writer.put_time,
-    datetime.datetime: _Writer.put_datetime,
-    datetime.timedelta: _Writer.put_timedelta,
+    datetime.date: lambda writer, value, depth: {"date": _day(value)},
+    datetime.time: lambda writer, value, depth: {"time": [*_clock(value), _offset(value)]},
+    datetime.datetime: lambda writer, value, depth: {"datetime": [*_day(value), *_clock(value), _offset(value)]},
+    datetime.timedelta: lambda writer, value, depth: {"timedelta": [value.days, value.seconds, value.microseconds]},
 }
 
-_DTYPES = {"bool", "float16", "float32", "float64", "complex64", "complex128", "str"} | {
-    sign + "int" + bits for sign in ("", "u") for bits in ("8", "16", "32", "64")
+_DTYPES: dict[str, type] = {
+    **{"bool": bool, "str": str, "complex64": complex, "complex128": complex},
+    **{"float" + bits: float for bits in ("16", "32", "64")},
+    **{sign + "int" + bits: int for sign in ("", "u") for bits in ("8", "16", "32", "64")},
 }
+"""The dtypes that cross, and what their elements are."""
 
 
 def _dtype_name(dtype: Any, type_name: str) -> str:
@@ -322,6 +286,13 @@ def _zone(offset: Any) -> datetime.timezone | None:
     return datetime.timezone(datetime.timedelta(microseconds=offset))
 
 
+def _moment(kind: Callable[..., Any], payload: Any, length: int) -> Any:
+    """A time or a datetime: its numbers, then its fold and its offset."""
+    *numbers, offset = _row(payload, length)
+    *numbers, fold = _small(numbers, length - 1)
+    return kind(*numbers, _zone(offset), fold=fold)
+
+
 def _hashable(keys: list[Any]) -> list[Any]:
     """The keys. Raises BadFrame where so many share a hash that a set of them would take quadratic time to build."""
     if len(keys) > MAX_SAME_HASH and max(collections.Counter(map(hash, keys)).values()) > MAX_SAME_HASH:
@@ -358,21 +329,6 @@ class _Reader:
             raise BadFrame("nested too deep")
         return [self.value(part, depth + 1) for part in payload]
 
-    def take_float(self, payload: Any, depth: int) -> float:
-        return _float(payload)
-
-    def take_list(self, payload: Any, depth: int) -> Any:
-        return self.values(payload, depth)
-
-    def take_tuple(self, payload: Any, depth: int) -> Any:
-        return tuple(self.values(payload, depth))
-
-    def take_set(self, payload: Any, depth: int) -> Any:
-        return set(_hashable(self.values(payload, depth)))
-
-    def take_frozenset(self, payload: Any, depth: int) -> Any:
-        return frozenset(_hashable(self.values(payload, depth)))
-
     def take_dict(self, payload: Any, depth: int) -> Any:
         if type(payload) is not list:
             raise BadFrame("not an array")
@@ -381,32 +337,12 @@ class _Reader:
         values = self.values([row[1] for row in rows], depth)
         return {key: values[at] for at, key in enumerate(keys)}
 
-    def take_counter(self, payload: Any, depth: int) -> Any:
-        return collections.Counter(self.take_dict(payload, depth))
-
     def take_deque(self, payload: Any, depth: int) -> Any:
         maxlen, values = _row(payload, 2)
         longest = self.value(maxlen, depth)
         if longest is not None and (type(longest) is not int or longest < 0):
             raise BadFrame("not a length")
         return collections.deque(self.values(values, depth), longest)
-
-    def take_complex(self, payload: Any, depth: int) -> Any:
-        real, imag = _row(payload, 2)
-        return complex(_float(real), _float(imag))
-
-    def take_text(self, payload: Any, depth: int) -> str:
-        return _hex(payload).decode("utf-8", "surrogatepass")
-
-    def take_bytes(self, payload: Any, depth: int) -> Any:
-        return _hex(payload)
-
-    def take_bytearray(self, payload: Any, depth: int) -> Any:
-        return bytearray(_hex(payload))
-
-    def take_range(self, payload: Any, depth: int) -> Any:
-        start, stop, step = _row(payload, 3)
-        return range(_int(start), _int(stop), _int(step))
 
     def take_decimal(self, payload: Any, depth: int) -> Any:
         if type(payload) is not str or len(payload) > MAX_DIGITS + 16 or not _DECIMAL.match(payload):
@@ -421,22 +357,6 @@ class _Reader:
         if denominator <= 0 or math.gcd(numerator, denominator) != 1:
             raise BadFrame("not a fraction")
         return fractions.Fraction(numerator, denominator)
-
-    def take_date(self, payload: Any, depth: int) -> Any:
-        return datetime.date(*_small(payload, 3))
-
-    def take_time(self, payload: Any, depth: int) -> Any:
-        hour, minute, second, micro, fold, offset = _row(payload, 6)
-        _small([hour, minute, second, micro, fold], 5)
-        return datetime.time(hour, minute, second, micro, _zone(offset), fold=fold)
-
-    def take_datetime(self, payload: Any, depth: int) -> Any:
-        year, month, day, hour, minute, second, micro, fold, offset = _row(payload, 9)
-        _small([year, month, day, hour, minute, second, micro, fold], 8)
-        return datetime.datetime(year, month, day, hour, minute, second, micro, _zone(offset), fold=fold)
-
-    def take_timedelta(self, payload: Any, depth: int) -> Any:
-        return datetime.timedelta(*_small(payload, 3))
 
     def take_scalar(self, payload: Any, depth: int) -> Any:
         name, tagged = _row(payload, 2)
@@ -459,7 +379,7 @@ class _Reader:
     def take_elements(self, name: Any, payload: Any, depth: int) -> list[Any]:
         if type(name) is not str or name not in _DTYPES:
             raise BadFrame("no such dtype")
-        wanted = _element_type(name)
+        wanted = _DTYPES[name]
         values = self.values(payload, depth)
         if any(type(value) is not wanted for value in values):
             raise BadFrame("an element of another type")
@@ -469,11 +389,6 @@ class _Reader:
         if self.inward is None:
             raise BadFrame("no such tag")
         return self.inward(payload)
-
-
-def _element_type(dtype: str) -> type:
-    kinds = {"bool": bool, "str": str}
-    return kinds.get(dtype) or (int if "int" in dtype else float if dtype.startswith("float") else complex)
 
 
 def _nest(values: list[Any], shape: list[int]) -> Any:
@@ -492,25 +407,25 @@ def _numpy() -> Any:
 
 
 _READERS: dict[Any, Callable[[_Reader, Any, int], Any]] = {
-    "f": _Reader.take_float,
-    "l": _Reader.take_list,
-    "t": _Reader.take_tuple,
+    "f": lambda reader, payload, depth: _float(payload),
+    "l": _Reader.values,
+    "t": lambda reader, payload, depth: tuple(reader.values(payload, depth)),
     "d": _Reader.take_dict,
-    "s": _Reader.take_set,
-    "frozenset": _Reader.take_frozenset,
-    "complex": _Reader.take_complex,
-    "text": _Reader.take_text,
-    "bytes": _Reader.take_bytes,
-    "bytearray": _Reader.take_bytearray,
-    "range": _Reader.take_range,
+    "s": lambda reader, payload, depth: set(_hashable(reader.values(payload, depth))),
+    "frozenset": lambda reader, payload, depth: frozenset(_hashable(reader.values(payload, depth))),
+    "complex": lambda reader, payload, depth: complex(*map(_float, _row(payload, 2))),
+    "text": lambda reader, payload, depth: _hex(payload).decode("utf-8", "surrogatepass"),
+    "bytes": lambda reader, payload, depth: _hex(payload),
+    "bytearray": lambda reader, payload, depth: bytearray(_hex(payload)),
+    "range": lambda reader, payload, depth: range(*map(_int, _row(payload, 3))),
     "decimal": _Reader.take_decimal,
     "fraction": _Reader.take_fraction,
-    "date": _Reader.take_date,
-    "time": _Reader.take_time,
-    "datetime": _Reader.take_datetime,
-    "timedelta": _Reader.take_timedelta,
+    "date": lambda reader, payload, depth: datetime.date(*_small(payload, 3)),
+    "time": lambda reader, payload, depth: _moment(datetime.time, payload, 6),
+    "datetime": lambda reader, payload, depth: _moment(datetime.datetime, payload, 9),
+    "timedelta": lambda reader, payload, depth: datetime.timedelta(*_small(payload, 3)),
     "deque": _Reader.take_deque,
-    "counter": _Reader.take_counter,
+    "counter": lambda reader, payload, depth: collections.Counter(reader.take_dict(payload, depth)),
     "scalar": _Reader.take_scalar,
     "array": _Reader.take_array,
     "ref": _Reader.take_ref,

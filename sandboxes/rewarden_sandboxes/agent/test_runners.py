@@ -21,18 +21,18 @@ MAX_TESTS = 10_000
 class Outcomes:
     """The outcome of each test of a file, and the reason why the first that did not pass did not."""
 
-    def __init__(self, link: CandidateClient | None = None) -> None:
+    def __init__(self, client: CandidateClient | None = None) -> None:
         self.tests: dict[str, str] = {}
         self.why: BaseException | None = None
-        self.link = link
+        self.client = client
         self._faults = 0
 
     def note(self, test: str, outcome: str, why: BaseException | None = None) -> None:
-        """A test ended, or a part of it: the first outcome that is no pass stays. A test in which the link had a fault
-        has failed, whatever became of the exception."""
-        if self.link is not None and self.link.faults > self._faults:
-            self._faults = self.link.faults
-            outcome, why = ("failed", self.link.fault) if outcome == "passed" else (outcome, why)
+        """A test ended, or a part of it: the first outcome that is no pass stays. A test in which the client had a
+        fault has failed, whatever became of the exception."""
+        if self.client is not None and self.client.faults > self._faults:
+            self._faults = self.client.faults
+            outcome, why = ("failed", self.client.fault) if outcome == "passed" else (outcome, why)
         if why is not None and self.why is None:
             self.why = why
         if len(self.tests) < MAX_TESTS and self.tests.get(test, "passed") == "passed":
@@ -46,12 +46,8 @@ def leaves(fault: SystemExit, source: Source) -> bool:
     trace = fault.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_code.co_filename in (source.path, unittest_main())
-
-
-def unittest_main() -> str | None:
-    """The file of `unittest.main`, where test code has imported it."""
-    return getattr(sys.modules.get("unittest.main"), "__file__", None)
+    unittest_main = getattr(sys.modules.get("unittest.main"), "__file__", None)  # where test code has imported it
+    return trace is not None and trace.tb_frame.f_code.co_filename in (source.path, unittest_main)
 
 
 def run_assert(source: Source, given: dict[str, Any], entry: Callable[[], Any] | None, *, shared: bool = False) -> None:
@@ -75,11 +71,13 @@ def run_assert(source: Source, given: dict[str, Any], entry: Callable[[], Any] |
         check(entry())
 
 
-def run_file(source: Source, given: dict[str, Any], expect: list[str], link: CandidateClient | None = None) -> Outcomes:
+def run_file(
+    source: Source, given: dict[str, Any], expect: list[str], client: CandidateClient | None = None
+) -> Outcomes:
     """Runs a test file by pytest, or where it is not installed by a collector that knows unittest and functions."""
     name = os.path.basename(source.path)[: -len(".py")]
-    sys.meta_path.insert(0, _Finder(name, source, given))
-    found = Outcomes(link)
+    sys.meta_path.insert(0, _Importer(name, source, given))
+    found = Outcomes(client)
     sys.path.insert(0, os.path.dirname(source.path))
     sys.argv[:] = [source.path]
     _bound_diffs()
@@ -97,8 +95,10 @@ def load_runner() -> Any:
         return None
 
 
-class _Finder:
-    """Finds the test file, and gives its module what `given` says before it runs."""
+class _Importer:
+    """Finds the test file, and gives its module what `given` says before it runs. Loads it from memory: what lies in
+    the folder may have changed since.
+    """
 
     def __init__(self, name: str, source: Source, given: dict[str, Any]) -> None:
         self.name, self.source, self.given = name, source, given
@@ -106,24 +106,14 @@ class _Finder:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name != self.name:
             return None
-        return importlib.util.spec_from_file_location(name, self.source.path, loader=_Loader(self))  # type: ignore[arg-type]
-
-
-class _Loader:
-    """Loads the test file from memory: what lies in the folder may have changed since."""
-
-    def __init__(self, finder: _Finder) -> None:
-        self.finder = finder
+        return importlib.util.spec_from_file_location(name, self.source.path, loader=self)  # type: ignore[arg-type]
 
     def create_module(self, spec: Any) -> None:
         return None
 
     def exec_module(self, module: types.ModuleType) -> None:
-        module.__dict__.update(self.finder.given)
-        exec(self.finder.source.compiled, module.__dict__)  # noqa: S102 - the reference's test code, in a room
-
-    def is_package(self, name: str) -> bool:
-        return False
+        module.__dict__.update(self.given)
+        exec(self.source.compiled, module.__dict__)  # noqa: S102 - the reference's test code, in a room
 
 
 def _bound_diffs() -> None:

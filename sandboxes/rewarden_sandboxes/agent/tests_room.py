@@ -1,7 +1,7 @@
-"""The tests' room: runs test code whose names of the candidate are stand-ins that ask the other room.
+"""The tests' room: runs test code whose names of the candidate are proxies that ask the other room.
 
 The candidate is hostile, and is not here: no object, class or method of its own ever reaches this process, only frames
-with values in tagged form. What a candidate could still do to the test code through a stand-in ends the run instead: a
+with values in tagged form. What a candidate could still do to the test code through a proxy ends the run instead: a
 `Fault` is no Exception, so that no `except` or `assertRaises` of a test takes it for the expected one, and once there
 was one the run cannot pass.
 """
@@ -21,10 +21,8 @@ from rewarden_sandboxes.agent.faults import Fault
 from rewarden_sandboxes.agent.names import Names, Source, install
 from rewarden_sandboxes.agent.test_runners import Outcomes, run_assert, run_file, short, wanted
 
-MAX_TESTS = 10_000
 
-
-def explain(fault: BaseException, source: Source, link: CandidateClient | None) -> dict[str, Any]:
+def explain(fault: BaseException, source: Source, client: CandidateClient | None) -> dict[str, Any]:
     """Outcome, kind, who, message and place of what kept test code from passing.
 
     Before the test code has used the candidate, whatever goes wrong is its own defect, for no candidate could bring it
@@ -37,9 +35,9 @@ def explain(fault: BaseException, source: Source, link: CandidateClient | None) 
     kind, who = "exception", "candidate"
     if isinstance(fault, Fault):
         kind, who = fault.kind, fault.who
-    elif link is not None and _lacks(fault, link):
+    elif client is not None and _lacks(fault, client):
         kind = "missing_name"
-    elif link is not None and not link.uses:
+    elif client is not None and not client.uses:
         kind, who = "test_code", "tests"
     elif isinstance(fault, AssertionError) or type(fault).__name__ == "Failed":  # pytest.fail, DID NOT RAISE
         kind = "assertion"
@@ -56,10 +54,10 @@ def explain(fault: BaseException, source: Source, link: CandidateClient | None) 
     }
 
 
-def _lacks(fault: BaseException, link: CandidateClient) -> bool:
+def _lacks(fault: BaseException, client: CandidateClient) -> bool:
     """Returns whether the test code failed for a name that the candidate was asked for and does not have."""
     quoted = re.findall(r"'([^']+)'", str(fault)) if isinstance(fault, (NameError, ImportError, AttributeError)) else []
-    return any(name in link.missing for name in quoted)
+    return any(name in client.missing for name in quoted)
 
 
 def report(found: dict[str, Any]) -> dict[str, Any]:
@@ -76,15 +74,15 @@ def report(found: dict[str, Any]) -> dict[str, Any]:
     return {"done": True, **blank, **found}
 
 
-def judge_file(found: Outcomes, expect: list[str], source: Source, link: CandidateClient | None) -> dict[str, Any]:
+def judge_file(found: Outcomes, expect: list[str], source: Source, client: CandidateClient | None) -> dict[str, Any]:
     """The report of a file: passed where every expected test was seen to pass."""
     lacking = [name for name in expect if not any(wanted(test, [name]) for test in found.tests)]
     bad = [test for test, outcome in found.tests.items() if outcome != "passed"]
     if found.tests and not lacking and not bad and found.why is None:
         return {"outcome": "passed", "tests": found.tests}
     if found.why is not None:
-        return {**explain(found.why, source, link), "tests": found.tests}
-    ours = link is not None and not link.uses
+        return {**explain(found.why, source, client), "tests": found.tests}
+    ours = client is not None and not client.uses
     what = f"{bad[0]}: {found.tests[bad[0]]}" if bad else f"no such test was run: {(lacking or ['any'])[0]}"
     return {
         "outcome": "error" if ours else "failed",
@@ -116,27 +114,26 @@ def place(options: dict[str, Any]) -> str:
 
 def run(
     source: Source,
-    code: bytes,
     options: dict[str, Any],
     given: dict[str, Any],
     entry: Callable[[], Any] | None,
-    link: CandidateClient | None = None,
+    client: CandidateClient | None = None,
 ) -> dict[str, Any]:
     """Runs test code of either kind, and says how it ended."""
     if options["kind"] == "assert":
         try:
-            run_assert(source, given, entry, shared=link is None)
+            run_assert(source, given, entry, shared=client is None)
         except BaseException as fault:  # noqa: BLE001 - a Fault included
-            return explain((link.fault if link is not None else None) or fault, source, link)
+            return explain((client.fault if client is not None else None) or fault, source, client)
         return {"outcome": "passed"}
     os.makedirs(os.path.dirname(source.path), exist_ok=True)
     with open(source.path, "wb") as file:
-        file.write(code)
+        file.write(source.code)
     expect = [short(name) for name in options.get("expect", [])]
-    return judge_file(run_file(source, given, expect, link), expect, source, link)
+    return judge_file(run_file(source, given, expect, client), expect, source, client)
 
 
-def judge(code: bytes, options: dict[str, Any], link: CandidateClient) -> dict[str, Any]:
+def judge(code: bytes, options: dict[str, Any], client: CandidateClient) -> dict[str, Any]:
     """Runs test code against the other room, and reports."""
     path = place(options)
     try:
@@ -145,19 +142,19 @@ def judge(code: bytes, options: dict[str, Any], link: CandidateClient) -> dict[s
         line = getattr(fault, "lineno", None)
         return {"outcome": "error", "kind": "test_code", "who": "tests", "message": str(fault), "line": line}
     try:
-        trouble = link.greet()
+        trouble = client.greet()
     except Fault as fault:
-        return explain(fault, source, link)
+        return explain(fault, source, client)
     if trouble is not None:
         message = f"{trouble['type']}: {trouble['message']}\n{trouble['traceback']}"
         return {"outcome": "failed", "kind": "candidate_load", "who": "candidate", "message": message}
-    names = Names(link, source, options.get("entry_point"))
+    names = Names(client, source, options.get("entry_point"))
     install(names, options.get("modules", [candidate_room.NAME]))
     given = {"__builtins__": names}
-    said = run(source, code, options, given, names.entry if names.entry_point else None, link)
-    if said["outcome"] == "passed" and link.fault is not None:  # a test swallowed it
-        said = {**said, **explain(link.fault, source, link)}
-    if said["outcome"] == "passed" and not link.uses:
+    said = run(source, options, given, names.entry if names.entry_point else None, client)
+    if said["outcome"] == "passed" and client.fault is not None:  # a test swallowed it
+        said = {**said, **explain(client.fault, source, client)}
+    if said["outcome"] == "passed" and not client.uses:
         message = "the test code never used the candidate"
         return {**said, "outcome": "error", "kind": "test_code", "who": "tests", "message": message}
     return said
@@ -165,14 +162,13 @@ def judge(code: bytes, options: dict[str, Any], link: CandidateClient) -> dict[s
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
     """The mode `tests`. Exit code 0 exactly when the tests passed."""
-    link = CandidateClient(tagged_codec.Channel(channel))
+    client = CandidateClient(tagged_codec.Channel(channel))
     try:
-        said = report(judge(code, json.loads(request), link))
+        said = report(judge(code, json.loads(request), client))
     except BaseException as fault:  # noqa: BLE001 - no candidate may end this room without a report
-        who = "candidate" if link.uses else "tests"
+        outcome, who = ("failed", "candidate") if client.uses else ("error", "tests")
         message = f"{type(fault).__name__}: {candidate_room.message_of(fault)}"
-        outcome = "failed" if link.uses else "error"
         said = report({"outcome": outcome, "kind": "exception", "who": who, "message": message})
-    said["calls"] = link.uses
+    said["calls"] = client.uses
     write(reply, said)
     return 0 if said["outcome"] == "passed" else 1

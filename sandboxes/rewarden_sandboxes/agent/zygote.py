@@ -28,17 +28,7 @@ TIERS: dict[str, tuple[str, ...]] = {
     "bare": (),
     "modes": (_MODES,),
     "numpy": (_MODES, *_NUMPY),
-    "scientific": (
-        _MODES,
-        "numpy",
-        "numpy.linalg",
-        "numpy.random",
-        "scipy",
-        "scipy.linalg",
-        "pandas",
-        "sympy",
-        "networkx",
-    ),
+    "scientific": (_MODES, *_NUMPY, "scipy", "scipy.linalg", "pandas", "sympy", "networkx"),
     "pytest": (_MODES, "pytest", "_pytest.assertion.rewrite", "unittest", "unittest.mock"),
 }
 """Tier to what it imports beside the everyday modules."""

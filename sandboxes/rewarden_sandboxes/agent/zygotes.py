@@ -62,15 +62,12 @@ class Zygotes:
         """The process number of a new room's init, our child; 0 where rooms have no namespaces. Raises Broken."""
         if self._alone:
             return 0
-        _send(self._keeper, b"I", [])
-        return _number(self._keeper)
+        return _made(self._keeper, b"I", [])
 
     def program(self, tier: str, init: int, mask: str, numbers: list[int]) -> int:
         """The process number of a new program in the room of this init, our child. `mask`: a letter for each
         descriptor. Raises Broken."""
-        channel = self._channels[tier]
-        _send(channel, (f"{mask}/{init}" if init else mask).encode(), numbers)
-        return _number(channel)
+        return _made(self._channels[tier], (f"{mask}/{init}" if init else mask).encode(), numbers)
 
 
 def _send(channel: socket.socket, message: bytes, numbers: list[int]) -> None:
@@ -80,7 +77,9 @@ def _send(channel: socket.socket, message: bytes, numbers: list[int]) -> None:
         raise Broken(f"a zygote is gone: {error}") from None
 
 
-def _number(channel: socket.socket) -> int:
+def _made(channel: socket.socket, message: bytes, numbers: list[int]) -> int:
+    """The number of the process that was asked for."""
+    _send(channel, message, numbers)
     try:
         answer = channel.recv(4096)
     except OSError as error:

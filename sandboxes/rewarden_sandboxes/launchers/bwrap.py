@@ -14,16 +14,9 @@ from rewarden_sandboxes import rootfs
 from rewarden_sandboxes.agent import boot
 from rewarden_sandboxes.cgroups import Cgroup
 from rewarden_sandboxes.errors import NoRoom
-from rewarden_sandboxes.launchers.launcher import Lease
+from rewarden_sandboxes.launchers.launcher import ENVIRONMENT, Lease
 from rewarden_sandboxes.settings import HostSettings
 
-_ENVIRONMENT = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "LANG": "C.UTF-8",
-    "PYTHONHASHSEED": "0",
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-}
 _WORDS = 4096
 
 _OVERLAY = """
@@ -73,7 +66,6 @@ class BwrapLauncher:
 
     async def start(self, lease: Lease) -> BwrapPlace:
         """See `Launcher.start`."""
-        lease.check_mounts()
         problem = await self.problem(lease.image)
         if problem is not None:
             raise NoRoom(problem)
@@ -84,7 +76,7 @@ class BwrapLauncher:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                env=_ENVIRONMENT,
+                env=ENVIRONMENT,
                 cwd="/",
                 start_new_session=True,
             )
@@ -140,18 +132,8 @@ class BwrapLauncher:
                     command += ["--ro-bind", str(path), str(path)]
             for name in ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types"):
                 command += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-        command += [
-            "--dev",
-            "/dev",
-            "--proc",
-            "/proc",
-            "--tmpfs",
-            "/tmp",
-            "--tmpfs",
-            "/dev/shm",
-            "--mqueue",
-            "/dev/mqueue",
-        ]
+        command += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+        command += ["--tmpfs", "/dev/shm", "--mqueue", "/dev/mqueue"]
         command += ["--tmpfs", "/run", "--bind", str(lease.folder), os.path.dirname(boot.SOCKET)]
         # /dev belongs to the slot's user here: read-only, or it would be a place to leave things for the next run.
         command += ["--remount-ro", "/dev", "--remount-ro", "/run"]
@@ -189,8 +171,7 @@ class BwrapPlace:
         if self._ended:
             return
         self._ended = True
-        family = _family(self._process.pid)
-        for pid in reversed(family):  # the supervisor's namespace dies with its init
+        for pid in reversed(_family(self._process.pid)):  # the supervisor's namespace dies with its init
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError):

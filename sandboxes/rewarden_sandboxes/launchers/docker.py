@@ -18,14 +18,12 @@ import requests.exceptions
 from rewarden_sandboxes.agent import boot
 from rewarden_sandboxes.cgroups import Cgroup
 from rewarden_sandboxes.errors import NoRoom
-from rewarden_sandboxes.launchers.launcher import LABEL, Lease
+from rewarden_sandboxes.launchers.launcher import ENVIRONMENT, LABEL, Lease
 from rewarden_sandboxes.settings import HostSettings
 
 T = TypeVar("T")
 
 PROFILE = Path(__file__).with_name("seccomp.json")
-_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
-_THREADS = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _LOOK_S = 1.0
 _FAILURES = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
 
@@ -61,7 +59,6 @@ class DockerLauncher:
 
     async def start(self, lease: Lease) -> DockerPlace:
         """See `Launcher.start`."""
-        lease.check_mounts()
         try:
             number, pid = await self._call(lambda client: self._start(client, lease))
         except docker.errors.ImageNotFound:
@@ -119,7 +116,7 @@ class DockerLauncher:
             command=["python3", "-c", boot.source()],
             entrypoint="",
             user=f"{lease.uid}:{lease.uid}",  # the user alone would leave group 0
-            environment={**_ENVIRONMENT, **_THREADS},
+            environment=ENVIRONMENT,
             hostname="sandbox",
             working_dir="/",
             labels={LABEL: str(os.getpid())},
@@ -139,14 +136,12 @@ class DockerLauncher:
         return number, pid
 
     async def _call(self, work: Callable[[docker.DockerClient], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._with_client, work)
+        def with_client() -> T:
+            if self._client is None:
+                self._client = docker.DockerClient.from_env(timeout=60, max_pool_size=8)
+            return work(self._client)
 
-    def _with_client(self, work: Callable[[docker.DockerClient], T]) -> T:
-        client = self._client
-        if client is None:
-            client = docker.DockerClient.from_env(timeout=60, max_pool_size=8)
-            self._client = client
-        return work(client)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, with_client)
 
 
 class DockerPlace:

@@ -13,6 +13,11 @@ from rewarden_sandboxes.errors import NoRoom
 LABEL = "rewarden.sandbox"
 """On every container of ours: `doctor --clean` finds by it what a killed host left."""
 
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"} | dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+)
+"""The variables that a slot's first process finds in its environment."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
