@@ -24,10 +24,16 @@ TOLD = re.compile(r"#\d+-|-#\d+(?=\])|\[#\d+\]")
 
 
 def repeat(metafunc: pytest.Metafunc, times: int) -> None:
-    """Let a marked test run so many times."""
-    if metafunc.definition.get_closest_marker("stress") is not None:
+    """Let a test run so many times that is marked, or some of whose parameters are; `select` drops the others."""
+    if _fights(metafunc.definition):
         metafunc.fixturenames.append(REPETITION)
         metafunc.parametrize(REPETITION, range(times), ids=[f"#{number}" for number in range(1, times + 1)])
+
+
+def _fights(function: pytest.Item) -> bool:
+    parameters = (value for marker in function.iter_markers("parametrize") for value in marker.args[1])
+    marks = (mark.name for value in parameters for mark in getattr(value, "marks", ()))
+    return function.get_closest_marker("stress") is not None or "stress" in marks
 
 
 def select(items: list[pytest.Item], repeating: bool) -> None:

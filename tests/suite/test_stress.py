@@ -29,6 +29,9 @@ def test_fails_every_second_time(): assert next(turns) % 2
 @pytest.mark.parametrize("size", ["small", "large"])
 def test_passes(size): pass
 
+@pytest.mark.parametrize("size", ["tame", pytest.param("wild", marks=pytest.mark.stress)])
+def test_fights_with_one_parameter(size): pass
+
 @pytest.mark.stress(full=True)
 def test_is_the_full_form(): pass
 
@@ -62,6 +65,7 @@ def test_marked_tests_are_repeated_and_their_failures_counted(project: Path) -> 
     found = rates(run(project, "--stress", "4"))
     assert [(rate.test, rate.runs, rate.failed) for rate in found] == [
         ("test_some.py::test_fails_every_second_time", 4, 2),
+        ("test_some.py::test_fights_with_one_parameter[wild]", 4, 0),
         ("test_some.py::test_is_the_full_form", 4, 0),
         ("test_some.py::test_passes[large]", 4, 0),
         ("test_some.py::test_passes[small]", 4, 0),
@@ -71,7 +75,7 @@ def test_marked_tests_are_repeated_and_their_failures_counted(project: Path) -> 
 @pytest.mark.needs_server
 def test_elsewhere_each_runs_once_and_the_full_form_not_at_all(project: Path) -> None:
     record = run(project)
-    assert record.passed == 3
+    assert record.passed == 5
     assert list(record.failed) == ["test_some.py::test_fails_every_second_time"]
     assert record.skipped["test_some.py::test_is_the_full_form"] == ONLY_HERE
 
