@@ -61,15 +61,15 @@ Tables = BeforeValidator(_json)
 
 
 def texts(example: str) -> Any:
-    """What is said of a list of texts such as the example."""
+    """Says of a setting that it is a list of texts such as the example."""
     return doc(f'a list such as ["{example}"] (in the environment: separated by commas)')
 
 
 def table(name: str, text: str) -> Any:
-    """What is said of a table of texts by name."""
+    """Says of a setting that it is a table of texts by name."""
     return doc(f'a table of {name} = "{text}" (in the environment: {name}={text},{name}={text})')
 
 
 def tables(key: str) -> Any:
-    """What is said of the tables of a key by name."""
+    """Says of a setting that it is tables by name, under this key."""
     return doc(f"tables [{key}.NAME] (in the environment: one JSON object of such tables)")

@@ -35,7 +35,9 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
 @lru_cache(maxsize=1024)
 def _strict_adapter(annotation: Any) -> TypeAdapter[Any]:
     """Refuses unknown fields of dataclasses within the annotation as well."""
-    return _adapter(annotation) if dataclasses.is_dataclass(annotation) else TypeAdapter(annotation, config=_STRICT)
+    if dataclasses.is_dataclass(annotation):
+        return _adapter(cast(type, annotation))
+    return TypeAdapter(annotation, config=_STRICT)
 
 
 _UNKNOWN = "{}: there is no such field"
@@ -129,7 +131,7 @@ def _misfit(
 def _shown(value: Any, table: str) -> str:
     if isinstance(value, (bool, float)) or (isinstance(value, int) and abs(value) < 2**63):
         return f", not {str(value).lower()}"
-    kinds = {str: "a text", dict: table, list: "a list"}
+    kinds: Mapping[type, str] = {str: "a text", dict: table, list: "a list"}
     return f", not {kinds[type(value)]}" if value and type(value) in kinds else ""
 
 

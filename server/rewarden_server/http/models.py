@@ -86,6 +86,7 @@ async def reload(name: Name, request: Request, service: Served) -> Response:
 def _asked(content: bytearray) -> _Reload:
     """Returns what the body asks for. Raises InvalidRequest."""
     try:
-        return read(_Reload, loads(content) if content.strip() else {}, "")
+        made: _Reload = read(_Reload, loads(content) if content.strip() else {}, "")
     except Misfit as misfit:
         raise InvalidRequest(misfit.message, path=misfit.path) from None
+    return made
