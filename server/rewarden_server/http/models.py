@@ -73,7 +73,7 @@ async def reload(name: Name, request: Request, service: Served) -> Response:
     check_content_type(request, JSON)
     async with read_body(request, service.bodies, _MOST, "max_body_bytes") as content:
         asked = _asked(content)
-    detail(model=name, to=asdict(asked))
+    detail(model=name, to={field: given for field, given in asdict(asked).items() if given is not None})
     lane = service.engine.models
     try:
         # Not given up when the caller leaves: weights are not half swapped.
