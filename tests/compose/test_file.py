@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.suite.blocked import WITHOUT
 
 ROOT = Path(__file__).parents[2]
 FILE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -233,3 +240,40 @@ def test_the_images_own_requirements_are_those_of_the_distributions() -> None:
     )
     assert wrong.returncode == 2
     assert "no extra 'nothing'" in wrong.stderr
+
+
+def _reached(names: list[str]) -> set[str]:
+    """The distributions of these names, and all that they need without an extra."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name not in found:
+            found.add(name)
+            needed = map(Requirement, metadata.requires(name) or ())
+            waiting += [each.name for each in needed if each.marker is None or each.marker.evaluate({"extra": ""})]
+    return found
+
+
+def test_the_sandbox_hosts_image_has_all_that_its_command_imports() -> None:
+    script = (ROOT / "deploy/image/install").read_text(encoding="utf-8")
+    listed = re.search(r"^host\)\n.*\n  install_into \"\$1\" (.+)$", script, re.MULTILINE)
+    assert listed is not None
+    there = _reached(listed.group(1).split())
+    absent = [
+        package
+        for package, homes in metadata.packages_distributions().items()
+        if not any(canonicalize_name(home) in there or home.startswith("rewarden") for home in homes)
+    ]
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import tests.suite.blocked, rewarden_server.cli.sandbox_host, rewarden_sandboxes.service",
+        ],
+        cwd=ROOT,
+        env={**os.environ, WITHOUT: ",".join(absent)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-1000:]
