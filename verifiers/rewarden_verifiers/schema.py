@@ -107,7 +107,7 @@ def _misfit(
     where, kind = _at(annotation, place, path)
     above, parent = _at(annotation, place[:-1], path)
     if first["type"] == "unexpected_keyword_argument":
-        known = list(get_type_hints(_bare(parent)))
+        known = list(_hints(_bare(parent)))
         message = unknown.format(where) + near(str(place[-1]), known, otherwise="")
         return Misfit("is unknown", where, message)
     if first["type"] == "missing":
@@ -144,11 +144,18 @@ def _at(annotation: Any, place: Place, path: str) -> tuple[str, Any]:
             annotation = next((one for one in arguments if getattr(_bare(one), "__name__", "") == part), Any)
             continue
         if dataclasses.is_dataclass(bare):
-            annotation = get_type_hints(bare, include_extras=True).get(str(part), Any)
+            annotation = _hints(cast(type, bare)).get(str(part), Any)
         else:
             annotation = arguments[0 if isinstance(part, int) else -1] if arguments else Any
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
     return path, annotation
+
+
+@lru_cache(maxsize=1024)
+def _hints(kind: type) -> Mapping[str, Any]:
+    """The annotations of a dataclass. Kept: every row of a data set may be refused, and to evaluate them anew for each
+    takes two milliseconds."""
+    return get_type_hints(kind, include_extras=True)
 
 
 def _bare(annotation: Any) -> Any:
