@@ -44,6 +44,7 @@ def job_to_message(job: Job) -> pb.Job:
         compile_limits=_limits_to_message(job.compile_limits),
         collect=job.collect,
         patience_s=job.patience_s or 0.0,
+        rejecting=job.rejecting,
     )
 
 
@@ -57,6 +58,7 @@ def job_from_message(message: pb.Job) -> Job:
         compile_limits=_limits_from_message(message.compile_limits),
         collect=tuple(message.collect),
         patience_s=message.patience_s or None,
+        rejecting=tuple(message.rejecting),
     )
 
 
@@ -127,9 +129,15 @@ def event_to_message(event: JobEvent) -> pb.JobEvent:
     """The message of one event."""
     if isinstance(event, CompileResult):
         return pb.JobEvent(compile=pb.CompileResult(who=event.who, report=_report_to_message(event.report)))
-    partner = _report_to_message(event.partner) if event.partner is not None else None
-    return pb.JobEvent(
-        case=pb.CaseResult(index=event.index, program=_report_to_message(event.program), partner=partner)
+    return pb.JobEvent(case=_result_to_message(event))
+
+
+def _result_to_message(result: CaseResult) -> pb.CaseResult:
+    return pb.CaseResult(
+        index=result.index,
+        program=_report_to_message(result.program),
+        partner=_report_to_message(result.partner) if result.partner is not None else None,
+        earlier=map(_result_to_message, result.earlier),
     )
 
 
@@ -140,13 +148,17 @@ def event_from_message(message: pb.JobEvent) -> JobEvent:
         report = _report_from_message(message.compile.report)
         return CompileResult(report=report, who="partner" if message.compile.who == "partner" else "program")
     if kind == "case":
-        result = message.case
-        return CaseResult(
-            index=result.index,
-            program=_report_from_message(result.program),
-            partner=_report_from_message(result.partner) if result.HasField("partner") else None,
-        )
+        return _result_from_message(message.case)
     raise ValueError("the host sent an event of a kind that is not known here")
+
+
+def _result_from_message(message: pb.CaseResult) -> CaseResult:
+    return CaseResult(
+        index=message.index,
+        program=_report_from_message(message.program),
+        partner=_report_from_message(message.partner) if message.HasField("partner") else None,
+        earlier=tuple(map(_result_from_message, message.earlier)),
+    )
 
 
 # --- sessions --------------------------------------------------------------------------------------------------

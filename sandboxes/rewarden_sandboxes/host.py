@@ -396,10 +396,11 @@ class Host:
             if header["ev"] == "compile":
                 report = _report(header["report"], body, slot)
                 return CompileResult(report=report, who="partner" if header["who"] == "partner" else "program")
-            program = _report(header["program"], body, slot)
-            partner = _report(header["partner"], body, slot) if "partner" in header else None
-            self._runs[f"{ready.languages[0]} {program.status}"] += 1
-            return CaseResult(index=int(header["index"]), program=program, partner=partner)
+            index = int(header["index"])
+            earlier = tuple(_result(index, run, body, slot) for run in header["earlier"])
+            result = replace(_result(index, header, body, slot), earlier=earlier)
+            self._runs[f"{ready.languages[0]} {result.program.status}"] += 1
+            return result
         except (KeyError, TypeError, ValueError, frames.FrameError):
             slot.lost = True
             raise SlotLost("the supervisor sent what is no report") from None
@@ -588,12 +589,15 @@ class Host:
 
 
 def _at(event: CaseResult, first: int) -> CaseResult:
-    return CaseResult(index=event.index + first, program=event.program, partner=event.partner) if first else event
+    return replace(event, index=event.index + first) if first else event
 
 
 def _size(event: JobEvent) -> int:
     """Bytes of a result that a program has made."""
-    reports = (event.program, event.partner) if isinstance(event, CaseResult) else (event.report,)
+    if isinstance(event, CompileResult):
+        reports: list[Report | None] = [event.report]
+    else:
+        reports = [report for run in (event, *event.earlier) for report in (run.program, run.partner)]
     return sum(
         len(report.stdout) + len(report.stderr) + len(report.reply) + sum(map(len, report.files.values()))
         for report in reports
@@ -603,6 +607,12 @@ def _size(event: JobEvent) -> int:
 
 def _killed(error: SlotLost) -> Report:
     return Report(status="runtime_error", flags=("killed_sandbox",), message=error.message)
+
+
+def _result(index: int, told: dict[str, Any], body: bytes, slot: Slot) -> CaseResult:
+    """The reports of one run out of a frame. Raises as `_report` does."""
+    partner = _report(told["partner"], body, slot) if "partner" in told else None
+    return CaseResult(index=index, program=_report(told["program"], body, slot), partner=partner)
 
 
 def _report(told: dict[str, Any], body: bytes, slot: Slot) -> Report:

@@ -88,7 +88,8 @@ class Case:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """See the module. `join`: `socket` gives both rooms one end of a socketpair as descriptor 3; `stdio` joins the
-    partner's stdout to the program's stdin and the other way round. `patience_s`: how long it may wait for a room, in
+    partner's stdout to the program's stdin and the other way round. `rejecting`: the partner's exit codes that end the
+    program at once. `patience_s`: how long it may wait for a room, in
     seconds; None: as the host says; infinite: as long as the host can make rooms.
     """
 
@@ -96,6 +97,7 @@ class Job:
     cases: Sequence[Case] = (Case(),)
     partner: Program | None = None
     join: Join = ""
+    rejecting: Sequence[int] = ()
     compile_limits: Limits = Limits()
     collect: Sequence[str] = ()
     patience_s: float | None = None
@@ -109,7 +111,8 @@ class Report:
     its own channel. Times in seconds: cpu_time of all its processes together, wall_time since it started, idle_time
     of which it was neither running nor runnable. peak_memory: bytes, None where nothing measures it. truncated:
     output was cut at its limit. enforced: each limit to what holds it here (`cgroup`, `rlimit`, `tmpfs`, `polled`,
-    `per_process`, `supervisor`, `no`). flags: `rerun` (it was run again: the first ended between soft and hard limit).
+    `per_process`, `supervisor`, `no`). flags: `rerun` (an earlier run said nothing certain of its time), `starved` (the
+    host had no CPU for it: `internal_error`, and what it printed by then is there).
     """
 
     status: RunStatus
@@ -132,11 +135,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """The reports of one case. `partner` is None where the job has none."""
+    """The reports of one case. `partner` is None where the job has none. `earlier`: runs of the same case that said
+    nothing certain of their time, where they ended in another way or with other output than this one.
+    """
 
     index: int
     program: Report
     partner: Report | None = None
+    earlier: Sequence[CaseResult] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

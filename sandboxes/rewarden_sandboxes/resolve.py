@@ -45,7 +45,12 @@ class Resolver:
         program = self._language(job.program, "program")
         partner = self._language(job.partner, "partner") if job.partner is not None else None
         image = _image(program, partner)
-        header: dict[str, Any] = {"op": "job", "join": job.join, "collect": list(job.collect) or None}
+        header: dict[str, Any] = {
+            "op": "job",
+            "join": job.join,
+            "rejecting": list(job.rejecting),
+            "collect": list(job.collect) or None,
+        }
         header["program"] = self._part(job.program, program, job, body)
         if job.partner is not None and partner is not None:
             header["partner"] = self._part(job.partner, partner, job, body)
@@ -74,13 +79,13 @@ class Resolver:
                 most_s = max(most_s, limits["cpu_s"] + limits["wall_s"])
                 memory = max(memory, limits["memory_mb"])
         tiers = frozenset(part["tier"] for part in (header["program"], header.get("partner")) if part is not None)
-        # Twice the wall time at which the supervisor gives up a run, which may be run twice, and its own work beside.
+        # The wall time at which the supervisor gives up a run, which may be run three times, and its own work beside.
         return Ready(
             header=header,
             body=body,
             image=image,
             tiers=tiers,
-            pace_s=2 * (4 * most_s + 10) + 60,
+            pace_s=3 * (4 * most_s + 10) + 60,
             memory_mb=int(memory),
             mounts=_mounts(program, partner),
             languages=tuple(language.name for language in (program, partner) if language is not None),

@@ -58,7 +58,7 @@ class ScriptedSlot:
             self.lost = True
             raise SlotLost("the slot is gone")
         for index in range(len(header["cases"])):
-            yield {"ev": "case", "index": index, "program": REPORT}, b""
+            yield {"ev": "case", "index": index, "program": REPORT, "earlier": []}, b""
 
 
 REPORT: dict[str, Any] = {"status": "ok", "limit": None, "exit_code": 0, "signal": None}

@@ -156,6 +156,26 @@ def _files_in_memory(stat: dict[bytes, int]) -> int:
     return stat.get(b"inactive_file", 0) + stat.get(b"active_file", 0)
 
 
+class HostIdle:
+    """The time in which the CPUs that we may use had nothing to do, whoever's work it was."""
+
+    def __init__(self) -> None:
+        self._ours = {b"cpu%d" % number for number in os.sched_getaffinity(0)}
+        self._base = self._now()
+
+    def seconds(self) -> float:
+        """CPU seconds since it was made; 0 where the kernel does not say."""
+        return max(0.0, self._now() - self._base)
+
+    def _now(self) -> float:
+        try:
+            with open("/proc/stat", "rb") as file:
+                rows = [line.split() for line in file if line.startswith(b"cpu")]
+            return sum(int(row[4]) + int(row[5]) for row in rows if row[0] in self._ours) / _TICK
+        except (OSError, IndexError, ValueError):
+            return 0.0
+
+
 class Look:
     """The findings of a look at /proc for one room: seconds run and waited for a CPU, and whether anything can run.
 
@@ -257,6 +277,7 @@ class Clock:
         self._waited = 0.0
         self._owed = 0.0
         self._reaped: dict[int, int] = {}
+        self._host: HostIdle | None = None
         self.idle = 0.0
         self.resting = False
         self.rooms: dict[int, float] = {}
@@ -273,12 +294,24 @@ class Clock:
         return self._gone + sum(run for run, _ in self._seen.values())
 
     @property
+    def spare(self) -> float:
+        """CPU seconds that the host had to give since the first look, and gave to nobody."""
+        return self._host.seconds() if self._host is not None else 0.0
+
+    @property
     def starved(self) -> bool:
-        """Returns whether most of the time was neither used nor idle: the host had no CPU for it."""
-        return self.wall - self.idle - self.cpu() > 0.5 * self.wall
+        """Returns whether most of the time was neither used nor idle, and the host had no CPU for it.
+
+        Attack: be awake at every look, as short processes that come and go and whose waits nobody sees, so as to seem
+        starved on a host that idles.
+        """
+        unexplained = self.wall - self.idle - self.cpu()
+        return unexplained > 0.5 * self.wall and self.spare < unexplained
 
     def tick(self, rooms: Sequence[tuple[int, int]]) -> float:
         """Look at rooms as `look` takes them; returns the CPU time so far."""
+        if self._host is None:
+            self._host = HostIdle()  # not before: most programs end before the first look
         now = time.monotonic()
         passed = now - self._last
         cpu = self.cpu()

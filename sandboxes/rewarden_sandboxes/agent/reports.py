@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Any
+from typing import Any, Literal
 
 from rewarden_sandboxes.agent.accounting import Counters
 from rewarden_sandboxes.agent.frames import Body
 from rewarden_sandboxes.agent.run import Room, Run
 
+Story = Literal["within", "over", "starved", "decided"]
+"""The tale that a run tells of its time. `within`: it ended by itself within its limits. `over`: by itself, between the
+soft and the hard limit of CPU time. `starved`: the host had no CPU for it. `decided`: it was ended at a limit, or
+broke."""
+
 
 class Report:
-    """A room's report. `doubt`: the soft limit that was passed without reaching the hard one, or `starved`: the run
-    says nothing certain. `kept`: a descriptor with the collected files, or -1.
+    """A room's report. `doubt`: why it says nothing certain of the program's time; None where it does. `kept`: a
+    descriptor with the collected files, or -1.
     """
 
     def __init__(self, room: Room, cpu: float, run: Run, peak: int | None) -> None:
-        self.doubt: str | None = None
+        self.doubt: Literal["over", "starved"] | None = None
         self.kept = room.kept
         self.flags: list[str] = []
         self.files: dict[str, bytes] = {}
@@ -40,9 +45,20 @@ class Report:
         self.said.update(details, status=status)
 
     @property
-    def times(self) -> str:
-        """Returns what it used, in words."""
-        return f"{self.said['cpu_time']:.3f} s of CPU and {self.said['idle_time']:.3f} s idle"
+    def story(self) -> Story:
+        """The tale that this run tells of its time."""
+        return self.doubt or ("within" if self.said["status"] in ("ok", "runtime_error") else "decided")
+
+    @property
+    def end(self) -> tuple[Any, ...]:
+        """Returns what its verdict is made from, beside its times."""
+        return (self.said["exit_code"], self.said["signal"], *self._output.values())
+
+    def starve(self, message: str) -> None:
+        """The host had no CPU for the run: its time says nothing, what it did remains."""
+        self.say("internal_error", message=message)
+        if "starved" not in self.flags:
+            self.flags.append("starved")
 
     def over(self, limit: str) -> None:
         """The time limit was passed for certain."""
@@ -90,7 +106,7 @@ def _judge(report: Report, room: Room, run: Run, *, out_of_memory: bool) -> None
     first = room is run.rooms[0]
     if room.cause == "starved":
         report.doubt = "starved"
-        report.say("internal_error", message="the host had no CPU for this run")
+        report.starve("the host had no CPU for this run")
     elif out_of_memory and first:
         report.say("memory_limit", limit="memory_mb")
     elif room.cause in ("cpu_s", "wall_s"):
@@ -114,9 +130,13 @@ def _judge(report: Report, room: Room, run: Run, *, out_of_memory: bool) -> None
         code = os.WEXITSTATUS(room.status)
         report.say("ok" if code == 0 else "runtime_error", exit_code=code)
     if first and report.said["status"] in ("ok", "runtime_error"):
-        if report.said["cpu_time"] > room.limits["cpu_s"]:
-            report.doubt = "cpu_s"
-        elif run.clock.idle > room.limits["wall_s"]:
-            report.doubt = "wall_s"
-        elif run.clock.idle + run.unseen > room.limits["wall_s"]:  # the host had no CPU for the looks
-            report.doubt = "starved"
+        if run.clock.idle > room.limits["wall_s"]:
+            report.over("wall_s")  # sleeping is no noise of the host's
+        elif report.said["cpu_time"] > room.limits["cpu_s"]:
+            report.doubt = "over"
+        elif run.clock.idle + run.unseen > room.limits["wall_s"]:
+            # The looks came late: the program slept where the host's CPUs did as well, else it was starved.
+            if run.clock.spare >= run.unseen:
+                report.over("wall_s")
+            else:
+                report.doubt = "starved"

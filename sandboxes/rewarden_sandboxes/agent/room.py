@@ -205,6 +205,8 @@ def _write_files(header: dict[str, Any], blobs: bytes) -> None:
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
             _write_all(number, blobs[offset : offset + length])
+            if header["modified"] is not None:
+                os.utime(number, (header["modified"],) * 2)
         finally:
             os.close(number)
 

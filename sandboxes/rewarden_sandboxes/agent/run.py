@@ -20,7 +20,7 @@ from rewarden_sandboxes.agent.room import is_full
 from rewarden_sandboxes.agent.zygotes import Zygotes
 
 HARD = 1.5
-"""The hard limit of CPU and idle time, as a multiple of the soft one. What ends between them is run once more."""
+"""The hard limit of CPU time, as a multiple of the soft one. What ends between them is run once more."""
 
 MOST_WALL, MOST_WALL_MORE_S = 4, 10
 """A run is given up after so many times its CPU and idle limits, and so many seconds more."""
@@ -125,6 +125,13 @@ class Room:
         _end_init(self.init)
         self.ended = True
 
+    @property
+    def exit_code(self) -> int | None:
+        """Returns the program's exit code; None where a signal or we ended it, and while it runs."""
+        if self.status is None or not os.WIFEXITED(self.status):
+            return None
+        return os.WEXITSTATUS(self.status)
+
     def drain(self) -> None:
         """Take what still lies in the pipes. All writers are dead, so this ends."""
         for name, number in self.pipes.items():
@@ -160,6 +167,10 @@ class Room:
         for number in (*self.pipes.values(), self.watch):
             os.close(number)
         self._channel.close()
+
+
+Ends = Callable[[Room], bool]
+"""Says of a partner's room that has ended whether the program's ends with it."""
 
 
 class Run:
@@ -240,7 +251,7 @@ class Run:
         self.clock = Clock(self._counters)
         return near
 
-    def watch(self, host: socket.socket, heed: Callable[[], None], resting: Callable[[bool], None], join: str) -> None:
+    def watch(self, host: socket.socket, heed: Callable[[], None], resting: Callable[[bool], None], ends: Ends) -> None:
         """Until every room has ended, or one must. `heed`: called when the host speaks; `resting`: when idling begins
         or ends. Afterwards the rooms are dead and drained.
         """
@@ -268,8 +279,7 @@ class Run:
                     room.reap()
                     self.unseen = self.clock.unseen(_LATER_LOOK_S)
                     poll.unregister(number)
-                    if join == "socket" and room.who == "partner":
-                        # The tests have spoken; the candidate's room would only wait for more calls.
+                    if room.who == "partner" and ends(room):
                         self._stop()
                         return
                 else:
@@ -311,7 +321,7 @@ class Run:
         for room, used in zip(self.rooms, self.shares(cpu), strict=True):
             if used > HARD * room.limits["cpu_s"]:
                 room.cause = room.cause or "cpu_s"
-        if self.clock.idle > HARD * wall_s:
+        if self.clock.idle > wall_s:
             first.cause = first.cause or "wall_s"
         elif self.clock.wall > MOST_WALL * budget + MOST_WALL_MORE_S:
             first.cause = first.cause or ("starved" if self.clock.starved else "wall_s")
@@ -374,7 +384,8 @@ class Run:
             "request": blobs.add(view(body, case["request"])),
             "argv": [program["file"], *arguments],
             "run": [*program["run"], *arguments],
-            "env": self._env,
+            "env": {**self._env, **program.get("env", {})},
+            "modified": program.get("modified"),
             "limits": limits,
             "disk_bytes": disk,
             "inodes": self._inodes,

@@ -64,14 +64,16 @@ class Case(_message.Message):
     def __init__(self, stdin: _Optional[bytes] = ..., request: _Optional[bytes] = ..., files: _Optional[_Mapping[str, bytes]] = ..., args: _Optional[_Iterable[str]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., partner_stdin: _Optional[bytes] = ..., partner_request: _Optional[bytes] = ..., partner_files: _Optional[_Mapping[str, bytes]] = ..., partner_args: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class CaseResult(_message.Message):
-    __slots__ = ["index", "partner", "program"]
+    __slots__ = ["earlier", "index", "partner", "program"]
+    EARLIER_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
     PARTNER_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    earlier: _containers.RepeatedCompositeFieldContainer[CaseResult]
     index: int
     partner: Report
     program: Report
-    def __init__(self, index: _Optional[int] = ..., program: _Optional[_Union[Report, _Mapping]] = ..., partner: _Optional[_Union[Report, _Mapping]] = ...) -> None: ...
+    def __init__(self, index: _Optional[int] = ..., program: _Optional[_Union[Report, _Mapping]] = ..., partner: _Optional[_Union[Report, _Mapping]] = ..., earlier: _Optional[_Iterable[_Union[CaseResult, _Mapping]]] = ...) -> None: ...
 
 class Clock(_message.Message):
     __slots__ = ["cpu_s", "idle_s", "memory"]
@@ -92,7 +94,7 @@ class CompileResult(_message.Message):
     def __init__(self, who: _Optional[str] = ..., report: _Optional[_Union[Report, _Mapping]] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ["cases", "collect", "compile_limits", "join", "partner", "patience_s", "program"]
+    __slots__ = ["cases", "collect", "compile_limits", "join", "partner", "patience_s", "program", "rejecting"]
     CASES_FIELD_NUMBER: _ClassVar[int]
     COLLECT_FIELD_NUMBER: _ClassVar[int]
     COMPILE_LIMITS_FIELD_NUMBER: _ClassVar[int]
@@ -100,6 +102,7 @@ class Job(_message.Message):
     PARTNER_FIELD_NUMBER: _ClassVar[int]
     PATIENCE_S_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    REJECTING_FIELD_NUMBER: _ClassVar[int]
     cases: _containers.RepeatedCompositeFieldContainer[Case]
     collect: _containers.RepeatedScalarFieldContainer[str]
     compile_limits: Limits
@@ -107,7 +110,8 @@ class Job(_message.Message):
     partner: Program
     patience_s: float
     program: Program
-    def __init__(self, program: _Optional[_Union[Program, _Mapping]] = ..., partner: _Optional[_Union[Program, _Mapping]] = ..., join: _Optional[str] = ..., cases: _Optional[_Iterable[_Union[Case, _Mapping]]] = ..., compile_limits: _Optional[_Union[Limits, _Mapping]] = ..., collect: _Optional[_Iterable[str]] = ..., patience_s: _Optional[float] = ...) -> None: ...
+    rejecting: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, program: _Optional[_Union[Program, _Mapping]] = ..., partner: _Optional[_Union[Program, _Mapping]] = ..., join: _Optional[str] = ..., cases: _Optional[_Iterable[_Union[Case, _Mapping]]] = ..., compile_limits: _Optional[_Union[Limits, _Mapping]] = ..., collect: _Optional[_Iterable[str]] = ..., patience_s: _Optional[float] = ..., rejecting: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class JobEvent(_message.Message):
     __slots__ = ["case", "compile"]

@@ -374,12 +374,6 @@ HACKS: dict[str, str] = {
     "takes its partner's process for its own": "import ctypes, os\ndef f(a, b):\n    for pid in list(range(1, 50)) + [os.getppid()]:\n        try:\n            if pid != os.getpid():\n                os.kill(pid, 19)\n        except OSError:\n            pass\n    return 10**6\n",
 }  # fmt: skip
 
-HEAVY = {"an exception with a great text", "a hundred megabytes"}
-"""Hacks that cost seconds of CPU: near a limit, one run may be over it and its rerun not, which leaves them undecided."""
-
-ROOM = {"cpu_s": 30.0, "wall_s": 30.0, "memory_mb": 256}
-"""Limits that no heavy hack comes near, so that what is wrong with it decides and not the machine's speed."""
-
 SPINS = {"spins"}
 """Hacks that end at the CPU limit and nowhere else."""
 
@@ -390,5 +384,5 @@ rightly blames nobody, and then there is no verdict to test."""
 
 def reference_for(hack: str, way: str) -> dict[str, Any]:
     """The reference against which a hack is tried, with limits under which what is wrong with it decides."""
-    limits = ROOM if hack in HEAVY else BRIEF if hack in SPINS else REFERENCES[way]["limits"]
+    limits = BRIEF if hack in SPINS else REFERENCES[way]["limits"]
     return {**REFERENCES[way], "limits": limits}
