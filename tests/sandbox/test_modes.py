@@ -88,7 +88,7 @@ def judge(candidate: str, tests: str, **options: Any) -> Ended:
     """Runs tests in one process and the candidate in another."""
     theirs, ours = socket.socketpair()
     reply, write = os.pipe()
-    request = json.dumps({"kind": "assert", **options})
+    request = json.dumps({"kind": "assert", "nonce": NONCE, **options})
     other = start("serve", candidate, "", theirs.fileno(), -1)
     process = start("tests", tests, request, ours.fileno(), write)
     for end in (theirs, ours):

@@ -7,7 +7,7 @@ in the cases, which every transport runs, and in the tests at the end, which nee
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ PLANNER = Planner(Registry())
 RIGHT = "```python\nprint(1)\n```"
 OK = Report(status="ok", exit_code=0, stdout=b"1\n")
 WRONG = Report(status="ok", exit_code=0, stdout=b"2\n")
+STARVED: dict[str, Any] = {"status": "internal_error", "flags": ("starved",)}
 BROKEN = Report(status="internal_error", message="a room could not be made")
 EVENTS = Sequence[CompileResult | CaseResult | Exception]
 
@@ -157,9 +158,117 @@ async def test_a_sandbox_that_fails_is_an_error_and_never_a_zero(script: EVENTS)
 
 
 async def test_an_unscored_verdict_has_the_flags_of_its_run() -> None:
-    unsure = Report(status="internal_error", flags=("rerun", "time_limit_disagreement"))
+    unsure = Report(status="internal_error", flags=("rerun", "starved"))
     outcome, _ = await judged(stdio(1), [case(0, unsure)])
-    assert (outcome.fault, outcome.flags) == ("infra", ("rerun", "time_limit_disagreement"))
+    assert (outcome.fault, outcome.flags) == ("infra", ("rerun", "starved"))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "last", "reason"),
+    [
+        (WRONG, OK, "wrong_answer"),
+        (Report(status="runtime_error", exit_code=1, stdout=b"1\n"), OK, "runtime_error"),
+        (OK, replace(OK, stdout=b"1\n\n"), None),
+        (replace(WRONG, **STARVED), OK, "wrong_answer"),  # it ended by itself
+        (
+            replace(WRONG, **STARVED, exit_code=None),
+            OK,
+            "wrong_answer",
+        ),  # beyond repair
+        (OK, replace(WRONG, **STARVED), "wrong_answer"),
+        (Report(**STARVED, stdout=b"1"), OK, None),  # it was cut off, and said nothing wrong
+        (replace(OK, **STARVED), replace(OK, stdout=b"1\n\n"), None),
+    ],
+)
+async def test_every_run_of_a_test_must_be_right(earlier: Report, last: Report, reason: str | None) -> None:
+    """Attack: print now what is right and now what is wrong, and need time at random, so that one run is forgotten."""
+    told = CaseResult(index=0, program=last, earlier=(CaseResult(index=0, program=earlier),))
+    outcome, _ = await judged(stdio(1), [told])
+    assert (outcome.status, outcome.score, outcome.reason) == ("scored", float(reason is None), reason)
+
+
+@pytest.mark.parametrize("printed", [b"1\n", b"", b"1"])
+async def test_what_the_host_starved_is_no_zero_where_it_could_have_become_right(printed: bytes) -> None:
+    starved = Report(**STARVED, stdout=printed)
+    outcome, _ = await judged(stdio(1), [case(0, starved)])
+    assert (outcome.status, outcome.fault) == ("error", "infra")
+
+
+async def test_a_judge_reads_what_every_run_printed() -> None:
+    judge = {"type": "program", "language": "cpp", "code": "int main() {}"}
+    told = CaseResult(index=0, program=OK, earlier=(CaseResult(index=0, program=WRONG),))
+    compiled = CompileResult(report=Report(status="ok", exit_code=0))
+    rejects = Report(status="runtime_error", exit_code=1)
+    outcome, sandbox = await judged({**stdio(1), "checker": judge}, [told], [compiled, case(0, rejects), case(1, OK)])
+    assert [one.files["output.txt"] for one in sandbox.jobs[1].cases] == [b"2\n", b"1\n"]
+    assert (outcome.score, outcome.reason) == (0.0, "wrong_answer")
+
+
+CRASH = Report(status="runtime_error", signal=11)
+READY = CompileResult(report=Report(status="ok", exit_code=0))
+
+
+def checked(code: str) -> dict[str, Any]:
+    """A test that a checker judges. Control runs are remembered: no two tests may use the same one."""
+    return {**stdio(1), "checker": {"type": "program", "language": "cpp", "code": code}}
+
+
+async def test_a_control_run_is_made_at_the_first_failure_and_remembered() -> None:
+    reference = checked("// remembered")
+    judging: list[EVENTS] = [[case(0, OK)], [READY, case(0, CRASH)]]
+    first, sandbox = await judged(reference, *judging, [READY, case(0, OK)])
+    assert (first.score, first.reason, first.fault) == (0.0, "judge_failed_on_output", "policy")
+    assert sandbox.jobs[2].cases[0].files["output.txt"] == b"1"  # what is known to be right
+    assert sandbox.closed == 3
+    second, sandbox = await judged(reference, *judging)
+    assert (second.score, second.reason, len(sandbox.jobs)) == (0.0, "judge_failed_on_output", 2)
+
+
+async def test_no_control_run_is_made_for_what_a_judge_rules() -> None:
+    outcome, sandbox = await judged(
+        checked("// ruled"), [case(0, OK)], [READY, case(0, Report(status="ok", exit_code=0))]
+    )
+    assert (outcome.score, len(sandbox.jobs)) == (1.0, 2)
+
+
+async def test_a_judge_that_fails_on_what_is_known_is_the_references_fault() -> None:
+    scripts: list[EVENTS] = [[case(0, OK)], [READY, case(0, CRASH)], [READY, case(0, CRASH)]]
+    outcome, _ = await judged(checked("// broken"), *scripts)
+    assert (outcome.status, outcome.fault, outcome.reason) == ("undecided", "reference", "invalid_reference")
+
+
+async def test_a_control_run_that_the_sandbox_fails_is_ours_and_made_again() -> None:
+    reference = checked("// unlucky")
+    judging: list[EVENTS] = [[case(0, OK)], [READY, case(0, CRASH)]]
+    for failing in ([READY, case(0, BROKEN)], [SandboxError("the host is gone")]):
+        outcome, _ = await judged(reference, *judging, failing)
+        assert (outcome.status, outcome.fault) == ("error", "infra")
+    outcome, _ = await judged(reference, *judging, [READY, case(0, OK)])
+    assert (outcome.score, outcome.fault) == (0.0, "policy")
+
+
+async def test_a_solution_is_the_first_that_a_judge_is_tried_on() -> None:
+    reference = {**checked("// solved"), "solution": "print(1) # known"}
+    scripts: list[EVENTS] = [[case(0, OK)], [READY, case(0, CRASH)], [case(0, replace(OK, stdout=b"one"))]]
+    _, sandbox = await judged(reference, *scripts, [READY, case(0, OK)])
+    assert sandbox.jobs[2].program.code == b"print(1) # known"
+    assert sandbox.jobs[3].cases[0].files["output.txt"] == b"one"
+
+
+async def test_no_control_run_begins_while_a_job_holds_its_slot() -> None:
+    class Counting(Scripted):
+        async def run(self, job: Job) -> AsyncIterator[CompileResult | CaseResult]:
+            assert self.closed == len(self.jobs)
+            async for event in super().run(job):
+                yield event
+
+    talks = {"type": "interactive", "language": "cpp", "code": "// holds"}
+    reference = {**stdio(2), "checker": talks, "solution": "print(1)"}
+    crashed = [READY, *(case(place, OK, CRASH) for place in range(2))]
+    sandbox = Counting([crashed, [READY, case(0, OK, Report(status="ok", exit_code=0))]])
+    sample = Sample(response=RIGHT, reference=reference)
+    outcome = await outcome_of(PLANNER, Use(name="code"), sample, Context(sandbox, sample))
+    assert (outcome.reason, len(sandbox.jobs)) == ("judge_failed_on_output", 2)
 
 
 async def test_a_failure_of_ours_changes_nothing_that_is_decided() -> None:

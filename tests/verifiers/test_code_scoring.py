@@ -11,7 +11,7 @@ from rewarden_sandboxes.job import Report
 from rewarden_verifiers.execution import calls, judges, modes
 from rewarden_verifiers.execution.feedback import MAX_LISTED, evidence, excerpt, feedback
 from rewarden_verifiers.execution.reference import CodeReference, JudgeProgram, Suite, Test, Trial, read_reference
-from rewarden_verifiers.execution.results import Result
+from rewarden_verifiers.execution.results import Doubted, Result
 from rewarden_verifiers.execution.scoring import overall, score_of, undecided_by
 from rewarden_verifiers.execution.values import ValueChecker
 
@@ -215,24 +215,29 @@ def test_what_a_judge_says(protocol: Any, report: Report, verdict: str, credit: 
         ("score", ended(1, stdout=b"1")),
     ],
 )
-def test_a_judge_that_breaks_is_the_references_fault(protocol: Any, report: Report) -> None:
+def test_of_a_judge_that_breaks_it_is_open_who_is_to_blame(protocol: Any, report: Report) -> None:
     trial = suite(Test(type="stdio", stdout="")).trials[0]
-    result = judges.judged(trial, judge(protocol), OK, report)
-    assert (result.verdict, type(result.error)) == ("IE", InvalidReference)
+    found = judges.judged(trial, judge(protocol), OK, report)
+    assert isinstance(found, Doubted)
+    assert (found.otherwise.verdict, found.otherwise.why) == ("WA", "judge_failed_on_output")
 
 
 def test_what_a_judge_says_of_a_hidden_test_is_no_feedback() -> None:
     trial = suite(Test(type="stdio", stdout="")).trials[0]
-    error = judges.judged(trial, judge(), OK, ended(3, stderr=b"FAIL the answer is 42")).error
-    assert error is not None
-    assert "42" not in error.message
-    assert error.details["said"] == "FAIL the answer is 42"
+    found = judges.judged(trial, judge(), OK, ended(3, stderr=b"FAIL the answer is 42"))
+    assert isinstance(found, Doubted)
+    assert "42" not in found.error.message
+    assert "42" not in (found.otherwise.message or "")
+    assert found.error.details["said"] == "FAIL the answer is 42"
 
 
 def test_an_exception_of_a_judge_in_python_is_no_wrong_answer() -> None:
     said = judges.ruling(judge(language="python"), ended(1, stderr=TRACEBACK + b"KeyError: 3\n"))
     assert (said.broken, said.message) == ("the judge raised an exception", "KeyError: 3")
     assert judges.ruling(judge(language="python"), ended(1, stderr=b"wrong: " + TRACEBACK)).broken is None
+
+
+WITH_PARTNER: dict[str, Any] = {"signal": 9, "flags": ("killed_with_partner",)}
 
 
 @pytest.mark.parametrize(
@@ -242,25 +247,40 @@ def test_an_exception_of_a_judge_in_python_is_no_wrong_answer() -> None:
         (ended(1), ended(0), "RE"),
         (ended(status="time_limit", limit="cpu_s"), ended(0), "TLE"),
         (ended(0), ended(1), "WA"),
-        (ended(1, stderr=b"ZeroDivisionError"), ended(1), "RE"),
-        (ended(1, stderr=TRACEBACK + b"EOFError: EOF when reading a line\n"), ended(1), "WA"),
-        (ended(signal=13), ended(1), "WA"),
+        (ended(1, stderr=b"ZeroDivisionError"), ended(1), "WA"),  # who rejects has the last word
+        (ended(**WITH_PARTNER), ended(1), "WA"),
+        (ended(status="time_limit", limit="cpu_s"), ended(1), "WA"),
         (ended(status="time_limit", limit="wall_s"), ended(signal=9), "TLE"),
         (ended(status="memory_limit", limit="memory_mb"), ended(signal=9), "MLE"),
-        (ended(0), ended(1, stderr=TRACEBACK + b"BrokenPipeError: [Errno 32] Broken pipe\n"), "WA"),
-        (ended(0), ended(signal=13), "WA"),
-        (ended(0), ended(1, stderr=TRACEBACK + b"ValueError: invalid literal for int()\n"), "WA"),
-        (ended(signal=9, cpu_time=1.0), ended(status="time_limit", limit="cpu_s", cpu_time=2.0), "OLE"),
-        (ended(signal=9, cpu_time=0.01), ended(status="time_limit", limit="cpu_s", cpu_time=2.0), "IE"),
-        (ended(1, stderr=b"EOFError"), ended(1, stderr=TRACEBACK + b"NameError: x\n"), "IE"),
-        (ended(0), ended(3), "IE"),
         (ended(0), ended(status="internal_error"), "IE"),
     ],
 )
 def test_a_conversation_with_a_judge(program: Report, report: Report, verdict: str) -> None:
     trial = suite(Test(type="stdio", stdout="")).trials[0]
-    partner = judge(interactive=True, language="python")
-    assert judges.conversation(trial, partner, program, report).verdict == verdict
+    found = judges.conversation(trial, judge(interactive=True, language="python"), program, report)
+    assert isinstance(found, Result)
+    assert found.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("program", "report", "verdict", "reason"),
+    [
+        (ended(0), ended(1, stderr=TRACEBACK + b"ValueError: invalid literal for int()\n"), "WA", None),
+        (ended(0), ended(signal=13), "WA", None),
+        (ended(0), ended(3), "WA", None),
+        (ended(**WITH_PARTNER), ended(1, stderr=TRACEBACK + b"KeyError: 1\n"), "WA", None),
+        (ended(**WITH_PARTNER), ended(status="time_limit", limit="cpu_s"), "WA", None),
+        (ended(1, stderr=b"EOFError"), ended(1, stderr=TRACEBACK + b"NameError: x\n"), "RE", "runtime_error"),
+    ],
+)
+def test_a_conversation_in_which_the_judge_breaks_is_open(
+    program: Report, report: Report, verdict: str, reason: str | None
+) -> None:
+    trial = suite(Test(type="stdio", stdout="")).trials[0]
+    found = judges.conversation(trial, judge(interactive=True, language="python"), program, report)
+    assert isinstance(found, Doubted)
+    assert (found.otherwise.verdict, found.otherwise.why) == (verdict, reason or "judge_failed_on_output")
+    assert "judge_failed_on_output" in found.otherwise.flags
 
 
 # --- reports of test code ----------------------------------------------------------------------------------------
@@ -271,7 +291,8 @@ FILE = Test(type="file", name="test_f.py", content="", expect=("test_a", "T::tes
 def told(**fields: Any) -> bytes:
     import json
 
-    return json.dumps({"done": True, "outcome": "passed", "kind": None, "who": None, "tests": {}, **fields}).encode()
+    blank = {"done": True, "outcome": "passed", "kind": None, "who": None, "tests": {}, "nonce": "n"}
+    return json.dumps({**blank, **fields}).encode()
 
 
 def assertion(test: Test | None = None) -> Trial:
@@ -283,9 +304,7 @@ def assertion(test: Test | None = None) -> Trial:
     [
         (ended(signal=9), ended(0, reply=told()), "AC", None),
         (ended(status="memory_limit"), ended(0, reply=told()), "MLE", None),
-        (OK, ended(1, reply=told()), "IE", None),
-        (OK, ended(0, reply=b""), "IE", None),
-        (OK, ended(0, reply=b'{"outcome": "passed"}'), "IE", None),
+        (OK, ended(0, reply=told(nonce="m")), "WA", "forged_report"),
         (OK, ended(1, reply=told(outcome="failed", kind="assertion", who="candidate")), "WA", None),
         (OK, ended(1, reply=told(outcome="failed", kind="exception", who="candidate")), "RE", None),
         (
@@ -303,58 +322,91 @@ def assertion(test: Test | None = None) -> Trial:
         ),
         (ended(status="time_limit", limit="wall_s"), ended(signal=9), "TLE", None),
         (ended(signal=9), ended(status="time_limit", limit="cpu_s"), "TLE", "tests_exhausted"),
-        (OK, ended(1, reply=told(outcome="error", kind="test_code", who="tests")), "IE", None),
         (OK, ended(status="internal_error"), "IE", None),
     ],
 )
 def test_what_test_code_in_another_room_reports(
     program: Report, partner: Report, verdict: str, flag: str | None
 ) -> None:
-    result = modes.tested(assertion(), program, partner)
+    result = modes.tested(assertion(), program, partner, "n")
+    assert isinstance(result, Result)
     assert result.verdict == verdict
     assert (flag in result.flags) if flag else not result.flags
 
 
 @pytest.mark.parametrize(
-    ("tests", "verdict", "credit"),
+    ("code", "report", "presumed"),
     [
-        ({"test_a": "passed", "T::test_b": "passed"}, "AC", 1.0),
-        ({"test_a": "passed", "T::test_b": "passed", "test_c": "failed"}, "AC", 1.0),
-        ({"test_a": "passed"}, "IE", 0.0),
-        ({"test_a": "passed", "T::test_b": "skipped"}, "IE", 0.0),
-        ({"test_a[1]": "passed", "test_a[2]": "failed", "T::test_b": "passed"}, "IE", 0.0),
-        ([], "IE", 0.0),
+        # Attack: return what ends the process, or writes a report, when the test code evaluates it.
+        ("assert eval(f())", ended(0, reply=b""), "candidate"),
+        ("assert eval(f())", ended(0, reply=b'{"outcome": "passed"}'), "candidate"),
+        ("assert eval(f())", ended(0, reply=told() + told()), "candidate"),
+        ("assert eval(f())", ended(1, reply=told()), "candidate"),
+        ("import os\nassert f()\nos._exit(0)", ended(0, reply=b""), "reference"),
+        ("assert f()", ended(1, reply=told(outcome="error", kind="test_code", who="tests")), "reference"),
     ],
 )
-def test_a_report_of_passing_must_name_every_expected_test(tests: Any, verdict: str, credit: float) -> None:
-    result = modes.tested(assertion(FILE), OK, ended(0, reply=told(tests=tests)))
-    assert (result.verdict, result.credit) == (verdict, credit)
+def test_of_test_code_that_fails_it_is_open_who_is_to_blame(code: str, report: Report, presumed: str) -> None:
+    found = modes.tested(assertion(Test(type="assert", code=code)), OK, report, "n")
+    assert isinstance(found, Doubted)
+    assert (found.presumed, found.otherwise.credit) == (presumed, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("tests", "passes"),
+    [
+        ({"test_a": "passed", "T::test_b": "passed"}, True),
+        ({"test_a": "passed", "T::test_b": "passed", "test_c": "failed"}, True),
+        ({"test_a": "passed"}, False),
+        ({"test_a": "passed", "T::test_b": "skipped"}, False),
+        ({"test_a[1]": "passed", "test_a[2]": "failed", "T::test_b": "passed"}, False),
+        ([], False),
+    ],
+)
+def test_a_report_of_passing_must_name_every_expected_test(tests: Any, passes: bool) -> None:
+    found = modes.tested(assertion(FILE), OK, ended(0, reply=told(tests=tests)), "n")
+    result = found.otherwise if isinstance(found, Doubted) else found
+    assert (result.verdict, result.credit) == (("AC", 1.0) if passes else ("WA", 0.0))
+
+
+def test_only_known_flags_of_a_pass_are_heard() -> None:
+    provenance = {"argument_mutated": [1], "object_result": "x", "invented": [2]}
+    found = modes.tested(assertion(), OK, ended(0, reply=told(provenance=provenance)), "n")
+    assert isinstance(found, Result)
+    assert found.provenance == {"argument_mutated": [1]}
 
 
 def test_the_share_of_a_files_tests_is_short_of_all() -> None:
     reply = told(outcome="failed", kind="assertion", who="candidate", tests={"test_a": "passed", "T::test_b": "failed"})
-    assert modes.tested(assertion(FILE), OK, ended(1, reply=reply)).credit == 0.5
+    assert credit_of(reply) == 0.5
     everything = {"test_a": "passed", "T::test_b": "passed"}
     reply = told(outcome="failed", kind="bad_frame", who="candidate", tests=everything)
-    assert modes.tested(assertion(FILE), OK, ended(1, reply=reply)).credit < 1.0
+    assert credit_of(reply) < 1.0
+
+
+def credit_of(reply: bytes) -> float:
+    found = modes.tested(assertion(FILE), OK, ended(1, reply=reply), "n")
+    assert isinstance(found, Result)
+    return found.credit
 
 
 @pytest.mark.parametrize(
     ("report", "verdict", "flag"),
     [
         (ended(0, reply=told(nonce="n")), "AC", None),
-        (ended(0, reply=told()), "WA", "forged_report"),
+        (ended(0, reply=told(nonce=None)), "WA", "forged_report"),
         (ended(0, reply=told(nonce="m")), "WA", "forged_report"),
         (ended(1, reply=told(nonce="n")), "WA", "forged_report"),
         (ended(0), "RE", "no_result"),
         (ended(0, reply=told(nonce="n") + b"{}"), "RE", "no_result"),
         (ended(1, reply=told(nonce="n", outcome="failed", kind="tampered", who="candidate")), "WA", "tampered"),
-        (ended(1, reply=told(outcome="error", who="tests")), "WA", "forged_report"),
+        (ended(1, reply=told(nonce=None, outcome="error", who="tests")), "WA", "forged_report"),
         (ended(status="time_limit", reply=told(nonce="n")), "TLE", None),
     ],
 )
 def test_what_test_code_in_the_candidates_process_reports(report: Report, verdict: str, flag: str | None) -> None:
     result = modes.shared(assertion(), report, "n")
+    assert isinstance(result, Result)
     assert result.verdict == verdict
     assert (flag in result.flags) if flag else not result.flags
 

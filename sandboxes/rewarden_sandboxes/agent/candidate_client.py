@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from rewarden_sandboxes.agent import candidate_room, tagged_codec
 from rewarden_sandboxes.agent.faults import SHARED, CandidateError, Fault
+from rewarden_sandboxes.agent.provenance import Provenance
 from rewarden_sandboxes.agent.proxies import Proxy, ProxyType, make_proxy, number_of
 
 MAX_CALLBACKS = 1_000_000
@@ -26,8 +27,11 @@ MAX_NESTING = 50
 class CandidateClient:
     """Questions to the candidate's room, one at a time, and what their answers are here."""
 
-    def __init__(self, channel: tagged_codec.Channel) -> None:
+    def __init__(self, channel: tagged_codec.Channel, *, writes_back: bool = True) -> None:
+        """`writes_back`: arguments become what the candidate made of them."""
         self.channel = channel
+        self.provenance = Provenance()
+        self.writes_back = writes_back
         self.uses = 0
         self.received = False
         self.fault: Fault | None = None
@@ -42,6 +46,7 @@ class CandidateClient:
         self._callbacks_left = MAX_CALLBACKS
         self._things: weakref.WeakValueDictionary[int, Proxy] = weakref.WeakValueDictionary()
         self._classes: dict[int, type] = {}
+        self._exceptions: dict[int, type] = {}
         self._functions: weakref.WeakKeyDictionary[Any, tuple[int, str]] = weakref.WeakKeyDictionary()
         self._watched = [(module, name, getattr(module, name)) for module, names in _WATCHED for name in names]
 
@@ -72,6 +77,7 @@ class CandidateClient:
             if of == 0:
                 self.missing.add(name)
             raise AttributeError(f"the candidate has no {name!r}")
+        self.provenance.used(of)
         return self._result(reply, of, name)
 
     def assign(self, of: int, name: str, value: Any) -> None:
@@ -83,6 +89,8 @@ class CandidateClient:
         reply = self._ask(op, of, args=[self._outward(arg, of) for arg in args])
         if op == "next" and reply.get("is") == "stop":
             raise StopIteration
+        if op in ("truth", "length", "text"):
+            self.provenance.used(of)
         return self._result(reply, of, None)
 
     def call(self, of: int, name: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -104,11 +112,17 @@ class CandidateClient:
                 raise tagged_codec.BadFrame("not the arguments")
             for key, changed in after.items():
                 old = kwargs[key[1:]] if key[:1] == "=" else args[int(key)]
-                restore(old, tagged_codec.decode(changed, self._inward))
-        return self._result(reply, of, name)
+                new = tagged_codec.decode(changed, self._inward)
+                if self.writes_back:
+                    restore(old, new)
+        result = self._result(reply, of, name)
+        number = number_of(result) if type(result) is Proxy else None
+        self.provenance.returned(result, number, changed=bool(after), made=name is None and of in self._classes)
+        return result
 
     def function(self, of: int, name: str) -> Callable[..., Any]:
         """The proxy of a function or a method."""
+        self.provenance.used(of)
 
         def proxy(*args: Any, **kwargs: Any) -> Any:
             return self.call(of, name, args, kwargs)
@@ -266,18 +280,22 @@ class CandidateClient:
     def _class(self, lineage: Any, base: Any) -> type:
         """The proxy of a class; an exception class where `base` names a built-in one."""
         number, name = _index(lineage[0][0]), lineage[0][1]
-        known = self._classes.get(number)
-        if known is None:
-            if type(name) is not str:
-                raise tagged_codec.BadFrame("not a name")
-            if base is None:
-                known = ProxyType(name, (), {"_rewarden_client": self, "_rewarden_number": number})
-            else:
-                known = self._exception_class(lineage, _exception(base))
-            self._classes[number] = known
-        return known
+        known = (self._classes if base is None else self._exceptions).get(number)
+        if known is not None:
+            return known
+        if type(name) is not str:
+            raise tagged_codec.BadFrame("not a name")
+        if base is None:
+            return self._classes.setdefault(
+                number, ProxyType(name, (), {"_rewarden_client": self, "_rewarden_number": number})
+            )
+        return self._exceptions.setdefault(number, self._exception_class(lineage, _exception(base)))
 
     def _exception_class(self, lineage: Any, base: type[BaseException]) -> type:
+        """The class of an exception of the candidate's. Its parents are exceptions here, whatever else they are.
+
+        Attack: a parent that is no exception, so that the tests seem to derive a class from the candidate's.
+        """
         parents: tuple[type, ...] = (CandidateError,) if base is Exception else (CandidateError, base)
         if len(lineage) > 1:
             parents = (self._class(lineage[1:], base.__name__),)
@@ -315,6 +333,7 @@ class CandidateClient:
         if not issubclass(kind, CandidateError):
             raise tagged_codec.BadFrame("not an exception class")
         own = kind.__new__(kind)
+        own.lineage = tuple(_index(row[0]) for row in lineage)
         own.args = tuple(args)
         own.text = message
         return own

@@ -20,6 +20,8 @@ class CandidateError(Exception):
     of this and of the built-in class that it derives from."""
 
     text = ""
+    lineage: tuple[int, ...] = ()
+    """Numbers of the candidate's classes that it is an instance of."""
 
     def __str__(self) -> str:
         return self.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn, Protocol
 
-from rewarden_sandboxes.agent.faults import SHARED
+from rewarden_sandboxes.agent.faults import SHARED, CandidateError
 
 PRIVATE = ("__", "_mock_", "_pytest")
 """Attributes that a proxy never asks for. numpy would follow `__array_interface__` to any address in this process;
@@ -130,4 +130,6 @@ class ProxyType(type):
         cls._rewarden_client.assign(cls._rewarden_number, name, value)
 
     def __instancecheck__(cls, instance: Any) -> bool:
+        if isinstance(instance, CandidateError):
+            return cls._rewarden_number in instance.lineage
         return type(instance) is Proxy and cls._rewarden_number in object.__getattribute__(instance, "_Proxy__lineage")

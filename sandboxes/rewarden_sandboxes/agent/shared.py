@@ -8,6 +8,7 @@ caller. `docs/tagged-codec.md` lists which is which, and a test measures each ro
 from __future__ import annotations
 
 import builtins
+import contextlib
 import json
 import sys
 import types
@@ -16,7 +17,7 @@ import unittest.case
 from typing import Any
 
 from rewarden_sandboxes.agent import candidate_room, tests_room
-from rewarden_sandboxes.agent.names import Source
+from rewarden_sandboxes.agent.names import Helpers, Source
 from rewarden_sandboxes.agent.test_runners import load_runner
 
 _CONFIGURATION = ("conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
@@ -81,14 +82,17 @@ class Machinery:
 class Names(dict):  # type: ignore[type-arg]
     """The builtins of test code, and behind them the candidate's names."""
 
-    def __init__(self, module: types.ModuleType, entry_point: str | None) -> None:
+    def __init__(self, module: types.ModuleType, entry_point: str | None, helpers: Helpers) -> None:
         super().__init__(vars(builtins))
         self.module = module
         self.entry_point = entry_point
+        self.helpers = helpers
 
     def __missing__(self, name: str) -> Any:
         if name == "candidate" and self.entry_point is not None:
             return self.entry()
+        with contextlib.suppress(LookupError):
+            return self.helpers.find(name)
         return vars(self.module)[name]
 
     def entry(self) -> Any:
@@ -120,7 +124,8 @@ def judge(code: bytes, options: dict[str, Any]) -> dict[str, Any]:
     if changed is None:
         for name in options.get("modules", [candidate_room.NAME]):
             sys.modules[name] = module
-        names = Names(module, options.get("entry_point"))
+        entry_point = options.get("entry_point")
+        names = Names(module, entry_point, Helpers(options.get("prompt", ""), source, entry_point))
         entry = names.entry if names.entry_point else None
         said = tests_room.run(source, options, {"__builtins__": names}, entry)
         changed = machinery.changed()
@@ -134,11 +139,12 @@ def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
     options = json.loads(request)
     nonce = options.pop("nonce")
     del request
-    write = tests_room.write
+    # Attack: replace them from a thread, once the machinery has been looked at for the last time.
+    write, report = tests_room.write, tests_room.report
     try:
-        said = tests_room.report(judge(code, options))
+        said = report(judge(code, options))
     except BaseException as fault:  # noqa: BLE001 - whatever the candidate raises through the tests
         message = f"{type(fault).__name__}: {candidate_room.message_of(fault)}"
-        said = tests_room.report({"outcome": "failed", "kind": "exception", "who": "candidate", "message": message})
+        said = report({"outcome": "failed", "kind": "exception", "who": "candidate", "message": message})
     write(reply, {**said, "nonce": nonce})
     return 0 if said["outcome"] == "passed" else 1

@@ -70,6 +70,7 @@ def report(found: dict[str, Any]) -> dict[str, Any]:
         "source": None,
         "tests": {},
         "calls": 0,
+        "provenance": {},
     }
     return {"done": True, **blank, **found}
 
@@ -148,7 +149,8 @@ def judge(code: bytes, options: dict[str, Any], client: CandidateClient) -> dict
     if trouble is not None:
         message = f"{trouble['type']}: {trouble['message']}\n{trouble['traceback']}"
         return {"outcome": "failed", "kind": "candidate_load", "who": "candidate", "message": message}
-    names = Names(client, source, options.get("entry_point"))
+    client.provenance.read(source.code)
+    names = Names(client, source, options.get("entry_point"), options.get("prompt", ""))
     install(names, options.get("modules", [candidate_room.NAME]))
     given = {"__builtins__": names}
     said = run(source, options, given, names.entry if names.entry_point else None, client)
@@ -161,14 +163,19 @@ def judge(code: bytes, options: dict[str, Any], client: CandidateClient) -> dict
 
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
-    """The mode `tests`. Exit code 0 exactly when the tests passed."""
-    client = CandidateClient(tagged_codec.Channel(channel))
+    """The mode `tests`. Exit code 0 exactly when the tests passed; the report carries the request's nonce, which test
+    code that evaluates what the candidate returned does not know.
+    """
+    options = json.loads(request)
+    nonce = options.pop("nonce")
+    del request
+    client = CandidateClient(tagged_codec.Channel(channel), writes_back=options.get("writes_back", True))
     try:
-        said = report(judge(code, json.loads(request), client))
+        said = report(judge(code, options, client))
     except BaseException as fault:  # noqa: BLE001 - no candidate may end this room without a report
         outcome, who = ("failed", "candidate") if client.uses else ("error", "tests")
         message = f"{type(fault).__name__}: {candidate_room.message_of(fault)}"
         said = report({"outcome": outcome, "kind": "exception", "who": who, "message": message})
-    said["calls"] = client.uses
+    said |= {"calls": client.uses, "provenance": client.provenance.told(), "nonce": nonce}
     write(reply, said)
     return 0 if said["outcome"] == "passed" else 1

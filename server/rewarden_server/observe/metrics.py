@@ -127,7 +127,7 @@ class Metrics(Observer, Collector):
             self._queue[name].add(verdict.queue_s)
             self._run[name].add(verdict.run_s)
         for flag in verdict.flags:
-            self._flags.add(name, self._reason_label[flag], source)
+            self._flags.add(name, self._reason_label[flag.partition(":")[0]], source)
 
     def group(self, group: Group, members: Sequence[Verdict], inline: bool = False) -> None:
         """Count a group by how its members' rewards differ, under the labels of its first member that was scored."""

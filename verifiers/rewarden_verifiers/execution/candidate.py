@@ -55,10 +55,11 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A program, where it was found, and whether the prompt's code was put in front of it."""
+    """A program and where it was found. prefixed: the prompt's code is in front of it. completed: it continues that."""
 
     code: str
     rule: str
+    prefixed: bool = False
     completed: bool = False
 
 
@@ -242,8 +243,13 @@ def complete(candidate: Candidate, reference: CodeReference, mode: Completion) -
     if mode == "auto" and _stands_alone(candidate.code, reference, prefix, python):
         if not python:
             return candidate
-        return Candidate(f"{prefix}\n{_body_indent(prefix)}pass\n\n{candidate.code}", candidate.rule)
-    return Candidate(prefix + candidate.code, candidate.rule, completed=True)
+        return Candidate(f"{closed(prefix)}\n{candidate.code}", candidate.rule, prefixed=True)
+    return Candidate(prefix + candidate.code, candidate.rule, prefixed=True, completed=True)
+
+
+def closed(prefix: str) -> str:
+    """The prompt's Python code as a program of its own: its last function, where that is left open, does nothing."""
+    return f"{prefix}\n{_body_indent(prefix)}pass\n"
 
 
 def _stands_alone(code: str, reference: CodeReference, prefix: str, python: bool) -> bool:

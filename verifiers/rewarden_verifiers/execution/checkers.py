@@ -139,6 +139,26 @@ _COMPARE: Mapping[TextType, Callable[[TextChecker, bytes, bytes], Comparison]] =
 }
 
 
+def beyond_repair(checker: TextChecker, output: bytes, expected: bytes) -> bool:
+    """Returns whether the beginning of an output is wrong already, whatever would still have come."""
+    if checker.type == "exact":
+        return not _folded(checker, expected).startswith(_folded(checker, output))
+    if checker.type == "trimmed":
+        # The last line may have been cut in the middle.
+        whole = [line.rstrip(_WITHIN) for line in _folded(checker, output).split(b"\n")[:-1]]
+        wanted = _lines(checker, expected)
+        return any(line != (wanted[place] if place < len(wanted) else b"") for place, line in enumerate(whole))
+    if checker.type in ("tokens", "floats"):
+        got, wanted = _words(checker, output), _words(checker, expected)
+        if not output[-1:].isspace():
+            del got[-1:]
+        differing = [pair for pair in zip(got, wanted, strict=False) if pair[0] != pair[1]]
+        if checker.type == "floats":
+            differing = [pair for pair in differing if not _close(*pair, *checker.tolerance)]
+        return len(got) > len(wanted) or bool(differing)
+    return False
+
+
 @lru_cache(maxsize=256)
 def compiled(pattern: str, ignore_case: bool) -> Any:
     """A pattern for RE2, which cannot backtrack. Raises ValueError for one that it refuses."""

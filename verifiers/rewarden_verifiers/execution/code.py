@@ -21,13 +21,15 @@ from rewarden_verifiers.execution.candidate import (
 )
 from rewarden_verifiers.execution.feedback import Reveal, evidence, feedback
 from rewarden_verifiers.execution.reference import CodeReference, read_reference
-from rewarden_verifiers.execution.results import LIMITS, REASONS
+from rewarden_verifiers.execution.results import LIMITS, REASONS, missing_module
 from rewarden_verifiers.execution.running import SuiteRun
-from rewarden_verifiers.execution.scoring import Scoring, overall, score_of, undecided_by
+from rewarden_verifiers.execution.scoring import Scoring, overall, reason, score_of, undecided_by
 from rewarden_verifiers.outcome import no_answer, scored
 
 _EXTRACTED = 20_000
 """Characters of the program that a verdict shows."""
+_NAMED = 3
+"""Modules that a verdict names, of those that the program asked for in vain."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,10 @@ class CodeParams:
         where the score is then decided (`all`) and nothing is to be revealed.
     reveal: what the feedback tells: `none`, `verdicts`, or `diffs` (inputs and outputs of failed public tests). Of
         hidden tests, which is what tests are by default, it tells no more than how many passed.
+    provenance: what becomes of a test that was passed by something else than the values that it compares (an argument
+        changed in place, an object, nothing at all, the candidate's own helpers), where the reference has a `solution`
+        that passes without: `score`: it earns nothing (`weak_test_exploit`); `flag`: the pass stays, flagged. Without a
+        solution it always stays, flagged.
     """
 
     extraction: str | tuple[RuleLike, ...] = "strict"
@@ -59,6 +65,7 @@ class CodeParams:
     first: int | None = None
     stop: Literal["auto", "failure", "never"] = "auto"
     reveal: Reveal = "none"
+    provenance: Literal["score", "flag"] = "score"
 
     def __post_init__(self) -> None:
         if self.first is not None and self.first < 1:
@@ -80,7 +87,7 @@ def _children(params: CodeParams) -> list[Use]:
     return [Use(name="output")]
 
 
-@verifier(version="1", graded=True, determinism="sampled", children=_children)
+@verifier(version="2", graded=True, determinism="sampled", children=_children)
 async def code(response: str | None, reference: CodeReference, params: CodeParams, ctx: Context) -> Outcome:
     """The program in the response passes the reference's tests, run in locked rooms of the sandbox.
 
@@ -90,8 +97,9 @@ async def code(response: str | None, reference: CodeReference, params: CodeParam
 
     What the program causes is scored at the bottom with its reason: `wrong_answer`, `presentation_error`,
     `time_limit`, `memory_limit`, `output_limit`, `runtime_error`, `compile_error`. A failure of the sandbox's leaves
-    the sample unscored, unless the other tests decide the score whatever that one would have said. A judge that fails
-    is the reference's fault.
+    the sample unscored, unless the other tests decide the score whatever that one would have said. Where a judge, test
+    code or the prompt's code fails, control runs on what is known tell whether the program or the reference is to blame
+    (`judge_failed_on_output`). A pass by a weak test is flagged, and worth nothing where a `solution` passes without.
 
     Declared `sampled`: tests, limits and comparisons are exact, but what is judged is one run of a program, which may
     draw random numbers, read the clock, or need just as much time as it has.
@@ -104,9 +112,18 @@ async def code(response: str | None, reference: CodeReference, params: CodeParam
     if isinstance(found, Missing):
         return no_answer(found.reason, flags=(*shared, *found.flags))
     candidate = complete(found, reference, params.completion)
-    run = SuiteRun(ctx, suite, suite.trials[: params.first], candidate.code, stops=params.stops)
+    run = SuiteRun(
+        ctx,
+        suite,
+        suite.trials[: params.first],
+        candidate,
+        stops=params.stops,
+        strict=params.provenance == "score",
+    )
     results = await run.run()
     seen = dict.fromkeys(flag for result in results for flag in result.flags)
+    missing = sorted({name for result in results if (name := missing_module(result, candidate.code))})
+    seen |= dict.fromkeys(f"missing_module: {name}" for name in missing[:_NAMED])
     problem = undecided_by(params.scoring, results)
     if problem is not None:
         problem.flags = (*shared, *seen)
@@ -119,7 +136,7 @@ async def code(response: str | None, reference: CodeReference, params: CodeParam
     return scored(
         score,
         passed=score == 1.0,
-        reason=None if score == 1.0 else REASONS.get(word, "skipped"),
+        reason=None if score == 1.0 else reason(results),
         extracted=candidate.code[:_EXTRACTED],
         evidence={
             "verdict": word,
@@ -128,6 +145,6 @@ async def code(response: str | None, reference: CodeReference, params: CodeParam
             "completed": candidate.completed,
             **evidence(results, run.compiler),
         },
-        feedback=feedback(params.reveal, results, run.compiler),
+        feedback=feedback(params.reveal, results, run.compiler, missing[:_NAMED]),
         flags=(*shared, *limits, *seen),
     )

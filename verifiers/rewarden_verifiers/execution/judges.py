@@ -1,7 +1,7 @@
 """Judges that are programs: how they are asked, and what their exit codes mean.
 
-A judge runs in a room of its own and never sees the candidate's program, only what it printed. What a judge breaks is
-the reference's fault. The protocols:
+A judge runs in a room of its own and never sees the candidate's program, only what it printed. Where it fails, control
+runs tell whose fault that is (`controls`). The protocols:
 
     testlib  files input, output, answer as arguments; exit code 0 accepted, 1 wrong, 2 presentation, 3 judge failed,
              4 text after the answer, 7 points (a number on stderr, of 1), 8 unexpected end of file
@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from rewarden.errors import SampleError, SandboxError
+from rewarden.errors import SandboxError
 from rewarden_sandboxes.job import Report
 from rewarden_verifiers.execution.reference import PYTHON, JudgeProgram, Protocol, Trial, invalid
-from rewarden_verifiers.execution.results import LIMITS, Result, ended, result_of, unjudged
+from rewarden_verifiers.execution.results import JUDGE_FAILED, LIMITS, Doubted, Result, Word, ended, result_of, unjudged
 
 JudgeVerdict = Literal["AC", "WA", "PE"]
 
@@ -37,11 +37,6 @@ _CODES: Mapping[Protocol, Mapping[int, JudgeVerdict]] = {
 _TESTLIB_POINTS = 7
 _POINTS = re.compile(rb"(?:points|partially correct)?[ \t]*\(?([0-9]{1,12}(?:\.[0-9]{0,12})?)\)?", re.IGNORECASE)
 _MESSAGE = 200
-_SIGPIPE = 13
-_END_OF_TALK = re.compile(rb"\b(?:EOFError|BrokenPipeError|ConnectionResetError)\b[^\n]{0,200}\s*\Z")
-_UNREADABLE = re.compile(rb"\b(?:ValueError|IndexError|UnicodeDecodeError)\b[^\n]{0,400}\s*\Z")
-_FLOOD = 0.1
-"""Share of a judge's CPU time from which a program that talked with it until it died was writing without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,47 +112,48 @@ def said(report: Report) -> str | None:
     return text.decode("utf-8", "replace") or None
 
 
-def judged(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result:
+def rejecting(judge: JudgeProgram) -> tuple[int, ...]:
+    """The exit codes with which a judge refuses what it was told."""
+    return tuple(code for code, verdict in _CODES.get(judge.protocol, {}).items() if verdict != "AC")
+
+
+def judged(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result | Doubted:
     """A test's end, where a judge has read what the program printed."""
+    if report.status == "internal_error":
+        return unjudged(trial, program, SandboxError(report.message or "the sandbox failed at a judge"))
     made = ruling(judge, report)
     if made.broken is not None:
-        return unjudged(trial, program, _broken(trial, judge, report, made))
+        return _doubted(trial, judge, program, made)
     return result_of(trial, program, made.verdict, made.message, credit=made.credit)
 
 
-def conversation(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result:
+def conversation(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result | Doubted:
     """A test's end, where program and judge talked with one another.
 
-    A judge that accepts leaves the verdict to how the program ended. One that rejects has the last word, unless the
-    program broke by itself: then the judge may have seen no more than its end. One that fails is the reference's fault,
-    except where the program did it: it went away in the middle, kept the judge waiting, or wrote without end.
+    A judge that accepts leaves the verdict to how the program ended; one that rejects has the last word. One that fails
+    while the program ran into its limits was kept waiting.
     """
-    failed = ended(program)
+    if report.status == "internal_error":
+        return unjudged(trial, program, SandboxError(report.message or "the sandbox failed at a judge"))
+    failed = None if "killed_with_partner" in program.flags else ended(program)
     put = partial(result_of, trial, program)
     made = ruling(judge, report)
-    if report.status == "internal_error":
-        return unjudged(trial, program, _broken(trial, judge, report, made))
     if made.broken is None:
         if made.verdict == "AC" or made.credit > 0:
             return put(failed) if failed else put(made.verdict, made.message, credit=made.credit)
-        # A judge that leaves makes a program break that still talks: that is no defect of its own.
-        own = failed in LIMITS or (failed and program.signal != _SIGPIPE and not _END_OF_TALK.search(program.stderr))
-        return put(failed if failed and own else made.verdict, made.message)
+        return put(made.verdict, made.message)
     if failed in LIMITS:
         return put(failed, "the judge was waiting")
-    if report.signal == _SIGPIPE or _END_OF_TALK.search(report.stderr):
-        return put(failed or "WA", "the program ended before the judge")
-    if failed is None and _UNREADABLE.search(report.stderr):
-        # Attack: leave early, so that the judge stumbles over an empty line and the sample goes unscored. A program
-        # that the judge has left ends with an error of its own; this one was done.
-        return put("WA", "the judge could not read what the program said")
-    if report.status == "time_limit" and program.cpu_time >= _FLOOD * report.cpu_time:
-        # Attack: flood the judge until it dies, so that the sample goes unscored.
-        return put("OLE", "the judge was flooded", ("judge_flooded",))
-    return unjudged(trial, program, _broken(trial, judge, report, made))
+    return _doubted(trial, judge, program, made, failed)
 
 
-def _broken(trial: Trial, judge: JudgeProgram, report: Report, made: Ruling) -> SampleError:
-    if report.status == "internal_error":
-        return SandboxError(report.message or "the sandbox failed at a judge")
-    return invalid(f"on test {trial.id!r} {made.broken}", judge.path, made.message)
+def _doubted(trial: Trial, judge: JudgeProgram, program: Report, made: Ruling, failed: Word | None = None) -> Doubted:
+    """A judge that said nothing. Attack: text that makes it crash, so that the sample goes unscored."""
+    otherwise = result_of(trial, program, failed or "WA", f"the judge failed over what the program said: {made.broken}")
+    return Doubted(
+        trial=trial,
+        report=program,
+        error=invalid(f"on test {trial.id!r} {made.broken}", judge.path, made.message),
+        otherwise=replace(otherwise, reason=None if failed else JUDGE_FAILED, flags=(*otherwise.flags, JUDGE_FAILED)),
+        presumed="reference",
+    )

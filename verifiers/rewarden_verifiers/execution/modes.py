@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from rewarden.errors import SandboxError
 from rewarden_sandboxes.job import Case, Mode, Program, Report, source
 from rewarden_verifiers.execution import calls
+from rewarden_verifiers.execution.candidate import closed
 from rewarden_verifiers.execution.reference import Suite, Trial, invalid
-from rewarden_verifiers.execution.results import LIMITS, Result, ended, result_of, unjudged
+from rewarden_verifiers.execution.results import JUDGE_FAILED, LIMITS, Doubted, Result, ended, result_of, unjudged
 from rewarden_verifiers.execution.tagged import Untagged, loads
 from rewarden_verifiers.extraction import encodable
 
@@ -31,6 +34,10 @@ _WRONG = frozenset({"assertion", "uncrossable_value", "no_pass", "bad_frame", "t
 _FLAGGED = frozenset({"uncrossable_value", "bad_frame", "candidate_exit", "candidate_lost", "tampered"})
 _MESSAGE = 600
 
+ARGUMENT_MUTATED = "argument_mutated"
+PROVENANCE = frozenset({ARGUMENT_MUTATED, "object_result", "vacuous_comparison", "names_from_candidate"})
+"""Flags of a pass that may rest on something else than the values that were compared."""
+
 
 # --- asking ------------------------------------------------------------------------------------------------------
 
@@ -46,12 +53,14 @@ def call_case(trial: Trial) -> Case:
     return Case(request=request, files=trial.files, limits=trial.limits)
 
 
-def options(suite: Suite, trial: Trial, **more: str) -> bytes:
-    """Returns how test code is run."""
+def options(suite: Suite, trial: Trial, nonce: str, **more: Any) -> bytes:
+    """Returns how test code is run. nonce: what its report must repeat."""
     test, reference = trial.test, suite.reference
-    asked: dict[str, Any] = {"kind": test.type, "modules": ["solution", *reference.modules]}
+    asked: dict[str, Any] = {"kind": test.type, "modules": ["solution", *reference.modules], "nonce": nonce}
     if reference.entry_point is not None:
         asked["entry_point"] = reference.entry_point
+    if reference.prefix.strip():
+        asked["prompt"] = closed(encodable(reference.prefix))
     if test.type == "file":
         asked |= {"name": test.name, "expect": list(test.expect or ())}
     return json.dumps(asked | more).encode()
@@ -70,12 +79,12 @@ def tests_program(suite: Suite, trial: Trial) -> Program:
 # --- what came of it ---------------------------------------------------------------------------------------------
 
 
-def tested(trial: Trial, program: Report, partner: Report) -> Result:
+def tested(trial: Trial, program: Report, partner: Report, nonce: str) -> Result | Doubted:
     """A test's end, told by test code in another room than the candidate's.
 
-    It passed where the report says so and the process that wrote it agrees by its exit code. Whatever the candidate may
-    have brought about is its own: also that the test code ran out of its limits, for it may return what takes forever
-    to compare.
+    It passed where a report that repeats the nonce says so and the process that wrote it agrees by its exit code.
+    Whatever the candidate may have brought about is its own: also that the test code ran out of its limits, for it may
+    return what takes forever to compare, or ended without a word, for it may return what test code evaluates.
     """
     if partner.status == "internal_error":
         return unjudged(trial, program, SandboxError(partner.message or "the sandbox failed at test code"))
@@ -87,19 +96,51 @@ def tested(trial: Trial, program: Report, partner: Report) -> Result:
         spent = ended(partner)
         if spent in LIMITS:
             return result_of(trial, program, spent, "the test code ran out of its limits", ("tests_exhausted",))
-        return unjudged(trial, program, invalid("the test code ended without a word", trial.path))
+        return _disturbed(trial, program, "the test code ended without a word")
+    if said.get("nonce") != nonce:
+        return result_of(trial, program, "WA", "the report is not that of the tests", ("forged_report",))
     if said.get("outcome") == "passed":
         if partner.status != "ok" or not _all_passed(trial, said):
-            return unjudged(trial, program, invalid("the test code came to a bad end after it had passed", trial.path))
-        return result_of(trial, program, failed if failed in LIMITS else "AC")
+            return _disturbed(trial, program, "the test code came to a bad end after it had passed")
+        result = result_of(trial, program, failed if failed in LIMITS else "AC")
+        return replace(result, provenance=_provenance(said))
     if said.get("who") == "tests":
-        return unjudged(trial, program, invalid("the test code is at fault", trial.path, _text(said.get("message"))))
+        error = invalid("the test code is at fault", trial.path, _text(said.get("message")))
+        return Doubted(
+            trial=trial, report=program, error=error, otherwise=_failed(trial, program, said), presumed="reference"
+        )
     if said.get("kind") == "candidate_lost" and failed in LIMITS:
         return result_of(trial, program, failed)
     return _failed(trial, program, said)
 
 
-def shared(trial: Trial, program: Report, nonce: str) -> Result:
+_LEAVING = re.compile(r"\b(?:_exit|abort|kill|killpg|exec[lv]p?e?|fork|SystemExit|exit|quit|register)\b")
+"""Names of what ends a process, or is called when it ends."""
+
+
+def _disturbed(trial: Trial, program: Report, how: str) -> Doubted:
+    """Test code that did not tell how it ended. That is the candidate's doing unless it may leave by itself.
+
+    Attack: return what ends the process when the test code unpickles or evaluates it.
+    """
+    return Doubted(
+        trial=trial,
+        report=program,
+        error=invalid(how, trial.path),
+        otherwise=replace(result_of(trial, program, "WA", how, (JUDGE_FAILED,)), reason=JUDGE_FAILED),
+        presumed="reference" if _LEAVING.search(test_code(trial)) else "candidate",
+    )
+
+
+def _provenance(said: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """What a pass may rest on, as the report has it: nothing where it is of no known shape."""
+    found = said.get("provenance")
+    if not isinstance(found, dict):
+        return {}
+    return {flag: of for flag, of in found.items() if flag in PROVENANCE and isinstance(of, list)}
+
+
+def shared(trial: Trial, program: Report, nonce: str) -> Result | Doubted:
     """A test's end, told by test code in the candidate's own process, where the candidate can write what it likes.
 
     It passed only where a report repeats the nonce, names every expected test as passed, and the exit code agrees.
@@ -113,7 +154,10 @@ def shared(trial: Trial, program: Report, nonce: str) -> Result:
     if said.get("nonce") != nonce:
         return result_of(trial, program, "WA", "the report is not that of the tests", ("forged_report",))
     if said.get("who") == "tests":
-        return unjudged(trial, program, invalid("the test code is at fault", trial.path, _text(said.get("message"))))
+        error = invalid("the test code is at fault", trial.path, _text(said.get("message")))
+        return Doubted(
+            trial=trial, report=program, error=error, otherwise=_failed(trial, program, said), presumed="reference"
+        )
     if said.get("outcome") != "passed":
         return _failed(trial, program, said)
     if failed or not _all_passed(trial, said):

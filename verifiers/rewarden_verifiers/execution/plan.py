@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from rewarden_sandboxes.job import Case, Job, Program, source
+from rewarden_sandboxes.job import Case, Job, Program, Report, source
 from rewarden_verifiers.execution import judges, modes
 from rewarden_verifiers.execution.modes import Way
 from rewarden_verifiers.execution.reference import JudgeProgram, Suite, Trial
@@ -42,8 +42,10 @@ def way_of(suite: Suite, trial: Trial) -> Way:
     return "shared" if suite.reference.isolation == "shared" else "tests"
 
 
-def plan(suite: Suite, trials: Sequence[Trial], code: str) -> list[Batch]:
-    """The jobs for these tests, in the order of the first test of each."""
+def plan(suite: Suite, trials: Sequence[Trial], code: str, *, writes_back: bool = True) -> list[Batch]:
+    """The jobs for these tests, in the order of the first test of each. writes_back: whether test code sees what the
+    candidate made of arguments.
+    """
     together: dict[tuple[Way, int], list[Trial]] = {}
     for trial in trials:
         way = way_of(suite, trial)
@@ -52,7 +54,7 @@ def plan(suite: Suite, trials: Sequence[Trial], code: str) -> list[Batch]:
         together.setdefault((way, apart), []).append(trial)
     nonce = secrets.token_hex(16)  # what a report must repeat, so that nobody writes one who does not know it
     return [
-        Batch(way, part, _job(way, suite, part, code, nonce), nonce)
+        Batch(way, part, _job(way, suite, part, code, nonce, writes_back), nonce)
         for (way, _), some in together.items()
         for part in _parts(some, lambda trial: len(trial.stdin) + sum(map(len, trial.files.values())))
     ]
@@ -72,7 +74,7 @@ def _parts(items: Iterable[Item], size_of: Callable[[Item], int]) -> Iterator[li
     yield part
 
 
-def _job(way: Way, suite: Suite, trials: Sequence[Trial], code: str, nonce: str) -> Job:
+def _job(way: Way, suite: Suite, trials: Sequence[Trial], code: str, nonce: str, writes_back: bool) -> Job:
     reference = suite.reference
     program = Program(
         language=reference.language,
@@ -88,14 +90,15 @@ def _job(way: Way, suite: Suite, trials: Sequence[Trial], code: str, nonce: str)
         partner = modes.tests_program(suite, trials[0])
     return Job(
         program=program,
-        cases=[_case(way, suite, trial, nonce) for trial in trials],
+        cases=[_case(way, suite, trial, nonce, writes_back) for trial in trials],
         partner=partner,
         join="" if partner is None else "stdio" if way == "interactive" else "socket",
+        rejecting=judges.rejecting(_judge_of(trials[0])) if way == "interactive" else (),
         compile_limits=reference.compile_limits,
     )
 
 
-def _case(way: Way, suite: Suite, trial: Trial, nonce: str) -> Case:
+def _case(way: Way, suite: Suite, trial: Trial, nonce: str, writes_back: bool) -> Case:
     made = partial(Case, files=trial.files, limits=trial.limits)
     match way:
         case "stdio":
@@ -103,9 +106,9 @@ def _case(way: Way, suite: Suite, trial: Trial, nonce: str) -> Case:
         case "call":
             return modes.call_case(trial)
         case "shared":
-            return made(request=modes.options(suite, trial, nonce=nonce, tests=modes.test_code(trial)))
+            return made(request=modes.options(suite, trial, nonce, tests=modes.test_code(trial)))
         case "tests":
-            return made(partner_request=modes.options(suite, trial))
+            return made(partner_request=modes.options(suite, trial, nonce, writes_back=writes_back))
         case "interactive":
             judge = _judge_of(trial)
             files = judges.files(judge, trial.stdin, trial.expected, None)
@@ -122,15 +125,17 @@ def judge_program(judge: JudgeProgram) -> Program:
     return Program(language=judge.language, code=source(judge.code), files=judge.files, limits=judge.limits)
 
 
-def judging(judge: JudgeProgram, outputs: Sequence[tuple[Trial, bytes]]) -> Iterator[tuple[Sequence[Trial], Job]]:
+def judging(
+    judge: JudgeProgram, outputs: Sequence[tuple[Trial, Report]]
+) -> Iterator[tuple[Sequence[tuple[Trial, Report]], Job]]:
     """Jobs in which a judge reads what the program printed in each test: one, unless that is very large."""
-    for part in _parts(outputs, lambda one: len(one[0].stdin) + len(one[0].expected) + len(one[1])):
+    for part in _parts(outputs, lambda one: len(one[0].stdin) + len(one[0].expected) + len(one[1].stdout)):
         cases = [
             Case(
-                stdin=output if judge.protocol == "kattis" else b"",
-                files=judges.files(judge, trial.stdin, trial.expected, output),
+                stdin=report.stdout if judge.protocol == "kattis" else b"",
+                files=judges.files(judge, trial.stdin, trial.expected, report.stdout),
                 args=judges.arguments(judge),
             )
-            for trial, output in part
+            for trial, report in part
         ]
-        yield [trial for trial, _ in part], Job(program=judge_program(judge), cases=cases)
+        yield part, Job(program=judge_program(judge), cases=cases)

@@ -144,7 +144,8 @@ class CodeReference(Strict):
     `separate` (default): test code and candidate run in two processes; `shared`: in one, which every verdict is
     flagged for. entry_point: the function that HumanEval's `check(candidate)` is given. prefix: code of the prompt,
     which a response may continue (see the parameter `completion`). modules: names under which test code may import
-    the candidate.
+    the candidate. solution: a program that passes every test, which no candidate ever sees: where a judge, test code or
+    `prefix` fails, or a test may have been passed for nothing, control runs with it tell whose doing that was.
     """
 
     language: str
@@ -157,6 +158,7 @@ class CodeReference(Strict):
     entry_point: str | None = None
     prefix: str = ""
     modules: tuple[str, ...] = ()
+    solution: str | None = None
 
 
 # --- read --------------------------------------------------------------------------------------------------------

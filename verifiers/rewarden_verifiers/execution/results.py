@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from rewarden.errors import SampleError
+from rewarden.errors import InvalidReference, SampleError
 from rewarden_sandboxes.job import Report, RunStatus
 from rewarden_verifiers.execution.reference import Trial
 
@@ -23,8 +24,14 @@ REASONS: Mapping[Word, str] = {
     "RE": "runtime_error",
     "CE": "compile_error",
 }
+JUDGE_FAILED = "judge_failed_on_output"
+"""Reason and flag of a failure over which the judge or the test code itself failed, which works on what is known."""
+
 LIMITS: frozenset[Word] = frozenset({"TLE", "MLE", "OLE"})
 """Verdicts that are flagged as well, by their reason: the program exhausted what it was given."""
+
+_MISSING = re.compile(r"\bModuleNotFoundError: No module named '([A-Za-z_][\w.]{0,99})'")
+_ERRORS = 4_000
 
 _ENDS: Mapping[RunStatus, Word] = {
     "runtime_error": "RE",
@@ -39,7 +46,8 @@ _ENDS: Mapping[RunStatus, Word] = {
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result:
     """One test's end. `credit`: from 0 to 1, 1 exactly where it is AC. `message`: what was wrong, in words that may
-    quote the test. `error`: why it has no verdict (IE alone)."""
+    quote the test. `error`: why it has no verdict (IE alone). `reason`: where it is another than the verdict's.
+    `provenance`: what a pass may rest on beside the values that were compared: flag to the calls or names behind it."""
 
     trial: Trial
     verdict: Word
@@ -48,6 +56,40 @@ class Result:
     report: Report | None = None
     flags: tuple[str, ...] = ()
     error: SampleError | None = None
+    reason: str | None = None
+    provenance: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    @property
+    def why(self) -> str | None:
+        """The reason of a failure, None of a pass."""
+        return self.reason or REASONS.get(self.verdict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Doubted:
+    """A test whose judge or test code failed, so that it is still to be settled who is to blame.
+
+    error: what is told where the reference is. otherwise: the test's end where the candidate is. presumed: the side
+    that is blamed where nothing is known to try the judge or the test code on.
+    """
+
+    trial: Trial
+    report: Report
+    error: InvalidReference
+    otherwise: Result
+    presumed: Literal["candidate", "reference"]
+
+
+def missing_module(result: Result, code: str) -> str | None:
+    """The module that the program asked for and the sandbox has not; None where that is not what it failed for.
+
+    Attack: import a hidden test's input, to read it back from the feedback. So only what stands in the code is named.
+    """
+    if result.verdict != "RE":
+        return None
+    errors = result.report.stderr[-_ERRORS:].decode("utf-8", "replace") if result.report is not None else ""
+    found = _MISSING.search(f"{result.message or ''}\n{errors}")
+    return found[1] if found is not None and found[1] in code else None
 
 
 def ended(report: Report) -> Word | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from rewarden.errors import InvalidSample, PluginError, SampleError, SandboxError, WorkerError
@@ -15,11 +15,13 @@ from rewarden.types import Sample, Use
 from rewarden_sandboxes.job import CaseResult, CompileResult, Job, Report
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.execution import calls, judges, modes
-from rewarden_verifiers.execution.checkers import TextChecker, compare
+from rewarden_verifiers.execution.candidate import Candidate
+from rewarden_verifiers.execution.checkers import TextChecker, beyond_repair, compare
+from rewarden_verifiers.execution.controls import Controls
 from rewarden_verifiers.execution.output import as_text
 from rewarden_verifiers.execution.plan import Batch, judging, plan
 from rewarden_verifiers.execution.reference import JudgeProgram, Suite, Trial, invalid
-from rewarden_verifiers.execution.results import REASONS, Result, Word, ended, result_of, unjudged
+from rewarden_verifiers.execution.results import REASONS, Doubted, Result, Word, ended, result_of, unjudged
 from rewarden_verifiers.execution.tagged import Untagged
 from rewarden_verifiers.execution.values import ValueChecker
 
@@ -32,23 +34,32 @@ _WORDS: Mapping[str, Word] = {reason: word for word, reason in REASONS.items()}
 class SuiteRun:
     """One program's way through its tests. `results` is keyed by a test's place."""
 
-    def __init__(self, ctx: Context, suite: Suite, trials: Sequence[Trial], code: str, *, stops: bool) -> None:
+    def __init__(
+        self, ctx: Context, suite: Suite, trials: Sequence[Trial], candidate: Candidate, *, stops: bool, strict: bool
+    ) -> None:
+        """stops: whether the first failure ends the run. strict: whether a pass by a weak test earns nothing."""
         self._ctx = ctx
         self._suite = suite
         self._trials = trials
-        self._code = code
+        self._candidate = candidate
         self._stops = stops
+        self._strict = strict
+        self._controls = Controls(ctx, suite)
         self._results: dict[int, Result] = {}
         self._unjudged: list[tuple[Trial, Report]] = []
+        self._open: deque[Result | Doubted] = deque()
         self._failed = False
         self.compiler: Report | None = None
 
     async def run(self) -> list[Result]:
         """The end of every test, in order. Raises InvalidReference."""
-        for batch in plan(self._suite, self._trials, self._code):
+        for batch in plan(self._suite, self._trials, self._candidate.code):
             if not self._over:
                 await self._run(batch)
+                await self._settle()
         await self._judge()
+        if self._candidate.prefixed and any(result.verdict == "RE" for result in self._results.values()):
+            await self._controls.check_prefix()
         return [self._results.get(trial.place) or Result(trial=trial, verdict="SK") for trial in self._trials]
 
     @property
@@ -57,8 +68,11 @@ class SuiteRun:
         return self._stops and self._failed
 
     def _put(self, result: Result) -> None:
-        self._results[result.trial.place] = result
-        self._failed = self._failed or result.verdict not in ("AC", "IE")
+        """Note how a test ended; of several runs of it the one that speaks most against the program counts."""
+        known = self._results.get(result.trial.place)
+        if known is None or _weight(known) < _weight(result):
+            self._results[result.trial.place] = result
+            self._failed = self._failed or result.verdict not in ("AC", "IE")
 
     def _break(self, trials: Iterable[Trial], error: SampleError) -> None:
         """Tests that were not judged, by a failure of ours or of the reference's. Others may decide the score."""
@@ -99,22 +113,106 @@ class SuiteRun:
                 self._put(Result(trial=trial, verdict="CE"))
 
     async def _ended(self, batch: Batch, trial: Trial, event: CaseResult) -> None:
+        """A test's end. What a run did counts, whatever the clock says of it: one that is wrong is wrong.
+
+        Attack: print what is wrong, and need time at random, so that the run goes unscored or only another counts.
+        """
+        for run in (*event.earlier, event):
+            if run.program.status != "internal_error":
+                await self._told(batch, trial, run)
+            elif "starved" in run.program.flags:
+                await self._starved(batch, trial, run)
         report = event.program
         if report.status == "internal_error":
             self._put(unjudged(trial, report, SandboxError(report.message or "the sandbox failed at a run")))
-        elif batch.way == "stdio":
+
+    async def _starved(self, batch: Batch, trial: Trial, run: CaseResult) -> None:
+        """A run for which the host had no CPU: where it ended by itself what it did is judged, and where it was cut off
+        only what it could not have mended any more.
+        """
+        report, checker = run.program, trial.checker
+        if report.exit_code is not None or report.signal is not None:
+            report = replace(report, status="ok" if report.exit_code == 0 else "runtime_error")
+            await self._told(batch, trial, replace(run, program=report))
+            return
+        if not isinstance(checker, TextChecker) or batch.way != "stdio":
+            return
+        if beyond_repair(checker, report.stdout, trial.expected):
+            self._put(result_of(trial, report, "WA", "what it had printed was wrong already"))
+
+    async def _told(self, batch: Batch, trial: Trial, event: CaseResult) -> None:
+        """A run whose end says something of the program."""
+        report = event.program
+        if batch.way == "stdio":
             await self._printed(trial, report)
         elif batch.way == "call":
             await self._returned(trial, report)
         elif batch.way == "shared":
-            self._put(modes.shared(trial, report, batch.nonce))
+            self._hear(modes.shared(trial, report, batch.nonce))
         elif event.partner is None:  # the program killed its sandbox, twice
             self._put(result_of(trial, report, ended(report) or "RE"))
         elif batch.way == "interactive":
             assert isinstance(trial.checker, JudgeProgram)
-            self._put(judges.conversation(trial, trial.checker, report, event.partner))
+            self._hear(judges.conversation(trial, trial.checker, report, event.partner))
         else:
-            self._put(modes.tested(trial, report, event.partner))
+            self._hear(modes.tested(trial, report, event.partner, batch.nonce))
+
+    def _hear(self, found: Result | Doubted) -> None:
+        """Note a test's end, or that it is still to be settled. Not before its job has ended: a control run that waited
+        for a slot while the job keeps one could wait for ever.
+        """
+        if isinstance(found, Doubted) or found.provenance:
+            self._open.append(found)
+        else:
+            self._put(found)
+
+    async def _settle(self) -> None:
+        """Have control runs tell who is to blame for what failed, and what a pass by a weak test is worth."""
+        while self._open and not self._over:
+            found = self._open.popleft()
+            try:
+                self._put(await (self._blamed(found) if isinstance(found, Doubted) else self._weighed(found)))
+            except SampleError as error:
+                self._put(Result(trial=found.trial, verdict="IE", report=found.report, error=error))
+
+    async def _blamed(self, doubted: Doubted) -> Result:
+        control = await self._controls.works(doubted.trial)
+        blames_candidate = doubted.presumed == "candidate" if control is None else control.passed
+        return doubted.otherwise if blames_candidate else unjudged(doubted.trial, doubted.report, doubted.error)
+
+    async def _weighed(self, result: Result) -> Result:
+        """A pass that may rest on something else than the values that were compared.
+
+        An argument that the candidate changed matters only where the test fails without that. What the solution's pass
+        rests on as well is the test's own business.
+        """
+        trial, rests_on = result.trial, dict(result.provenance)
+        if modes.ARGUMENT_MUTATED in rests_on and await self._passes_unwritten(trial):
+            del rests_on[modes.ARGUMENT_MUTATED]
+        if not rests_on:
+            return result
+        control = await self._controls.works(trial)
+        flags = (*result.flags, *sorted(rests_on))
+        if control is None or not control.passed:
+            return replace(result, flags=flags)
+        known = control.provenance
+        if all(_rests_on(flag, of, known.get(flag, ())) for flag, of in rests_on.items()):
+            return result
+        if not self._strict:
+            return replace(result, flags=flags)
+        return replace(result, verdict="WA", credit=0.0, reason="weak_test_exploit", flags=flags)
+
+    async def _passes_unwritten(self, trial: Trial) -> bool:
+        """Returns whether the test passes where the arguments stay as they were."""
+        [batch] = plan(self._suite, [trial], self._candidate.code, writes_back=False)
+        async with aclosing(self._ctx.sandbox.run(batch.job)) as events:
+            async for event in events:
+                if isinstance(event, CaseResult) and event.partner is not None:
+                    found = modes.tested(trial, event.program, event.partner, batch.nonce)
+                    if isinstance(found, Result) and found.error is not None:
+                        raise found.error
+                    return isinstance(found, Result) and found.verdict == "AC"
+        raise SandboxError("the sandbox told nothing of a test")
 
     # --- what was printed ---------------------------------------------------------------------------------------
 
@@ -185,14 +283,12 @@ class SuiteRun:
         for some in by_judge.values():
             judge = some[0][0].checker
             assert isinstance(judge, JudgeProgram)
-            reports = {trial.place: report for trial, report in some}
-            for trials, job in judging(judge, [(trial, report.stdout) for trial, report in some]):
-                await self._judge_part(judge, trials, job, reports)
+            for part, job in judging(judge, some):
+                await self._judge_part(judge, part, job)
+                await self._settle()
 
-    async def _judge_part(
-        self, judge: JudgeProgram, trials: Sequence[Trial], job: Job, reports: dict[int, Report]
-    ) -> None:
-        waiting = deque(trials)
+    async def _judge_part(self, judge: JudgeProgram, part: Sequence[tuple[Trial, Report]], job: Job) -> None:
+        waiting = deque(part)
         try:
             async with aclosing(self._ctx.sandbox.run(job)) as events:
                 async for event in events:
@@ -201,13 +297,25 @@ class SuiteRun:
                         continue
                     if not waiting:
                         raise SandboxError("the sandbox told of more runs than there were")
-                    trial = waiting.popleft()
-                    self._put(judges.judged(trial, judge, reports[trial.place], event.program))
+                    trial, report = waiting.popleft()
+                    self._hear(judges.judged(trial, judge, report, event.program))
                     if self._over:
                         return
         except SampleError as error:
-            self._break(waiting, _refused(error, judge.path))
-        self._break(waiting, SandboxError("the sandbox told nothing of a judge"))
+            self._break([trial for trial, _ in waiting], _refused(error, judge.path))
+        self._break([trial for trial, _ in waiting], SandboxError("the sandbox told nothing of a judge"))
+
+
+def _weight(result: Result) -> int:
+    """Returns how much a test's end speaks against the program: a pass nothing, no verdict less than a failure."""
+    return {"AC": 0, "IE": 1}.get(result.verdict, 2)
+
+
+def _rests_on(flag: str, of: Sequence[Any], known: Sequence[Any]) -> bool:
+    """Returns whether the solution's pass rests on the same: for comparisons of nothing and for names, on each one."""
+    if flag in ("vacuous_comparison", "names_from_candidate"):
+        return set(of) <= set(known)
+    return bool(known)
 
 
 def _check_judge(judge: JudgeProgram, event: CompileResult) -> None:

@@ -75,6 +75,11 @@ def undecided_by(scoring: Scoring, results: Sequence[Result]) -> SampleError | N
     return None if score_of(scoring, best) == score_of(scoring, results) else errors[0]
 
 
+def reason(results: Sequence[Result]) -> str:
+    """The reason of the first test that failed; `skipped` where none did."""
+    return next((result.why for result in results if result.why is not None), "skipped")
+
+
 def overall(results: Sequence[Result]) -> Word:
     """The verdict of the first test that failed; AC where none did."""
     return next((result.verdict for result in results if result.verdict not in ("AC", "IE", "SK")), "AC")
