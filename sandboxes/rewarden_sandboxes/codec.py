@@ -45,6 +45,7 @@ def job_to_message(job: Job) -> pb.Job:
         collect=job.collect,
         patience_s=job.patience_s or 0.0,
         rejecting=job.rejecting,
+        once=job.once,
     )
 
 
@@ -59,6 +60,7 @@ def job_from_message(message: pb.Job) -> Job:
         collect=tuple(message.collect),
         patience_s=message.patience_s or None,
         rejecting=tuple(message.rejecting),
+        once=message.once,
     )
 
 

@@ -89,7 +89,8 @@ class Case:
 class Job:
     """See the module. `join`: `socket` gives both rooms one end of a socketpair as descriptor 3; `stdio` joins the
     partner's stdout to the program's stdin and the other way round. `rejecting`: the partner's exit codes that end the
-    program at once. `patience_s`: how long it may wait for a room, in
+    program at once. `once`: its limits are the limits, and no run is repeated to see whether the host was slow: for
+    callers who wait no longer. `patience_s`: how long it may wait for a room, in
     seconds; None: as the host says; infinite: as long as the host can make rooms.
     """
 
@@ -98,6 +99,7 @@ class Job:
     partner: Program | None = None
     join: Join = ""
     rejecting: Sequence[int] = ()
+    once: bool = False
     compile_limits: Limits = Limits()
     collect: Sequence[str] = ()
     patience_s: float | None = None

@@ -49,6 +49,7 @@ class Resolver:
             "op": "job",
             "join": job.join,
             "rejecting": list(job.rejecting),
+            "once": job.once,
             "collect": list(job.collect) or None,
         }
         header["program"] = self._part(job.program, program, job, body)

@@ -55,11 +55,20 @@ class Runs(Supervisor):
 )
 def test_two_of_at_most_three_runs_agree(stories: list[str], status: str) -> None:
     supervisor = Runs(*stories)
-    [found] = supervisor._certain([], "", b"")[-1]
+    [found] = supervisor._certain([], {"once": False}, b"")[-1]
     assert supervisor.ends == []
     assert found.said["status"] == status
     assert ("rerun" in found.flags) == (len(stories) > 1)
     assert ("starved" in found.flags) == (status == "internal_error")
+
+
+@pytest.mark.parametrize(
+    ("story", "status"),
+    [("within", "ok"), ("over", "time_limit"), ("cut", "time_limit"), ("starved", "internal_error")],
+)
+def test_a_job_whose_limits_are_the_limits_runs_once(story: str, status: str) -> None:
+    [[found]] = Runs(story)._certain([], {"once": True}, b"")
+    assert (found.said["status"], "rerun" in found.flags) == (status, False)
 
 
 @pytest.mark.parametrize(

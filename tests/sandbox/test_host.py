@@ -122,6 +122,13 @@ async def test_what_does_not_compile_runs_no_case(host: Host) -> None:
     assert b"main.c:1:" in compiled.report.stderr
 
 
+async def test_compilers_know_one_time_only(host: Host) -> None:
+    """Attack: a compilation whose work depends on the second in which it runs, so that its limits say nothing."""
+    code = '#include <stdio.h>\nint main(void) { puts(__TIME__ " " __DATE__ " " __TIMESTAMP__); }\n'
+    report = await run(host, code, "c")
+    assert report.stdout == b"00:00:00 Jan  1 2000 Sat Jan  1 00:00:00 2000\n"
+
+
 async def test_a_case_sees_nothing_of_the_case_before(host: Host) -> None:
     code = b"import os\nprint(sorted(os.listdir('.')), os.path.exists('/tmp/x'), os.path.exists('/dev/shm/x'))\n"
     code += b"for p in ('x', '/tmp/x', '/dev/shm/x'): open(p, 'w').write('x')"
@@ -220,6 +227,23 @@ async def test_two_programs_talk_over_their_standard_streams(host: Host) -> None
     assert bad.partner is not None
     assert (good.program.status, good.partner.exit_code) == ("ok", 0)
     assert bad.partner.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "flags"),
+    [
+        ("import signal\nsignal.pause()", 1, ("killed_with_partner",)),
+        ("import sys\nsys.stdin.read()", 0, ()),  # which ends with the partner
+    ],
+)
+async def test_a_partner_that_rejects_ends_the_program_at_once(
+    host: Host, code: str, exit_code: int, flags: tuple[str, ...]
+) -> None:
+    program = Program(language="python", code=code.encode(), limits=Limits(wall_s=300.0))
+    partner = Program(language="python", code=b"import sys\nsys.exit(%d)" % exit_code)
+    events = await events_of(host, Job(program=program, partner=partner, join="stdio", rejecting=(1,)))
+    assert isinstance(events[-1], CaseResult)
+    assert events[-1].program.flags == flags
 
 
 async def test_a_program_that_spins_is_told_from_a_partner_that_does(host: Host) -> None:

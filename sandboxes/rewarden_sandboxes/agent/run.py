@@ -177,7 +177,14 @@ class Run:
     """See the module. Used in a `with`; at its end nothing of the rooms lives."""
 
     def __init__(
-        self, zygotes: Zygotes, counters: Counters, env: dict[str, str], inodes: int, parts: Sequence[Part], body: bytes
+        self,
+        zygotes: Zygotes,
+        counters: Counters,
+        env: dict[str, str],
+        inodes: int,
+        parts: Sequence[Part],
+        body: bytes,
+        hard: float = HARD,
     ) -> None:
         self.rooms: list[Room] = []
         self.unseen = 0.0
@@ -185,6 +192,7 @@ class Run:
         self._counters = counters
         self._env = env
         self._inodes = inodes
+        self._hard = hard
         for part in parts:  # a tier's imports are not the run's
             zygotes.warm(part.program["tier"])
         memory = sum(part.limits["memory_mb"] << 20 for part in parts)
@@ -319,7 +327,7 @@ class Run:
         if self.out_of_memory:
             first.cause = "memory_mb"
         for room, used in zip(self.rooms, self.shares(cpu), strict=True):
-            if used > HARD * room.limits["cpu_s"]:
+            if used > self._hard * room.limits["cpu_s"]:
                 room.cause = room.cause or "cpu_s"
         if self.clock.idle > wall_s:
             first.cause = first.cause or "wall_s"

@@ -17,7 +17,7 @@ from rewarden_sandboxes.agent import snapshot
 from rewarden_sandboxes.agent.accounting import Counters
 from rewarden_sandboxes.agent.frames import Body, FrameError, receive, send
 from rewarden_sandboxes.agent.reports import Report, Story, reports
-from rewarden_sandboxes.agent.run import Part, Room, Run
+from rewarden_sandboxes.agent.run import HARD, Part, Room, Run
 from rewarden_sandboxes.agent.session import Session
 from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
 
@@ -86,7 +86,7 @@ class Supervisor:
             for who in ("program", "partner"):
                 program = job.get(who)
                 if program is not None and program["compile"]:
-                    report = self._compile(who, program, body)
+                    report = self._compile(who, program, job, body)
                     if report.said["status"] != "ok":
                         report.close()
                         return
@@ -97,11 +97,11 @@ class Supervisor:
             for number in kept.values():
                 os.close(number)
 
-    def _compile(self, who: str, program: dict[str, Any], body: bytes) -> Report:
+    def _compile(self, who: str, program: dict[str, Any], job: dict[str, Any], body: bytes) -> Report:
         command = {**program, "run": program["compile"], "python": False, "mode": "script", "tier": "bare", "args": []}
         command |= {"env": {"SOURCE_DATE_EPOCH": str(_COMPILED_AT)}, "modified": _COMPILED_AT}
         case = {"limits": program["compile_limits"], "files": {}, "stdin": [0, 0], "request": [0, 0], "args": []}
-        [report] = self._certain([Part(who, command, case, -1, [])], {"join": ""}, body)[-1]
+        [report] = self._certain([Part(who, command, case, -1, [])], {**job, "join": ""}, body)[-1]
         out = Body()
         self._tell({"ev": "compile", "who": who, "report": report.wire(out)}, out)
         return report
@@ -154,11 +154,11 @@ class Supervisor:
             program = runs[-1][0]
             stories[program.story] += 1
             settled = program.story == "decided" or (program.story == "within" and not stories["over"])
-            if settled or stories[program.story] == 2 or len(runs) == _MOST_RUNS:
+            if settled or job["once"] or stories[program.story] == 2 or len(runs) == _MOST_RUNS:
                 break
         if not settled:
-            if stories["starved"] == 2:
-                program.starve("the host had no CPU for this run, twice")
+            if program.story == "starved" and (job["once"] or stories["starved"] == 2):
+                program.starve("the host had no CPU for this run")
             elif stories["within"] < 2:
                 program.over("cpu_s")
         if len(runs) > 1:
@@ -174,7 +174,8 @@ class Supervisor:
                 return True  # the tests have spoken; the candidate's room would only wait for more calls
             return partner.exit_code in job["rejecting"]
 
-        with Run(self._zygotes, self._counters, self._env, self._inodes, parts, body) as run:
+        hard = 1.0 if job["once"] else HARD
+        with Run(self._zygotes, self._counters, self._env, self._inodes, parts, body, hard) as run:
             run.open(parts, job["join"], body)
             run.watch(self._host, self._heed, self._rest, ends)
             return reports(run, self._counters, unharmed=not self._alone or self._zygotes.alive)

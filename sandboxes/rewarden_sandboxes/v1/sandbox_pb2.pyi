@@ -94,11 +94,12 @@ class CompileResult(_message.Message):
     def __init__(self, who: _Optional[str] = ..., report: _Optional[_Union[Report, _Mapping]] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ["cases", "collect", "compile_limits", "join", "partner", "patience_s", "program", "rejecting"]
+    __slots__ = ["cases", "collect", "compile_limits", "join", "once", "partner", "patience_s", "program", "rejecting"]
     CASES_FIELD_NUMBER: _ClassVar[int]
     COLLECT_FIELD_NUMBER: _ClassVar[int]
     COMPILE_LIMITS_FIELD_NUMBER: _ClassVar[int]
     JOIN_FIELD_NUMBER: _ClassVar[int]
+    ONCE_FIELD_NUMBER: _ClassVar[int]
     PARTNER_FIELD_NUMBER: _ClassVar[int]
     PATIENCE_S_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
@@ -107,11 +108,12 @@ class Job(_message.Message):
     collect: _containers.RepeatedScalarFieldContainer[str]
     compile_limits: Limits
     join: str
+    once: bool
     partner: Program
     patience_s: float
     program: Program
     rejecting: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, program: _Optional[_Union[Program, _Mapping]] = ..., partner: _Optional[_Union[Program, _Mapping]] = ..., join: _Optional[str] = ..., cases: _Optional[_Iterable[_Union[Case, _Mapping]]] = ..., compile_limits: _Optional[_Union[Limits, _Mapping]] = ..., collect: _Optional[_Iterable[str]] = ..., patience_s: _Optional[float] = ..., rejecting: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, program: _Optional[_Union[Program, _Mapping]] = ..., partner: _Optional[_Union[Program, _Mapping]] = ..., join: _Optional[str] = ..., cases: _Optional[_Iterable[_Union[Case, _Mapping]]] = ..., compile_limits: _Optional[_Union[Limits, _Mapping]] = ..., collect: _Optional[_Iterable[str]] = ..., patience_s: _Optional[float] = ..., rejecting: _Optional[_Iterable[int]] = ..., once: bool = ...) -> None: ...
 
 class JobEvent(_message.Message):
     __slots__ = ["case", "compile"]

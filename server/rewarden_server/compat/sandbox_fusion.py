@@ -140,6 +140,7 @@ def _asked(body: Any) -> _Asked:
             ),
             cases=[Case(stdin=_stdin(body.get("stdin")))],
             compile_limits=Limits(cpu_s=compile_s, wall_s=compile_s),
+            once=True,  # verl asks for a wall limit, and waits little longer
             collect=_names(body.get("fetch_files", [])),
         ),
         compile_s=compile_s,
