@@ -106,6 +106,7 @@ def make_debian(target: Path, log: Log) -> None:
     log(f"debootstrap {DEBIAN}")
     mirror = os.environ.get("REWARDEN_DEBIAN_MIRROR")
     _run(["debootstrap", "--variant=minbase", DEBIAN, str(target), *([mirror] if mirror else [])], log)
+    (target / "etc/hosts").touch()  # the launcher puts one of its own in its place
     slim = "".join(f"path-exclude /{folder}/*\n" for folder in _EXCLUDED)
     (target / "etc/dpkg/dpkg.cfg.d/slim").write_text(slim)
     for folder in (*_EXCLUDED, "var/cache/apt/archives", "var/lib/apt/lists", "var/log"):

@@ -110,9 +110,12 @@ _NAMESPACES = 0x7E020000 | 0x80
 _PARENT = 0x8000
 """CLONE_PARENT: the supervisor is a program's parent, and would have children of which it knows nothing. Nobody would
 reap them, and the kernel would hold the room's init for ever."""
-_FAMILIES = (1, 2, 10, 16)
-"""Local, IPv4, IPv6 (loopback is all there is) and netlink, which run times ask for their interfaces. No AF_VSOCK: it
-reaches the hypervisor past every network namespace. No AF_ALG, AF_PACKET and the rest."""
+_FAMILIES = (1, 2, 10)
+"""Local, IPv4 and IPv6 (loopback is all there is). No AF_VSOCK: it reaches the hypervisor past every network
+namespace. No AF_ALG, AF_PACKET and the rest."""
+_NETLINK, _NETLINK_ROUTE = 16, 0
+"""Run times ask NETLINK_ROUTE for their interfaces. Attack: the other protocols of netlink carry messages between
+processes (NETLINK_USERSOCK), list sockets, and reach the kernel's audit, crypto and packet filters."""
 _TERMINAL_INPUT = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX write into a terminal's input."""
 
@@ -121,6 +124,7 @@ _KILL = 0x80000000
 _EPERM = 0x50000 | errno.EPERM
 _ENOSYS = 0x50000 | errno.ENOSYS
 _EAFNOSUPPORT = 0x50000 | errno.EAFNOSUPPORT
+_EPROTONOSUPPORT = 0x50000 | errno.EPROTONOSUPPORT
 
 _LD, _JEQ, _JGE, _JSET, _RET = 0x20, 0x15, 0x35, 0x45, 0x06
 
@@ -178,10 +182,14 @@ def standing(machine: str) -> bytes:
     put(_JEQ, 0, 1, watched["clone3"])  # its flags lie in memory, where a filter cannot look; glibc falls back
     put(_RET, 0, 0, _ENOSYS)
     for name in ("socket", "socketpair"):
-        put(_JEQ, 0, 3 + len(_FAMILIES), watched[name])
+        put(_JEQ, 0, 7 + len(_FAMILIES), watched[name])
         argument(0)
         for place, family in enumerate(_FAMILIES):
-            put(_JEQ, len(_FAMILIES) - place, 0, family)
+            put(_JEQ, 4 + len(_FAMILIES) - place, 0, family)
+        put(_JEQ, 0, 3, _NETLINK)
+        argument(2)
+        put(_JEQ, 2, 0, _NETLINK_ROUTE)
+        put(_RET, 0, 0, _EPROTONOSUPPORT)
         put(_RET, 0, 0, _EAFNOSUPPORT)
         put(_RET, 0, 0, _ALLOW)
     put(_JEQ, 0, 2 + len(_TERMINAL_INPUT) + 1, watched["ioctl"])

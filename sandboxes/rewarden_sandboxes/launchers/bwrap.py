@@ -19,6 +19,9 @@ from rewarden_sandboxes.settings import HostSettings
 
 _WORDS = 4096
 
+_HOSTS = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
+"""The names that programs find, as an engine gives them to its containers."""
+
 _OVERLAY = """
 source=$1 none=$2 own=$3 count=$4; shift 4
 mount -t overlay rewarden -o "ro,lowerdir=$source:$none" "$own" || mount --bind "$source" "$own" || exit 1
@@ -132,6 +135,10 @@ class BwrapLauncher:
                     command += ["--ro-bind", str(path), str(path)]
             for name in ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types"):
                 command += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+        if root is None or (root / "etc/hosts").exists():  # bubblewrap cannot make it where the root is read-only
+            hosts = lease.folder / "hosts"
+            hosts.write_text(_HOSTS, encoding="ascii")
+            command += ["--ro-bind", str(hosts), "/etc/hosts"]
         command += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
         command += ["--tmpfs", "/dev/shm", "--mqueue", "/dev/mqueue"]
         command += ["--tmpfs", "/run", "--bind", str(lease.folder), os.path.dirname(boot.SOCKET)]

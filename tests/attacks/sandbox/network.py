@@ -91,6 +91,90 @@ print("HELD")
         twin=_LOCAL,
     ),
     Attack(
+        title="asks for netlink of other kinds",
+        code=CALL_ME
+        + """
+import ctypes, platform, socket
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.syscall.restype = ctypes.c_long
+number = 198 if platform.machine() == "aarch64" else 41
+for protocol in range(1, 64):
+    for kind in (socket.SOCK_RAW, socket.SOCK_DGRAM):
+        for flags in (0, socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK):
+            try:
+                socket.socket(socket.AF_NETLINK, kind | flags, protocol)
+                print("BREACH", protocol, kind, flags)
+            except OSError:
+                pass
+        if LIBC.syscall(number, 16, kind, ctypes.c_long(1 << 32 | protocol)) >= 0:  # the kernel takes the low half
+            print("BREACH", protocol, kind, "with a high half")
+print("HELD")
+""",
+        held=True,
+        limits=ROOMY,
+        twin="""
+import socket
+assert socket.if_nameindex() == [(1, "lo")], socket.if_nameindex()
+assert socket.if_nametoindex("lo") == 1
+assert socket.getaddrinfo("localhost", 80, type=socket.SOCK_STREAM), "no address"
+with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE) as route:
+    route.bind((0, 0))
+print("fine")
+""",
+    ),
+    Attack(
+        title="asks for netlink of other kinds",
+        language="c",
+        code="""
+#include <stdio.h>
+#include <sys/socket.h>
+int main(void) {
+    for (int protocol = 1; protocol < 64; protocol++)
+        if (socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol) >= 0) printf("BREACH %d\\n", protocol);
+    puts("HELD");
+}
+""",
+        held=True,
+        limits=ROOMY,
+        twin="""
+#define _GNU_SOURCE
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <stdio.h>
+int main(void) {
+    struct ifaddrs *all, *each;
+    struct addrinfo hints = {.ai_flags = AI_ADDRCONFIG, .ai_socktype = SOCK_STREAM}, *found;
+    int lo = 0;
+    if (getifaddrs(&all)) return 1;
+    for (each = all; each; each = each->ifa_next)
+        lo |= each->ifa_addr && each->ifa_addr->sa_family == AF_INET;
+    if (getaddrinfo("127.0.0.1", "80", &hints, &found)) return 2;
+    puts(lo ? "fine" : "no address");
+}
+""",
+    ),
+    Attack(
+        title="connects to everybody",
+        language="javascript",
+        code="""
+const net = require("net");
+const places = ["1.1.1.1", "169.254.169.254", "172.17.0.1", "10.0.0.1", "2606:4700:4700::1111"];
+let left = places.length;
+const done = () => { if (--left === 0) console.log("HELD"); };
+for (const host of places)
+    net.connect({ host, port: 80 })
+        .on("connect", () => { console.log("BREACH", host); process.exit(); })
+        .on("error", (error) => { if (!["ENETUNREACH", "EHOSTUNREACH", "EADDRNOTAVAIL"].includes(error.code)) console.log("BREACH", host, error.code); done(); });
+""",
+        held=True,
+        limits=ROOMY,
+        twin="""
+const net = require("net");
+const server = net.createServer((socket) => socket.end(Object.keys(require("os").networkInterfaces()).join()));
+server.listen(8080, "localhost", () => net.connect({ port: 8080, host: "localhost" }).on("data", (data) => { console.log(`${data}` === "lo" ? "fine" : `${data}`); server.close(); }));
+""",
+    ),
+    Attack(
         title="changes its network",
         code=CALL_ME
         + """
