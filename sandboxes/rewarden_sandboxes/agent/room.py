@@ -1,10 +1,10 @@
 """A room: the namespaces, mounts and limits of one run, and the program inside.
 
 The namespace init makes the room's init in a new pid namespace; a zygote joins that namespace and clones the program
-into it. The program's process then takes mount and IPC namespaces of its own, builds the room, moves into a user
-namespace of its own below the namespace init's, and drops what it could do there. The supervisor is its parent: how it
-ended is told by the kernel, and by nothing that a program could forge. When init is killed, the kernel kills all that
-is left.
+into it. The program's process then takes mount, IPC and network namespaces of its own, builds the room, moves into a
+user namespace of its own below the namespace init's, and drops what it could do there. The supervisor is its parent:
+how it ended is told by the kernel, and by nothing that a program could forge. When init is killed, the kernel kills all
+that is left.
 
 The plan of a run lies in a memory file that only the room reads: a header and the bytes that it points into, as
 `marshal` writes them, for the supervisor is the same interpreter.
@@ -21,6 +21,7 @@ import os
 import resource
 import signal
 import socket
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,11 +33,17 @@ BOX = "/tmp/box"
 
 NOSUID, NODEV, NOEXEC, READ_ONLY = 2, 4, 8, 1
 _BIND = 4096
-NEW_USER, NEW_PID, NEW_MOUNT, NEW_IPC = 0x10000000, 0x20000000, 0x20000, 0x8000000
+NEW_USER, NEW_PID, NEW_MOUNT, NEW_IPC, NEW_NET = 0x10000000, 0x20000000, 0x20000, 0x8000000, 0x40000000
 SIBLING = 0x8000 | int(signal.SIGCHLD)
 """Clone flags of all that namespace init and zygotes make: the supervisor is the parent, so that it alone reaps, and a
 number that it holds is never used again before."""
 SET_DUMPABLE = 4
+
+_SET_FLAGS, _UP = 0x8914, 0x1
+"""SIOCSIFFLAGS, and the flag of an interface that is up."""
+_NETWORK = {"tcp_max_tw_buckets": "0", "ip_unprivileged_port_start": "0"}
+"""Settings of the room's TCP and IP: a closed connection holds its port no longer, and any port may be listened at, as
+container engines have it."""
 
 Start = Callable[[dict[str, Any], bytes], int]
 """Runs a Python program in the locked room: (header, the bytes it points into) to exit code."""
@@ -71,8 +78,9 @@ def live(files: Files, uid: int, gid: int, start: Start, *, alone: bool = False)
         if alone:
             os.makedirs(BOX, 0o755, exist_ok=True)
         else:
-            unshare(NEW_MOUNT | NEW_IPC)
+            unshare(NEW_MOUNT | NEW_IPC | NEW_NET)
             _mounts(header)
+            _open_network()
             unshare(NEW_USER)  # after the mounts: /proc belongs to the pid namespace, which is the namespace init's
             own_namespace(uid, gid)
         _become(files, status, header, blobs, start, alone=alone)
@@ -107,8 +115,14 @@ def is_full(error: OSError) -> bool:
 
 
 def unshare(flags: int) -> None:
-    """unshare(2). Raises OSError."""
-    check(LIBC.unshare(flags), "unshare")
+    """unshare(2). Raises OSError, which is never one of `is_full`."""
+    try:
+        check(LIBC.unshare(flags), "unshare")
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        # The machine's limit of namespaces, which no program has filled: the room would be said to be full.
+        raise OSError(errno.EUSERS, "unshare: no namespaces are left; raise the limits in /proc/sys/user") from None
 
 
 def own_namespace(uid: int, gid: int) -> None:
@@ -136,6 +150,15 @@ def _mounts(header: dict[str, Any]) -> None:
     mount(b"proc", b"/proc", b"proc", NOSUID | NODEV | NOEXEC, "hidepid=2")
     mount(b"/tmp/tmp", b"/tmp", None, _BIND)
     os.mkdir(BOX, 0o755)
+
+
+def _open_network() -> None:
+    """Set the loopback interface up, which is all that there is in a new network namespace. Raises OSError."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sH22x", b"lo", _UP))
+    for name, value in _NETWORK.items():
+        with contextlib.suppress(OSError):  # older kernels have them for the whole machine only
+            _write("/proc/sys/net/ipv4/" + name, value)
 
 
 def mount(source: bytes | None, target: bytes, kind: bytes | None, flags: int, data: str | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets as random_words
 import socket
@@ -11,9 +12,11 @@ from concurrent.futures import Future
 
 import pytest
 
+from rewarden.types import Sample
 from rewarden_sandboxes.job import Case, CaseResult, Job, JobEvent, Limits, Program
 from tests.attacks.sandbox.attack import CALL_ME, ROOMY
 from tests.attacks.sandbox.grounds import Ground, alive, ground
+from tests.attacks.sandbox.judge import Judge, fenced, judge, reference
 from tests.attacks.sandbox.secrets import PLANTED, READ_ALL
 
 pytestmark = pytest.mark.alone  # who runs beside whom is the question here
@@ -369,6 +372,204 @@ def test_what_a_partner_opens_is_not_seen(host: Ground) -> None:
     (result,) = host.events(job)
     assert isinstance(result, CaseResult)
     assert result.program.stdout == b"HELD\n", result
+
+
+# --- the network of a run
+
+SERVER = """
+import socket, sys, threading
+word = sys.stdin.read()
+server = socket.socket()
+server.bind(("localhost", 8080))
+server.listen()
+def serve():
+    for _ in range(3):
+        connection, _ = server.accept()
+        connection.sendall(connection.recv(100).upper())
+        connection.close()  # the first to close keeps the port for a minute, in TIME_WAIT
+thread = threading.Thread(target=serve)
+thread.start()
+for _ in range(3):
+    with socket.create_connection(("localhost", 8080)) as client:
+        client.sendall(word.encode())
+        answer = client.recv(100)
+        assert client.recv(100) == b""
+thread.join()
+print(answer.decode())
+"""
+"""An honest server on a port of its own choice, which asks for no leave to use it again."""
+
+OTHER_SOCKETS = """
+import socket, threading
+held = [socket.create_server(("127.0.0.1", port)) for port in (8080, 5000, 80)]
+held.append(socket.create_server(("::1", 8000), family=socket.AF_INET6))
+for server in held:
+    client = socket.create_connection(server.getsockname()[:2])
+    connection = server.accept()[0]
+    connection.sendall(b"x" * 50_000)
+    connection.close()
+    while client.recv(100_000):
+        pass
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.bind(("127.0.0.1", 8080))
+udp.sendto(b"x" * 1000, udp.getsockname())
+udp.sendto(b"x", ("127.0.0.1", 9))
+multicast = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+multicast.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton("239.1.2.3") + socket.inet_aton("127.0.0.1"))
+route = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+route.bind((4567, 1))
+abstract = socket.socket(socket.AF_UNIX)
+abstract.bind("\\0planted")
+abstract.listen()
+named = socket.socket(socket.AF_UNIX)
+named.bind("/tmp/planted")
+print("fine")
+"""
+"""An honest program that has sockets of every kind, and leaves them as they are."""
+
+_MACHINES = {
+    "/proc/net/softnet_stat": "packets by CPU, of all networks together; so are the routes looked up",
+    "/proc/net/stat/rt_cache": "",
+    "/proc/sys/fs/aio-nr": "a count of the whole machine, as those that follow",
+    "/proc/sys/fs/dentry-state": "",
+    "/proc/sys/fs/file-nr": "",
+    "/proc/sys/fs/inode-nr": "",
+    "/proc/sys/fs/inode-state": "",
+    "/proc/sys/fs/quota": "",
+    "/proc/sys/kernel/pty/nr": "",
+    "/proc/sys/kernel/random": "random words, and how many are at hand",
+    "/proc/sys/kernel/perf_event_max_sample_rate": "the kernel lowers it when the machine is busy",
+}
+"""Files that tell of the whole machine, whose counts rise and fall by themselves."""
+
+SURVEY = f"""
+import json, os, re, sys
+found = {{}}
+for top in ("/proc/net", "/proc/sys", "/proc/sysvipc", "/proc/keys", "/proc/key-users", "/dev/mqueue"):
+    walk = [(os.path.dirname(top), [], [os.path.basename(top)])] if os.path.isfile(top) else os.walk(top)
+    for folder, _, names in walk:
+        found[folder] = sorted(names)
+        for name in names:
+            path = folder + "/" + name
+            if not path.startswith({tuple(_MACHINES)!r}):
+                try:
+                    found[path] = open(path).read()
+                except (OSError, UnicodeDecodeError) as error:
+                    found[path] = type(error).__name__
+for path in found:
+    name = os.path.basename(path)
+    lines = found[path].splitlines() if isinstance(found[path], str) else []
+    if name == "netlink":  # the kernel's own sockets of this network: where each lies in memory, its inode's number
+        found[path] = sorted(line.split()[1:-1] for line in lines)
+    elif name == "protocols":  # pages of memory, of the whole machine
+        found[path] = [line.split()[:3] + line.split()[4:] for line in lines]
+    elif name == "sockstat":  # so are these
+        found[path] = [re.sub("(orphan|alloc|mem|memory) [0-9]+", "", line) for line in lines]
+del found["/proc"]
+print(json.dumps(found, sort_keys=True))
+"""
+"""All that the kernel says of a program's network, keys, message queues and settings."""
+
+
+@pytest.fixture(scope="module")
+def bench(launcher: str) -> Iterator[Judge]:
+    """A judge of one slot."""
+    with judge(launcher, slots=1) as made:
+        yield made
+
+
+def test_an_honest_server_scores_in_every_test_beside_others_with_sockets(bench: Judge) -> None:
+    tests = [{"type": "stdio", "stdin": word, "stdout": word.upper()} for word in ("one", "two", "three")]
+    others = [{"type": "stdio", "stdout": "fine"}] * 3
+    samples = [
+        Sample(response=fenced(code), reference=reference("python", wanted))
+        for code, wanted in ((SERVER, tests), (OTHER_SOCKETS, others)) * 3
+    ]
+    verdicts = bench.judge(samples)
+    assert [verdict.score for verdict in verdicts] == [1.0] * 6, [verdict.feedback for verdict in verdicts]
+
+
+def test_what_the_kernel_says_of_a_runs_network_is_the_same_after_a_hostile_run(one: Ground) -> None:
+    before = json.loads(one.report(script(SURVEY)).stdout)
+    assert len(before) > 300
+    assert "lo:" in before["/proc/net/dev"]
+    word = "w" + random_words.token_hex(8)
+    for hostile in (LEAVE, OTHER_SOCKETS):
+        left = one.report(script(hostile, stdin=word.encode()))
+        assert (left.status, left.stdout) == ("ok", b"fine\n"), left
+        after = json.loads(one.report(script(SURVEY)).stdout)
+        assert {
+            path: (before.get(path), after.get(path)) for path in before | after if before.get(path) != after.get(path)
+        } == {}
+
+
+def test_a_survey_sees_what_its_own_run_has_done(one: Ground) -> None:
+    before = json.loads(one.report(script(SURVEY)).stdout)
+    changed = one.report(script(OTHER_SOCKETS + SURVEY)).stdout.splitlines()
+    after = json.loads(changed[-1])
+    seen = {path for path in after if before.get(path) != after[path]}
+    names = ("dev", "tcp", "tcp6", "udp", "unix", "netlink", "snmp", "snmp6", "netstat", "sockstat", "igmp")
+    assert {f"/proc/net/{name}" for name in names} <= seen
+
+
+COOKIE = """
+import socket
+print(int.from_bytes(socket.socket().getsockopt(socket.SOL_SOCKET, 71, 8), "little"))  # SO_NETNS_COOKIE
+"""
+"""The number of the program's network, which the kernel gives once."""
+
+
+def test_no_two_runs_have_the_same_network(one: Ground) -> None:
+    program = Program(language="python", code=COOKIE.encode())
+    pair = Job(
+        program=program,
+        partner=Program(language="python", code=COOKIE.encode() + b"socket.socket(fileno=3).recv(1)"),
+        join="socket",
+        cases=[Case()] * 4,
+    )
+    told = [one.report(script(COOKIE)).stdout for _ in range(4)]
+    for job in (Job(program=program, cases=[Case()] * 4), pair):
+        for event in one.events(job):
+            assert isinstance(event, CaseResult)
+            told += [report.stdout for report in (event.program, event.partner) if report is not None]
+    assert all(told)
+    assert len(set(told)) == len(told) == 16
+
+
+_CALL = """
+import socket
+def call():
+    for family, place in ((socket.AF_UNIX, "\\0planted"), (socket.AF_INET, ("127.0.0.1", 4567)), (socket.AF_INET6, ("::1", 4567))):
+        try:
+            socket.socket(family).connect(place)
+            print("BREACH", place)
+        except OSError:
+            pass
+def listen():
+    made = [socket.socket(family) for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)]
+    for server, place in zip(made, ("\\0planted", ("127.0.0.1", 4567), ("::1", 4567))):
+        server.bind(place)
+        server.listen()
+    return made
+sock = socket.socket(fileno=3)
+"""
+
+
+def test_a_partner_is_not_reached_over_the_network(one: Ground) -> None:
+    """Both listen at the same places, and neither hears the other."""
+    program = _CALL + "sock.recv(2)\ncall()\nheld = listen()\nsock.send(b'ok')\nsock.recv(2)\nprint('HELD')"
+    partner = (
+        _CALL + "held = listen()\nsock.send(b'go')\nsock.recv(2)\nheld.clear()\ncall()\nsock.send(b'ok')\nprint('HELD')"
+    )
+    job = Job(
+        program=Program(language="python", code=program.encode(), limits=WAITS),
+        partner=Program(language="python", code=partner.encode(), limits=WAITS),
+        join="socket",
+    )
+    (result,) = one.events(job)
+    assert isinstance(result, CaseResult)
+    assert result.partner is not None
+    assert (result.program.stdout, result.partner.stdout) == (b"HELD\n", b"HELD\n"), result
 
 
 # --- the machine's own network
