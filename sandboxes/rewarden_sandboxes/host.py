@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from rewarden_sandboxes import cgroups, socket_folder
 from rewarden_sandboxes.agent import frames
+from rewarden_sandboxes.agent.accounting import SLACK_MB
 from rewarden_sandboxes.cpu_permits import CpuPermit, CpuPermits
 from rewarden_sandboxes.errors import Busy, HostError, Leaving, NoRoom
 from rewarden_sandboxes.job import CaseResult, Clock, CompileResult, Job, JobEvent, Program, Report
@@ -543,6 +544,7 @@ class Host:
             "limits": self.settings.limits.given(),
             "most": self.settings.max_limits.given(),
             "enforced": sample.enforced if sample is not None else {},
+            "slack": {"memory_mb": SLACK_MB if sample is not None and sample.limits_memory else None},
             "missing": sample.missing if sample is not None else {},
             "cgroups": cgroups.version(),
             "slots": pools,

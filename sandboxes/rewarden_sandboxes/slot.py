@@ -57,7 +57,9 @@ class SlotBroken(SlotLost):
 
 
 class Slot:
-    """A warm slot. One job or session at a time; made by `start`."""
+    """A warm slot. One job or session at a time; made by `start`. `limits_memory`: the supervisor sets the memory limit
+    of each run; elsewhere it is the slot's own size, or each process's.
+    """
 
     def __init__(self, lease: Lease, place: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.lease = lease
@@ -65,6 +67,7 @@ class Slot:
         self.tiers: frozenset[str] = frozenset()
         self.missing: dict[str, list[str]] = {}
         self.enforced: dict[str, str] = {}
+        self.limits_memory = False
         self.runs = 0
         self.lost = False
         self.used = time.monotonic()
@@ -97,9 +100,10 @@ class Slot:
             with contextlib.suppress(OSError):
                 os.chmod(folder, stat.S_IRUSR | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
             # Hang: a supervisor that reads nothing must count as a start that failed, for jobs may wait without an end.
-            await asyncio.wait_for(_greet(channel, place, rooms), START_S)
+            counters = await asyncio.wait_for(_greet(channel, place, rooms), START_S)
             reader, writer = await asyncio.open_connection(sock=channel, limit=4 * 1024**2)
             slot = cls(lease, place, reader, writer)
+            slot.limits_memory = {"limit", "usage"} <= counters
             header, _ = await asyncio.wait_for(slot._receive(), START_S)
             slot._greeted(header)
             return slot
@@ -299,8 +303,8 @@ async def _accept(listener: socket.socket, place: Place) -> socket.socket:
         await asyncio.gather(accepting, dying, return_exceptions=True)
 
 
-async def _greet(channel: socket.socket, place: Place, rooms: bool) -> None:
-    """The agent's sources, then hello with the counters' descriptors."""
+async def _greet(channel: socket.socket, place: Place, rooms: bool) -> set[str]:
+    """Send the agent's sources, then hello with the counters' descriptors; returns the counters' names."""
     loop = asyncio.get_running_loop()
     text = agent_sources()
     await loop.sock_sendall(channel, len(text).to_bytes(4, "big") + text)
@@ -320,6 +324,7 @@ async def _greet(channel: socket.socket, place: Place, rooms: bool) -> None:
         for number in counters.values():
             os.close(number)
         channel.setblocking(False)
+    return set(counters)
 
 
 @lru_cache(maxsize=1)

@@ -31,7 +31,8 @@ class Group:
         """MiB that the slot holds, how much of it is files, and how much of files was read again so far."""
         (self._folder / "usage").write_text(f"{int(usage * MIB)}\n")
         (self._folder / "stat").write_text(
-            f"cache 1\ninactive_file {int(files * MIB)}\nactive_file 0\nworkingset_refault_file {int(again * PAGES)}\n"
+            f"cache 1\nrss {int((usage - files) * MIB)}\ninactive_file {int(files * MIB)}\nactive_file 0\n"
+            f"workingset_refault_file {int(again * PAGES)}\n"
         )
 
     @property
@@ -77,6 +78,15 @@ def test_a_moment_of_air_begins_the_count_anew(group: Group) -> None:
     assert not group.looks(usage=74, files=9, again=300)
     assert not group.looks(usage=74, files=9, again=500)
     assert group.looks(usage=74, files=9, again=600)
+
+
+@pytest.mark.parametrize(("usage", "files", "limit"), [(10, 4, 74), (200, 32, 264), (200, 150, 146), (2000, 1990, 106)])
+def test_files_that_earlier_runs_read_are_no_memory_for_the_next(
+    group: Group, usage: int, files: int, limit: int
+) -> None:
+    group.say(usage=usage, files=files, again=0)
+    group.counters.begin_memory(RUN, beside=0)
+    assert group.limit == limit
 
 
 def test_the_next_run_is_not_blamed_for_the_last(group: Group) -> None:

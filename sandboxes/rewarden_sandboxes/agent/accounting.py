@@ -20,9 +20,6 @@ _INSIDE = {
 }
 """The files of the slot's own cgroup that a container engine shows inside."""
 
-_MUCH = 1 << 30
-"""Bytes: more than a slot's own processes hold."""
-
 _AIR = 16 << 20
 """Bytes with which the supervisor can end a run whose dead still hold all the memory."""
 
@@ -32,6 +29,10 @@ _NEAR = 1 << 20
 _FEW = 32 << 20
 """Bytes of files in memory, most of them read ahead, with which a program whose code is in files gets nowhere: 8 to 14
 MiB were seen."""
+
+SLACK_MB = 40
+"""MiB that a run may hold at most beyond `memory_mb`, its input and its output, where a control group counts: `_FEW`,
+in which the kernel keeps files that earlier runs read and what it knows of them, and what it charges in batches."""
 
 _AGAIN = 8 * _FEW // os.sysconf("SC_PAGE_SIZE")
 """Pages of files that were taken from a run and read again, so many that none was left to it."""
@@ -89,10 +90,9 @@ class Counters:
         if "usage" not in self._files:
             return
         self._memory_base = self._number("usage")
-        limit = self._memory_base + memory + beside
-        if self._memory_base > _MUCH:
-            # What earlier runs read from files that are mounted is still there: no reason to give this one more.
-            limit -= _files_in_memory(self._stat())
+        # Attack: what earlier runs read from files is still there, and a run that presses the kernel could hold as much
+        # more. A little stays, or nobody's code would.
+        limit = min(self._memory_base, _unmovable(self._stat(), self._memory_base) + _FEW) + memory + beside
         # A limit that is near enough stays: each write walks the whole cgroup.
         if not 0 <= self._memory_limit - limit < 1 << 20:
             self._limit(limit)
@@ -156,8 +156,14 @@ def _files_in_memory(stat: dict[bytes, int]) -> int:
     return stat.get(b"inactive_file", 0) + stat.get(b"active_file", 0)
 
 
+def _unmovable(stat: dict[bytes, int], usage: int) -> int:
+    """Bytes of the slot's own that are in no file; all that it holds where the kernel does not say."""
+    found = [stat[name] for name in (b"anon", b"rss") if name in stat]  # control groups of version 2, and 1
+    return found[0] + stat.get(b"shmem", 0) if found else usage
+
+
 class HostIdle:
-    """The time in which the CPUs that we may use had nothing to do, whoever's work it was."""
+    """The time in which the CPUs that we may use had nothing to do, whoever's they were."""
 
     def __init__(self) -> None:
         self._ours = {b"cpu%d" % number for number in os.sched_getaffinity(0)}
