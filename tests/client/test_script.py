@@ -58,7 +58,8 @@ def test_a_file_of_samples_gives_verdicts_in_lines_and_bad_lines_are_named(
     )
     assert main(["verify", str(file), "--use", "equal"]) == 1
     printed = capsys.readouterr()
-    assert [json.loads(line)["id"] for line in printed.out.splitlines()] == ["a", "c"]
+    verdicts = [json.loads(line) for line in printed.out.splitlines()]
+    assert [(verdict["id"], verdict["index"]) for verdict in verdicts] == [("a", 0), ("c", 3)]  # rows 1, 2 are none
     assert f"{file}:3: not JSON: line 1, column 1" in printed.err
     assert f"{file}:4: respones: a sample has no such field; did you mean 'response'?" in printed.err
 

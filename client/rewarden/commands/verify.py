@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import BinaryIO
 
 from rewarden.commands.connection import add_connection_arguments, open_client
@@ -19,7 +20,12 @@ HELP = "verdicts of one response, or of a JSON-lines file of samples"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("file", nargs="?", help="JSON lines, one sample each; - is standard input")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        help="JSON lines, one sample each; - is standard input. A verdict's index counts the file's rows from 0, "
+        "unreadable ones included, blank lines not",
+    )
     parser.add_argument("--use", help=f"what judges: {USE_HELP}, or FILE.py:FUNCTION")
     parser.add_argument("--params", metavar="JSON", help="parameters of --use, an object")
     parser.add_argument("--response", metavar="TEXT", help="the response to judge, instead of a file; - reads it")
@@ -35,18 +41,19 @@ def run(args: argparse.Namespace) -> int:
     if (args.file is None) == (args.response is None):
         raise InvalidRequest("give either a file of samples or --response")
     use = _use(args.use, args.params)
-    samples, faults = _samples(args)
+    rows, faults = _rows(args)
     for fault in faults:
         print(f"rewarden: {fault}", file=sys.stderr)
     with open_client(args, [] if use is None else [use]) as client:
-        result = client.verify(Batch(samples=samples), use)
+        result = client.verify(Batch(samples=list(rows.values())), use)
+    verdicts = [replace(verdict, index=place) for place, verdict in zip(rows, result.verdicts, strict=True)]
     if (args.format or ("json" if args.response is None else "text")) == "json":
-        lines = [dumps(verdict_to_json(verdict)).decode() for verdict in result.verdicts]
+        lines = [dumps(verdict_to_json(verdict)).decode() for verdict in verdicts]
     else:
-        lines = [*map(_readable, result.verdicts), *map(_readable_group, result.groups)]
+        lines = [*map(_readable, verdicts), *map(_readable_group, result.groups)]
     for line in lines:
         print(line)
-    return 1 if faults or any(verdict.status == "error" for verdict in result.verdicts) else 0
+    return 1 if faults or any(verdict.status == "error" for verdict in verdicts) else 0
 
 
 def _use(text: str | None, params: str | None) -> Use | None:
@@ -57,8 +64,8 @@ def _use(text: str | None, params: str | None) -> Use | None:
     return None
 
 
-def _samples(args: argparse.Namespace) -> tuple[list[Sample], list[str]]:
-    """The samples, and what is wrong with the lines that are none."""
+def _rows(args: argparse.Namespace) -> tuple[dict[int, Sample], list[str]]:
+    """The samples by their place among the file's rows, and what is wrong with the rows that are none."""
     if args.response is not None:
         if args.reference is not None and args.reference_json is not None:
             raise InvalidRequest("give either --reference or --reference-json")
@@ -66,7 +73,7 @@ def _samples(args: argparse.Namespace) -> tuple[list[Sample], list[str]]:
         if args.reference_json is not None:
             reference = read_json("--reference-json", args.reference_json)
         response = sys.stdin.read() if args.response == "-" else args.response
-        return [Sample(response=response, prompt=args.prompt, reference=reference)], []
+        return {0: Sample(response=response, prompt=args.prompt, reference=reference)}, []
     if args.reference is not None or args.reference_json is not None or args.prompt is not None:
         raise InvalidRequest("--reference and --prompt go with --response; a file's samples have their own")
     if args.file == "-":
@@ -75,8 +82,8 @@ def _samples(args: argparse.Namespace) -> tuple[list[Sample], list[str]]:
         return _read(file, args.file)
 
 
-def _read(file: BinaryIO | Iterable[bytes], name: str) -> tuple[list[Sample], list[str]]:
-    samples: list[Sample] = []
+def _read(file: BinaryIO | Iterable[bytes], name: str) -> tuple[dict[int, Sample], list[str]]:
+    rows: dict[int, Sample] = {}
     faults: list[str] = []
     for number, line in enumerate(file, start=1):
         if not line.strip():
@@ -86,10 +93,11 @@ def _read(file: BinaryIO | Iterable[bytes], name: str) -> tuple[list[Sample], li
         except RewardenError as error:
             row = BadSample(message=error.message)
         if isinstance(row, Sample):
-            samples.append(row)
+            # A row that is none keeps its place: verdicts must join the file's rows by index.
+            rows[len(rows) + len(faults)] = row
         else:
             faults.append(f"{name}:{number}: {row.message}")
-    return samples, faults
+    return rows, faults
 
 
 def _readable(verdict: Verdict) -> str:
