@@ -153,12 +153,33 @@ def test_exit_status_tells_how_it_ended(desk: Desk, capsys: pytest.CaptureFixtur
     assert run(desk, "--use", "mth", *quick) == 2
     assert "did you mean 'math'" in capsys.readouterr().err
     assert run(desk, "--use", "math", "--target", "http://127.0.0.1:9", *quick) == 1
-    desk.write([{"response": "\\boxed{2}", "answer": "2"}, "{broken"])
-    assert run(desk, "--use", "math", *quick) == 0
-    assert "1 lines could not be read" in capsys.readouterr().err
     write_rows(desk.input, [])
     assert run(desk, "--use", "math", *quick) == 0
     assert "the input has no rows" in capsys.readouterr().err
+
+
+@pytest.mark.needs_server
+def test_rows_that_were_set_aside_end_the_run_with_a_status_of_their_own_unless_that_is_allowed(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--use", "math", "--workers", "1", "-q")
+    desk.write([{"response": "\\boxed{2}", "answer": "2"}, "{broken", "[]"])
+    told = f"2 rows were set aside; see {desk.output}.rejected.jsonl"
+    assert run(desk, *words) == 4
+    assert told in capsys.readouterr().err
+    assert [row["score"] for row in desk.rows()] == [1.0]
+    assert len(desk.rejected()) == 2
+    # A loop that calls until 0 must not take the second call's "finished already" for it.
+    assert run(desk, *words, "--resume") == 4
+    assert told in capsys.readouterr().err
+    for more in ("--resume", "--force"):
+        assert run(desk, *words, more, "--allow-rejected") == 0
+        assert f"warning: {told}" in capsys.readouterr().err
+    desk.write(["{broken"])
+    assert run(desk, *words, "--force", "--allow-rejected") == 2  # not a row can be read: refused, as ever
+    desk.write([{"response": "\\boxed{2}", "answer": "2"}])
+    assert run(desk, *words, "--force") == 0
+    assert capsys.readouterr().err.count("set aside") == 0
 
 
 @pytest.mark.needs_server

@@ -18,7 +18,7 @@ import pytest
 from rewarden.client import AsyncClient
 from rewarden.routing import Routing
 from rewarden.types import Use
-from rewarden_server.cli.rescore import REFUSED
+from rewarden_server.cli.rescore import REFUSED, SET_ASIDE
 from rewarden_server.config import load_config
 from rewarden_server.studies.rescore.options import RescoreError
 from rewarden_server.studies.rescore.progress import Watcher
@@ -208,7 +208,7 @@ class TestOnACluster:
         other = beside(desk, "local")
         done = [subprocess.run([*command, "-o", str(desk.output), "--resume"], cwd=desk.folder, env=environ)]
         done.append(subprocess.run([*command, "-o", str(other.output)], cwd=desk.folder, env=environ))
-        assert [one.returncode for one in done] == [0, 0]
+        assert [one.returncode for one in done] == [SET_ASIDE, SET_ASIDE]
         same(desk, other)
 
     async def test_more_engines_than_fit_are_refused(self) -> None:

@@ -30,22 +30,23 @@ from rewarden_server.studies.report.rows import ReportOptions
 from rewarden_server.studies.rescore.columns import read_columns_file
 from rewarden_server.studies.rescore.options import VERDICT_FIELDS_KEPT, RescoreError, RescoreOptions
 from rewarden_server.studies.rescore.progress import Console, Watcher
-from rewarden_server.studies.rescore.run import rescore
+from rewarden_server.studies.rescore.run import published, rescore
 from rewarden_server.studies.rescore.summary import Summary
 from rewarden_server.studies.rescore.target import LOCAL
 
 HELP = "score files of rollouts again: JSON lines or Parquet in, the same rows with verdicts out"
 
-FINISHED, FAILED, REFUSED, NOTHING_SCORED, INTERRUPTED = 0, 1, 2, 3, 130
+FINISHED, FAILED, REFUSED, NOTHING_SCORED, SET_ASIDE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 _AT_FIRST = Retry(patience_s=5.0)
 
 _EPILOG = """\
 exit status:
-  0    finished; what went unscored or was set aside is in the summary
+  0    finished; what went unscored is in the summary
   1    broken off (disk, server), --resume goes on; or no report could be made
   2    refused before any work: arguments, columns, an output that is there, a run that differs
   3    finished, but not a single response was scored
+  4    finished, but rows were set aside in OUT.rejected.jsonl (0 with --allow-rejected)
   130  interrupted; --resume goes on
 
 examples:
@@ -110,6 +111,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--fields", metavar="NAME,…", help="what of a verdict is written; default: all but times and echoes")
     add("--unscored", default="null", metavar="null|skip|NUMBER", help="the score of what has none (default: null)")
     add("--overwrite", action="store_true", help="replace columns of the input that are named like ours")
+    add("--allow-rejected", action="store_true", help="exit with 0 even when rows were set aside as unreadable")
     add("--summary-json", action="store_true", help="print the summary as JSON instead of a table")
     add("--report-rows", type=positive, metavar="N", help="most responses that the report holds (default: 20000)")
     add("--report-chars", type=positive, metavar="N", help="most characters it holds of a response (default: 4000)")
@@ -161,9 +163,7 @@ def run(args: argparse.Namespace) -> int:
         return _say(f"{error}{_hint(args)}", FAILED)
     except (KeyboardInterrupt, asyncio.CancelledError):
         return _say(f"interrupted{_hint(args)}", INTERRUPTED)
-    status = (
-        _say(f"{args.output} is finished already", FINISHED) if summary is None else _report(args, options, summary)
-    )
+    status = _finished_before(args, options) if summary is None else _report(args, options, summary)
     if args.report is not None:
         try:
             _write_report(args, [args.output])
@@ -360,13 +360,29 @@ async def _run_on_ray(args: argparse.Namespace, options: RescoreOptions, watcher
 def _report(args: argparse.Namespace, options: RescoreOptions, summary: Summary) -> int:
     print(json.dumps(summary.to_json(), indent=1, ensure_ascii=False) if args.summary_json else summary.table())
     rejected = summary.tally.rejected
-    if rejected:
-        _say(f"warning: {rejected:,} lines could not be read; they are in {options.output}.rejected.jsonl", FINISHED)
+    status = _tell_rejected(args, options, rejected)
     if summary.all_failed:
         return _say("not a single response was scored", NOTHING_SCORED)
     if not summary.total.rows and not rejected:
         _say("warning: the input has no rows", FINISHED)
-    return FINISHED
+    return status
+
+
+def _finished_before(args: argparse.Namespace, options: RescoreOptions) -> int:
+    """The exit status for an output that `--resume` found finished: rows that its run set aside are still missing."""
+    _say(f"{args.output} is finished already", FINISHED)
+    return _tell_rejected(args, options, int((published(options.output) or {}).get("rejected_lines", 0)))
+
+
+def _tell_rejected(args: argparse.Namespace, options: RescoreOptions, rejected: int) -> int:
+    """Say how many rows are missing from the output, and where they are; the exit status."""
+    if not rejected:
+        return FINISHED
+    rows = "1 row was" if rejected == 1 else f"{rejected:,} rows were"
+    told = f"{rows} set aside; see {options.output}.rejected.jsonl"
+    if args.allow_rejected:
+        return _say(f"warning: {told}", FINISHED)
+    return _say(f"{told} (--allow-rejected makes this a warning)", SET_ASIDE)
 
 
 def _say(text: str, status: int) -> int:
