@@ -21,7 +21,9 @@ FULL, THINKING, OPEN = View(part="full"), View(part="thinking"), View(starts_ope
     [
         ("42", "42"),
         ("<think>so</think>42", "42"),
-        ("<think>a</think>b<think>c</think>d", "d"),
+        ("<think>a</think>\nb\n<think>c</think>d", "d"),
+        ("<think>a</think><call>b</call><think>c</think>d", "d"),
+        ("<think>a</think> <think>b</think>c", "c"),
         ("so</think>42", "42"),
         ("<think>so</think>42<|im_end|>", "42"),
         ("4<|im_end|>2", "42"),
@@ -32,7 +34,59 @@ def test_the_final_part_follows_the_closed_thought(response: str, final: str) ->
     assert apply_view(response) == Viewed(final)
 
 
-@pytest.mark.parametrize("response", ["<think>42", "<think>a</think>b<think>c", "before <think>"])
+QUOTED = [
+    "The tag <think> begins a thought.",
+    "before <think>",
+    "A model writes <think>so</think> first.",
+    "`</think>` ends a thought.",
+    "End it with ``</think>``, and go on.",
+    "```\nso</think>42\n```\nis how it looks.",
+    "~~~xml\n<think>so</think>\n~~~",
+    "````md\n```\nso</think>42\n```\n````",
+]
+
+
+@pytest.mark.parametrize("answer", QUOTED)
+def test_tags_that_are_quoted_are_text(answer: str) -> None:
+    """Attack: none; each of these earned 0 for a thought that it quotes."""
+    assert apply_view(answer) == Viewed(answer)
+    assert apply_view(answer, THINKING) == Viewed(None, "no_thought")
+    assert apply_view(f"<think>so</think>{answer}") == Viewed(answer)
+    assert apply_view(f"<think>so</think>{answer}", THINKING) == Viewed("so")
+    assert apply_view(f"so</think>{answer}", OPEN) == Viewed(answer)
+    assert apply_view(message(content=answer, reasoning="so")) == Viewed(answer)
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
+        "They ask about <think> tags.",
+        "They ask about `</think>`.",
+        "Say\n```\n</think>\n```\nto them.",
+        "```\nso</think>42\n```\n",
+        "A fence that never ends:\n```python\nx = 1\n",
+    ],
+)
+def test_tags_that_a_thought_quotes_do_not_end_it(thought: str) -> None:
+    answer = "\n\n```python\nprint(42)\n```\n"
+    assert apply_view(f"<think>{thought}</think>{answer}") == Viewed(answer)
+    assert apply_view(f"<think>{thought}</think>{answer}", THINKING) == Viewed(thought)
+    assert apply_view(f"{thought}</think>{answer}", OPEN) == Viewed(answer)
+
+
+def test_a_closing_tag_within_code_ends_a_thought_that_nothing_else_ends() -> None:
+    assert apply_view("<think>the ` sign</think>use ` it") == Viewed("use ` it")
+
+
+def test_a_thought_ends_at_its_first_closing_tag() -> None:
+    """As chat servers cut it: what stands behind it is seen, and hides nothing."""
+    assert apply_view("<think>12</think>13</think>14") == Viewed("13</think>14")
+
+
+@pytest.mark.parametrize(
+    "response",
+    ["<think>42", " \n<think>42", "<think>a</think><think>b", "<think>a</think>\nb\n<think>c</think>\n<think>d"],
+)
 def test_a_thought_that_never_closes_is_no_answer(response: str) -> None:
     assert apply_view(response) == Viewed(None, "unclosed_thought")
 
@@ -64,6 +118,14 @@ def test_the_full_part_has_the_tag_that_the_template_wrote() -> None:
 )
 def test_the_thought_alone(response: str, thought: str | None, reason: str | None) -> None:
     assert apply_view(response, THINKING) == Viewed(thought, reason)
+
+
+def test_tags_of_ones_own_name_a_part_that_stands_anywhere() -> None:
+    answer = View(part="thinking", open="<answer>", close="</answer>")
+    assert apply_view("<think>so</think>\nThus:\n<answer>42</answer>!", answer) == Viewed("42")
+    assert apply_view("<answer>42", answer) == Viewed(None, "unclosed_thought")
+    assert apply_view("42</answer><answer>", answer) == Viewed("42")
+    assert apply_view("42 <answer>", answer) == Viewed(None, "no_thought")
 
 
 def message(**fields: Any) -> list[dict[str, Any]]:
@@ -136,6 +198,19 @@ def test_tags_in_a_thought_that_was_set_apart_do_not_cut_the_answer() -> None:
     assert apply_view(message(content="42", reasoning="a </think> b <think>")) == Viewed("42")
 
 
+KEPT = View(keep_tokens=True)
+
+
+@pytest.mark.parametrize("token", SPECIAL_TOKENS)
+def test_special_tokens_may_be_kept_within_the_text(token: str) -> None:
+    assert apply_view(f"{token}4{token}2{token}\n{token} ", KEPT) == Viewed(f"4{token}2")
+    assert apply_view(f"<think>so</think>4{token}2", KEPT) == Viewed(f"4{token}2")
+    assert apply_view(f"{token}<think>so</think>42", KEPT) == Viewed("42")
+    assert apply_view(f"{token}{token}", KEPT) == Viewed("")
+    assert view_of("full", KEPT) == View(part="full", keep_tokens=True)
+    assert view_of({"keep_tokens": False}, KEPT) == View()
+
+
 def test_what_stripping_a_token_joins_is_text() -> None:
     assert apply_view("<|im_<|im_end|>end|>") == Viewed("<|im_end|>")
 
@@ -175,6 +250,7 @@ def test_messages_that_hold_no_response_are_the_callers_fault(response: Any, tol
         ({"close": 1}, "view.close"),
         ({"open": "|", "close": "|"}, "view.close"),
         ({"starts_open": "yes"}, "view.starts_open"),
+        ({"keep_tokens": 1}, "view.keep_tokens"),
         ({"special_tokens": "</s>"}, "view.special_tokens"),
         ({"special_tokens": [""]}, "view.special_tokens"),
         ({"special_tokens": 5}, "view.special_tokens"),
@@ -190,7 +266,9 @@ def test_a_prompt_is_all_messages() -> None:
     assert transcript([{"role": "system", "content": "a"}, {"role": "user", "content": ["b"]}]) == "a\n\nb"
 
 
-@given(st.text() | st.lists(st.sampled_from(HOSTILE)).map("".join), st.sampled_from([View(), FULL, THINKING, OPEN]))
+@given(
+    st.text() | st.lists(st.sampled_from(HOSTILE)).map("".join), st.sampled_from([View(), FULL, THINKING, OPEN, KEPT])
+)
 def test_no_text_raises_and_what_is_seen_was_there(text: str, view: View) -> None:
     viewed = apply_view(text, view)
     assert (viewed.text is None) == (viewed.reason is not None)
@@ -198,7 +276,7 @@ def test_no_text_raises_and_what_is_seen_was_there(text: str, view: View) -> Non
         assert viewed.text in text
 
 
-@pytest.mark.parametrize("view", [View(), FULL, THINKING], ids=lambda view: view.part)
+@pytest.mark.parametrize("view", [View(), FULL, THINKING, KEPT], ids=["final", "full", "thinking", "kept"])
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_the_work_does_not_depend_on_the_size(piece: str, view: View) -> None:
     apply_view(piece, view)  # what is worked out once for each view is worked out now

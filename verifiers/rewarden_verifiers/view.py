@@ -3,7 +3,7 @@
 A response is plain text or chat messages. The view takes the last assistant message, drops configured special
 tokens, and returns the part after the closed thought (`final`, the default), everything (`full`), or the thought
 alone (`thinking`). A thought that never closes is no answer: a policy that is still thinking has not answered, even
-when a boxed candidate stands in the thought.
+when a boxed candidate stands in the thought. Where a thought begins and ends is said by `thought.py`.
 
 A thought that the chat server already set apart (`reasoning_content` or `reasoning` of the message) is a closed one;
 `full` shows it between the tags. Where the chat template itself wrote the opening tag (`starts_open`), `full` puts it
@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from rewarden.errors import InvalidParams, InvalidSample
 from rewarden.types import Text
+from rewarden_verifiers.thought import thought_of
 
 SPECIAL_TOKENS = (
     "<|im_end|>",
@@ -43,7 +44,11 @@ Part = Literal["final", "full", "thinking"]
 class View:
     """Parameters of the view, given to any verifier as `view` (a part's name, or an object of these fields).
 
+    `open`, `close`: the thought's tags. With others than the usual ones, `thinking` is what stands between them,
+    wherever that is: a recipe may ask for what an `<answer>` holds.
     `starts_open`: the chat template itself opened the thought, so that the response holds only the closing tag.
+    `special_tokens`: dropped from the text. `keep_tokens`: only at its ends; within the text they are text, which
+    verifiers that show it to a model make harmless and flag.
     `calls`: what a message calls (`tool_calls`, as OpenAI's protocol has them) stands behind its content, each call as
     `<tool_call>{"name": …, "arguments": …}</tool_call>`.
     """
@@ -53,10 +58,18 @@ class View:
     close: str = "</think>"
     starts_open: bool = False
     special_tokens: tuple[str, ...] = SPECIAL_TOKENS
+    keep_tokens: bool = False
     calls: bool = False
 
 
 DEFAULT_VIEW = View()
+
+SHOWN_TO_MODELS = View(keep_tokens=True)
+"""The view of verifiers that show the text to a model. Attack: a forged end of turn that the view dropped within the
+text was never flagged."""
+
+ALL_SHOWN_TO_MODELS = View(part="full", keep_tokens=True)
+"""The same, of verifiers that see the thought too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +81,8 @@ class Viewed:
 
 
 def view_of(params: Any, default: View = DEFAULT_VIEW) -> View:
-    """The `view` parameter as a `View`; whether calls are shown is the default's matter where it is not said.
+    """The `view` parameter as a `View`; whether calls are shown and tokens kept is the default's matter where it is not
+    said.
 
     Raises InvalidParams, naming the field.
     """
@@ -78,7 +92,7 @@ def view_of(params: Any, default: View = DEFAULT_VIEW) -> View:
         params = {"part": params}
     if not isinstance(params, Mapping):
         raise InvalidParams("view must be 'final', 'full', 'thinking' or an object", path="view")
-    known = {"part", "open", "close", "starts_open", "special_tokens", "calls"}
+    known = {"part", "open", "close", "starts_open", "special_tokens", "keep_tokens", "calls"}
     for name in params:
         if name not in known:
             raise InvalidParams(f"view has no field {name!r}; it has {', '.join(sorted(known))}", path=f"view.{name}")
@@ -87,14 +101,15 @@ def view_of(params: Any, default: View = DEFAULT_VIEW) -> View:
     for name in ("open", "close"):
         if name in params and not (isinstance(params[name], str) and params[name]):
             raise InvalidParams(f"view.{name} must be a non-empty string", path=f"view.{name}")
-    for name in ("starts_open", "calls"):
+    for name in ("starts_open", "keep_tokens", "calls"):
         if not isinstance(params.get(name, False), bool):
             raise InvalidParams(f"view.{name} must be true or false", path=f"view.{name}")
     tokens = params.get("special_tokens", SPECIAL_TOKENS)
     listed = isinstance(tokens, Sequence) and not isinstance(tokens, str)
     if not listed or not all(isinstance(token, str) and token for token in tokens):
         raise InvalidParams("view.special_tokens must be a list of non-empty strings", path="view.special_tokens")
-    view = View(**{"calls": default.calls, **params, "special_tokens": tuple(tokens)})
+    defaults = {"calls": default.calls, "keep_tokens": default.keep_tokens}
+    view = View(**{**defaults, **params, "special_tokens": tuple(tokens)})
     if view.open == view.close:
         raise InvalidParams("view.open and view.close must differ", path="view.close")
     return view
@@ -216,13 +231,31 @@ def _first_characters(tokens: tuple[str, ...]) -> frozenset[str]:
     return frozenset(token[0] for token in tokens)
 
 
-def _stripped(text: str, tokens: tuple[str, ...]) -> str:
+def _stripped(text: str, view: View) -> str:
+    if view.keep_tokens:
+        return _trimmed(text, view.special_tokens)
     # Looking for one character is far cheaper than looking for ten tokens, and most texts hold none. One pass: what
     # the removal of a token joins together is text, not a token.
-    for char in _first_characters(tokens):
+    for char in _first_characters(view.special_tokens):
         if char in text:
-            return _token_pattern(tokens).sub("", text)
+            return _token_pattern(view.special_tokens).sub("", text)
     return text
+
+
+def _trimmed(text: str, tokens: tuple[str, ...]) -> str:
+    """The text without the tokens at its ends, and the blanks between and around those."""
+    if text.lstrip().startswith(tokens):
+        text = text[_run(tokens, False).match(text).end() :]  # type: ignore[union-attr]  # there is one
+    if text.rstrip().endswith(tokens):
+        # Backwards, so that a run of tokens within the text is not tried at each of them.
+        text = text[: len(text) - _run(tokens, True).match(text[::-1]).end()]  # type: ignore[union-attr]
+    return text
+
+
+@lru_cache(maxsize=64)
+def _run(tokens: tuple[str, ...], backwards: bool) -> re.Pattern[str]:
+    written = [token[::-1] if backwards else token for token in tokens]
+    return re.compile(rf"(?:\s*(?:{_token_pattern(tuple(written)).pattern}))+")
 
 
 def apply_view(response: Text, view: View = DEFAULT_VIEW) -> Viewed:
@@ -235,30 +268,33 @@ def apply_view(response: Text, view: View = DEFAULT_VIEW) -> Viewed:
     return Viewed(viewed.text + _calls(message, "response"))
 
 
-def _viewed(thought: str | None, text: str, view: View) -> Viewed:
+def _viewed(apart: str | None, text: str, view: View) -> Viewed:
+    """apart: the thought that the chat server set apart."""
     if view.special_tokens:
-        text = _stripped(text, view.special_tokens)
-        thought = None if thought is None else _stripped(thought, view.special_tokens)
+        text = _stripped(text, view)
+        apart = None if apart is None else _stripped(apart, view)
     if view.part == "full":
-        if thought is not None:
-            return Viewed(f"{view.open}{thought}{view.close}{text}")
+        if apart is not None:
+            return Viewed(f"{view.open}{apart}{view.close}{text}")
         if view.starts_open and not text.lstrip().startswith(view.open):
             return Viewed(view.open + text)
         return Viewed(text)
-    if thought is not None and view.part == "thinking":
-        return Viewed(thought)
-    starts_open = view.starts_open and thought is None
-    closed = text.rfind(view.close)
+    if apart is not None and view.part == "thinking":
+        return Viewed(apart)
+    starts_open = view.starts_open and apart is None
+    thought = thought_of(text, view.open, view.close, starts_open=starts_open, apart=apart is not None)
+    if thought is None:
+        return Viewed(text) if view.part == "final" else _named(text, view)
     if view.part == "final":
-        if closed >= 0:
-            if text.find(view.open, closed) >= 0:  # a second thought, still open
-                return Viewed(None, "unclosed_thought")
-            return Viewed(text[closed + len(view.close) :])
-        if starts_open or view.open in text:
-            return Viewed(None, "unclosed_thought")
-        return Viewed(text)
-    opened = text.find(view.open)
-    if closed < 0:
-        return Viewed(None, "unclosed_thought" if opened >= 0 or starts_open else "no_thought")
-    # Without an opening tag the chat template opened the thought: it begins with the response.
-    return Viewed(text[opened + len(view.open) if 0 <= opened < closed else 0 : closed])
+        return Viewed(text[thought.answer :]) if thought.closed else Viewed(None, "unclosed_thought")
+    if thought.end == len(text) and not thought.closed:
+        return Viewed(None, "unclosed_thought")
+    return Viewed(text[thought.start : thought.end])
+
+
+def _named(text: str, view: View) -> Viewed:
+    """The part that a caller names by tags of its own; none where the tags are those of thoughts."""
+    opened, closed = text.find(view.open), text.rfind(view.close)
+    if view.open == DEFAULT_VIEW.open or not 0 <= opened < closed:
+        return Viewed(None, "no_thought")
+    return Viewed(text[opened + len(view.open) : closed])

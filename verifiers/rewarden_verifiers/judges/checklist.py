@@ -16,6 +16,7 @@ from rewarden_verifiers.judges.parts import Itemised, Part, Vote
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import Subject
 from rewarden_verifiers.outcome import scored, wrong
+from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 Mode = Literal["yes_no", "score", "behaviours"]
 
@@ -55,7 +56,13 @@ def _children(params: ChecklistParams) -> list[Use]:
 
 
 @verifier(
-    version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources, children=_children
+    version="1",
+    graded=True,
+    determinism="sampled",
+    requires=("judge",),
+    resources=JudgeResources,
+    children=_children,
+    view=SHOWN_TO_MODELS,
 )
 async def checklist(
     response: str,

@@ -24,6 +24,7 @@ from rewarden_verifiers.judges.replies import object_of
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
+from rewarden_verifiers.view import ALL_SHOWN_TO_MODELS
 from rewarden_verifiers.words import words
 
 LABELS = ("supports", "contradicts", "unrelated")
@@ -106,7 +107,14 @@ class Params(JudgeParams):
         return None if self.answer == "final" else rules_of(self.answer)
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources, view="full")
+@verifier(
+    version="1",
+    graded=True,
+    determinism="sampled",
+    requires=("judge",),
+    resources=JudgeResources,
+    view=ALL_SHOWN_TO_MODELS,
+)
 async def consistency(
     response: str,
     prompt: str | None,

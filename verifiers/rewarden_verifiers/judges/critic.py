@@ -20,6 +20,7 @@ from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.splitting import Part, given_parts, parts_of
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
+from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 _FEW = 8
 """Steps on which a reply of the judge's usual length can say something."""
@@ -39,7 +40,14 @@ class _Said:
     number: float | None = None
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources)
+@verifier(
+    version="1",
+    graded=True,
+    determinism="sampled",
+    requires=("judge",),
+    resources=JudgeResources,
+    view=SHOWN_TO_MODELS,
+)
 async def critic(
     response: str,
     prompt: str | None,

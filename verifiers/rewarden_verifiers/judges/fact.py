@@ -23,6 +23,7 @@ from rewarden_verifiers.judges.replies import by_number, numbered, object_of
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided
+from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 Word = Literal["supported", "refuted", "unknown"]
 
@@ -115,7 +116,14 @@ class _Held:
     words: tuple[Word, ...]
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources)
+@verifier(
+    version="1",
+    graded=True,
+    determinism="sampled",
+    requires=("judge",),
+    resources=JudgeResources,
+    view=SHOWN_TO_MODELS,
+)
 async def fact(response: str, prompt: str | None, reference: Given, params: FactParams, ctx: Context) -> Outcome:
     """The share of the response's claims that the evidence supports.
 

@@ -23,6 +23,7 @@ from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import Subject
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import scored, undecided
+from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 _REASONS = {
     "reference": "judged_wrong",
@@ -32,7 +33,14 @@ _REASONS = {
 }
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources)
+@verifier(
+    version="1",
+    graded=True,
+    determinism="sampled",
+    requires=("judge",),
+    resources=JudgeResources,
+    view=SHOWN_TO_MODELS,
+)
 async def judge(
     response: str,
     prompt: str | None,

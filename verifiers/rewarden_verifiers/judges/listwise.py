@@ -24,7 +24,7 @@ from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.schedule import drawn, pairs, rounds
 from rewarden_verifiers.judges.tally import Tally
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
-from rewarden_verifiers.view import transcript
+from rewarden_verifiers.view import SHOWN_TO_MODELS, transcript
 
 _SHOWN = 1_500_000
 """Characters of the texts that stand in one question: however long the members make theirs, it can be asked."""
@@ -100,7 +100,14 @@ class Field:
         return [counted[player] for player in range(len(self.texts))]
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources)
+@verifier(
+    version="1",
+    graded=True,
+    determinism="sampled",
+    requires=("judge",),
+    resources=JudgeResources,
+    view=SHOWN_TO_MODELS,
+)
 async def listwise(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
     """A language model compares the members of a group, and each scores by how it stands among them, from 0 to 1.
 

@@ -21,6 +21,7 @@ from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.tiebreaks import JUDGE, Measure, measured, measures_of
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import scored, undecided
+from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 _WIN = math.nextafter(0.5, 1.0)
 
@@ -47,7 +48,14 @@ class Params(PreferenceParams):
         measures_of(self.criteria)
 
 
-@verifier(version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources)
+@verifier(
+    version="1",
+    graded=True,
+    determinism="sampled",
+    requires=("judge",),
+    resources=JudgeResources,
+    view=SHOWN_TO_MODELS,
+)
 async def pairwise(
     response: str,
     prompt: str | None,

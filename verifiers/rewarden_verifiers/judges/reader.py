@@ -21,6 +21,7 @@ from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
 from rewarden_verifiers.uses import UseLike, parse_use
+from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 _SHOWN = 200
 """Characters of an answer in a step's label."""
@@ -68,7 +69,13 @@ def _children(params: Params) -> list[Use]:
 
 
 @verifier(
-    version="1", graded=True, determinism="sampled", requires=("judge",), resources=JudgeResources, children=_children
+    version="1",
+    graded=True,
+    determinism="sampled",
+    requires=("judge",),
+    resources=JudgeResources,
+    children=_children,
+    view=SHOWN_TO_MODELS,
 )
 async def reader(
     response: str,

@@ -15,6 +15,7 @@ from rewarden_verifiers.judges.parts import Itemised, Vote
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import Subject
 from rewarden_verifiers.outcome import scored, wrong
+from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 _PROPERTIES = {
     "evidence": {"type": "string"},
@@ -59,6 +60,7 @@ def _bounds(params: RubricParams) -> tuple[float, float]:
     resources=JudgeResources,
     children=_children,
     bounds=_bounds,
+    view=SHOWN_TO_MODELS,
 )
 async def rubric(
     response: str,

@@ -16,6 +16,7 @@ from rewarden_verifiers.models.model_tasks import ask, beginning
 from rewarden_verifiers.models.rm_likelihood_params import Params
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.signals import numbers
+from rewarden_verifiers.thought import thought_of
 from rewarden_verifiers.view import DEFAULT_VIEW
 
 _LOWEST = -1e6
@@ -62,12 +63,12 @@ def reasoning_of(response: str, params: Params) -> Reasoning:
     The first answer behind the first closed thought: a policy that lists guesses as answers, so that the reference is
     among what the model has just read, is cut off before them.
     """
-    closed = response.find(DEFAULT_VIEW.close)
-    if closed < 0 and DEFAULT_VIEW.open in response:
+    thought = thought_of(response, DEFAULT_VIEW.open, DEFAULT_VIEW.close, starts_open=False)
+    if thought is not None and not thought.closed:
         return Reasoning(None, "unclosed_thought")
     if not params.cut:
         return Reasoning(response)
-    at = response.find(params.cut, closed + len(DEFAULT_VIEW.close) if closed >= 0 else 0)
+    at = response.find(params.cut, 0 if thought is None else thought.first)
     if at < 0:
         return Reasoning(response) if params.missing == "whole" else Reasoning(None, "no_answer")
     return Reasoning(response[:at], again=response.find(params.cut, at + len(params.cut)) >= 0)

@@ -26,6 +26,7 @@ from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.rm_generative_params import Meta, Params, bounds, lowest, share_of
 from rewarden_verifiers.models.verdicts import on_scale, one_of, verdict_in
 from rewarden_verifiers.outcome import scored, undecided
+from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,14 @@ class _Reading:
     rating: float | None = None
 
 
-@verifier(version="1", graded=True, determinism="sampled", resources=ModelResources, bounds=bounds)
+@verifier(
+    version="1",
+    graded=True,
+    determinism="sampled",
+    resources=ModelResources,
+    bounds=bounds,
+    view=SHOWN_TO_MODELS,
+)
 async def rm_generative(
     response: str,
     prompt: str | None,

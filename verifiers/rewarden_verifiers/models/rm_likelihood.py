@@ -17,6 +17,7 @@ from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.rm_likelihood_params import Params
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.outcome import no_answer, scored, wrong
+from rewarden_verifiers.view import ALL_SHOWN_TO_MODELS
 
 _MOST_REFERENCES = 64
 
@@ -32,7 +33,7 @@ one that repeats itself, be it a word or a page."""
     graded=True,
     determinism="tolerance",
     resources=ModelResources,
-    view="full",
+    view=ALL_SHOWN_TO_MODELS,
     bounds=lambda params: params.range,
 )
 async def rm_likelihood(

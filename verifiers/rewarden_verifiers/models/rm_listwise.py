@@ -27,6 +27,7 @@ from rewarden_verifiers.models.pairs import PairParams, inquire_of, reward
 from rewarden_verifiers.models.params import within
 from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.outcome import scored
+from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,7 @@ _SCORES = {
 }
 
 
-@verifier(version="1", graded=True, determinism="sampled", resources=ModelResources)
+@verifier(version="1", graded=True, determinism="sampled", resources=ModelResources, view=SHOWN_TO_MODELS)
 async def rm_listwise(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
     """A reward model that we host compares a group's members; each scores by how it stands among them, from 0 to 1.
 

@@ -21,6 +21,7 @@ from rewarden_verifiers.models.outputs import sigmoid
 from rewarden_verifiers.models.pairs import PairParams, inquire_of, reward
 from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.seen import Seen
+from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,7 @@ class Params(PairParams):
     tie: Literal["fail", "undecided"] = "fail"
 
 
-@verifier(version="1", graded=True, determinism="sampled", resources=ModelResources)
+@verifier(version="1", graded=True, determinism="sampled", resources=ModelResources, view=SHOWN_TO_MODELS)
 async def rm_pairwise(
     response: str,
     prompt: str | None,

@@ -18,10 +18,16 @@ from rewarden_verifiers.models.step_values import Values, by_model, of_signals, 
 from rewarden_verifiers.models.walk import Walk, walk_of
 from rewarden_verifiers.models.written_steps import by_writing
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
+from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 
 @verifier(
-    version="1", graded=True, determinism="tolerance", resources=ModelResources, bounds=lambda params: params.range
+    version="1",
+    graded=True,
+    determinism="tolerance",
+    resources=ModelResources,
+    bounds=lambda params: params.range,
+    view=SHOWN_TO_MODELS,
 )
 async def rm_process(response: str, sample: Sample, params: Params, ctx: Context) -> Outcome:
     """A score for each step of a response, by a process reward model, and what they come to.

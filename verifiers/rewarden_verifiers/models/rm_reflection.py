@@ -20,6 +20,7 @@ from rewarden_verifiers.models.rm_likelihood import ended
 from rewarden_verifiers.models.rm_likelihood_params import Params as LikelihoodParams
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.outcome import no_answer
+from rewarden_verifiers.view import ALL_SHOWN_TO_MODELS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,7 @@ class Params(LikelihoodParams):
     graded=True,
     determinism="tolerance",
     resources=ModelResources,
-    view="full",
+    view=ALL_SHOWN_TO_MODELS,
 )
 async def rm_reflection(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
     """Likelihood of the reference behind each member's reasoning, by the tokens on which the reasonings differ.

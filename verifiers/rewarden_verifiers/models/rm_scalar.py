@@ -22,7 +22,7 @@ from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.scalar_params import Ensembled, Params, bounds, filled
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.outcome import scored
-from rewarden_verifiers.view import apply_view, turns
+from rewarden_verifiers.view import SHOWN_TO_MODELS, apply_view, turns
 from rewarden_verifiers.words import words
 
 
@@ -37,7 +37,14 @@ class _Reward:
     label: str | None
 
 
-@verifier(version="1", graded=True, determinism="tolerance", resources=ModelResources, bounds=bounds)
+@verifier(
+    version="1",
+    graded=True,
+    determinism="tolerance",
+    resources=ModelResources,
+    bounds=bounds,
+    view=SHOWN_TO_MODELS,
+)
 async def rm_scalar(
     response: str, prompt: str | None, sample: Sample, params: Params, ctx: Context, reference: Any = None
 ) -> Outcome:
@@ -211,7 +218,7 @@ def _turns(response: str, messages: Text) -> list[Message]:
         if place == last:
             content = response
         elif turn.role == "assistant":
-            content = apply_view(content).text or ""
+            content = apply_view(content, SHOWN_TO_MODELS).text or ""
         made.append({"role": turn.role, "content": f"{content}\n{turn.calls}" if turn.calls else content})
     return made
 

@@ -22,6 +22,7 @@ from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.segments import copied, segments_of
 from rewarden_verifiers.models.style_params import Measure, Params
 from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
+from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class _Measured:
     logits: dict[str, float]
 
 
-@verifier(version="1", graded=True, determinism="tolerance", resources=ModelResources)
+@verifier(version="1", graded=True, determinism="tolerance", resources=ModelResources, view=SHOWN_TO_MODELS)
 async def style_metric(response: str, prompt: str | None, params: Params, ctx: Context) -> Outcome:
     """A classifier's share of a label for the response: higher or lower is better.
 

@@ -17,10 +17,10 @@ from rewarden_verifiers.chat import Reply
 from rewarden_verifiers.extraction import boxes
 from rewarden_verifiers.judges.replies import UnreadableError, read_object, said
 from rewarden_verifiers.judges.scales import Scale
+from rewarden_verifiers.view import View, apply_view
 
 Value = TypeVar("Value")
 
-_OPEN, _CLOSE = "<think>", "</think>"
 _NAME = re.compile(r"[^\W\d][\w -]{0,31}")
 _NUMBER = re.compile(r"[-+]?\d{1,12}(?:\.\d{1,12})?")
 _AROUND = "*_`$ \t\r\n"
@@ -68,10 +68,10 @@ class Form:
 
 def after_thought(text: str, opened: bool = False) -> str:
     """Returns what stands behind the thought. Raises UnreadableError where a thought is never closed."""
-    closed = text.rfind(_CLOSE)
-    if text.find(_OPEN, closed + 1) >= 0 or (opened and closed < 0):
+    behind = apply_view(text, View(starts_open=opened, special_tokens=())).text
+    if behind is None:
         raise UnreadableError("unclosed thought")
-    return text[closed + len(_CLOSE) :] if closed >= 0 else text
+    return behind
 
 
 def verdict_in(
