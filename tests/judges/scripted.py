@@ -3,7 +3,8 @@
 A rule says what is replied to a chat whose text holds all of `when`; where several do, the one that says most. A reply
 is a text, an object (its JSON), or `{"$reply": {…}}` with any of `text`, `finish` (`length`, `content_filter`),
 `refusal`, `tokens` (first token to probability) and `status` (an HTTP error). A list of replies is given in turn, and
-then from its beginning. A chat that no rule knows is answered with 418, which no test mistakes for a verdict.
+then from its beginning. A chat that no rule knows is answered with 418, which no test mistakes for a verdict; one
+about a neutral text with a reply that cannot be read, so that the judge is at fault unless a rule says otherwise.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from rewarden_verifiers.judges.neutral_text import neutral_text
 from tests.threaded import Threaded
 
 
@@ -51,6 +53,11 @@ def text_of(messages: Iterable[Mapping[str, Any]]) -> str:
         content = message["content"]
         parts += [content] if isinstance(content, str) else [part.get("text", "") for part in content]
     return "\n".join(parts)
+
+
+def holds_neutral_text(text: str) -> bool:
+    """Returns whether a neutral text stands on a line of its own."""
+    return any(len(line) > 3 and line == neutral_text(len(line)) for line in text.split("\n"))
 
 
 @dataclass
@@ -90,6 +97,8 @@ class ScriptedJudge:
         self.headers.append(dict(request.headers))
         text = text_of(body["messages"])
         fitting = [rule for rule in self.rules if all(part in text for part in rule.when)]
+        if not fitting and holds_neutral_text(text):
+            return _answer("?", body)
         if not fitting:
             return JSONResponse({"error": {"message": f"no rule for {text[-300:]!r}"}}, status_code=418)
         longest = max(sum(map(len, rule.when)) for rule in fitting)

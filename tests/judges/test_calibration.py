@@ -164,7 +164,7 @@ def test_unscored_ones_are_counted_by_fault_and_in_no_share(
     judged: ScriptedJudge, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     judged.script({"when": ["Peru", "numbat says"], "reply": "Yes, correct!"})
-    judged.script({"when": ["Peru", "(withheld)"], "reply": "Yes, correct!"})
+    judged.script({"when": ["Peru", "This is sentence"], "reply": "Yes, correct!"})  # the neutral text in its place
     judged.script({"when": ["Peru", "wombat says"], "reply": {"$reply": {"status": 500}}})
     found = calibrated(capsys, file)
     assert found["unscored"] == [

@@ -202,8 +202,8 @@ async def test_a_quote_may_have_other_spaces_and_quotation_marks(judged: Judged,
 
 
 async def test_text_that_prevents_quotes_earns_nothing(judged: Judged, scripted: ScriptedJudge) -> None:
-    # The third time the response is shown escaped, and quoted so.
-    replies = [quoted("nothing of it"), quoted("nothing of it"), quoted("hen \\u007b\\u007d")]
+    # Then a neutral text stands in its place, and is quoted.
+    replies = [quoted("nothing of it")] * 3 + [quoted("This is")] * 3
     scripted.script({"when": "Which hen?", "replies": replies})
     verdict = await judged("critic", {"mode": "spans"}, prompt="Which hen?", response="a hen {} b")
     assert (verdict["score"], verdict["reason"], verdict["fault"]) == (0.0, "unreadable_reply", "policy")

@@ -138,6 +138,16 @@ def test_the_bound_is_above_what_any_tokenizer_makes_of_a_chat() -> None:
     assert bound(settings, question(text)).prompt_tokens > len(text.encode())
     assert bound(settings, question(text)).completion_tokens == 7
     assert bound(settings, question(text, max_tokens=9)).completion_tokens == 9
+
+
+def test_a_reply_has_tokens_by_its_verdicts_and_for_a_thought() -> None:
+    settings = JudgeEndpoint(model="m", max_tokens=100, thinking_tokens=1000)
+    assert bound(settings, question()).completion_tokens == 1100
+    assert bound(settings, question(verdicts=9)).completion_tokens == 200 + 1000
+    assert bound(settings, question(verdicts=9, more=4)).completion_tokens == 4 * (200 + 1000)
+    # A number of the caller's is of the whole reply; and of a reply whose first token is read nothing is thought.
+    assert bound(settings, question(verdicts=9, max_tokens=50)).completion_tokens == 1050
+    assert bound(settings, question(alternatives=20, max_tokens=1)).completion_tokens == 1
     schema = {"type": "object", "properties": {"reason": {"type": "string"}}}
     assert bound(settings, question(schema=schema)).prompt_tokens > bound(settings, question()).prompt_tokens + 50
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 1_000_000}}

@@ -229,7 +229,7 @@ async def test_evidence_within_a_claim_is_no_evidence(judged: Judged, scripted: 
 async def test_text_that_makes_the_search_for_claims_unreadable_is_zero(
     judged: Judged, scripted: ScriptedJudge
 ) -> None:
-    scripted.script({"when": LIST, "replies": ["none", "none", listed("a")["reply"]]})
+    scripted.script({"when": LIST, "replies": ["none"] * 3 + [listed("a")["reply"]] * 3})
     verdict = await judged("fact", response=RESPONSE, reference=EVIDENCE)
     assert (verdict["score"], verdict["reason"], verdict["fault"]) == (0.0, "unreadable_reply", "policy")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rewarden_verifiers.judges.neutral_text import neutral_text
 from rewarden_verifiers.judges.schedule import drawn
 from tests.judges.conftest import Judged
 from tests.judges.scripted import ScriptedJudge
@@ -281,17 +282,17 @@ async def test_a_hollow_anchor_gives_way(judged: Judged, scripted: ScriptedJudge
 
 
 def garbled(text: str, *siblings: str) -> list[dict[str, Any]]:
-    """A judge that cannot be read wherever the text stands as it is, and can where it is escaped."""
+    """A judge that cannot be read wherever the text stands, and can where a neutral one stands in its place."""
     return [
         {"when": [f"{text}\n[end of response"], "reply": "@@@"},
         *(
             {
-                "when": [f'{text}"\n[end of response_{own}', f"{sibling}{quote}\n[end of response_{other}"],
+                "when": [f"{neutral_text(len(text))}\n[end of response_{own}", f"{shown}\n[end of response_{other}"],
                 "reply": verdict("tie"),
             }
             for sibling in siblings
             for own, other in ("ab", "ba")
-            for quote in ("", '"')
+            for shown in (sibling, neutral_text(len(sibling)))
         ),
     ]
 
@@ -332,8 +333,8 @@ async def test_an_anchor_that_spoils_few_comparisons_is_scored_by_the_rest(
                 "reply": verdict("tie") if own_text != bad else "@@@",
             }
             for own, other in ("ab", "ba")
-            for own_text in (bad, f'{bad}"')
-            for text in (spoiled, f'{spoiled}"')
+            for own_text in (bad, neutral_text(len(bad)))
+            for text in (spoiled, neutral_text(len(spoiled)))
         )
     )
     found = await judged("listwise", {"mode": "reference", "anchor": "first"}, samples=group(bad, *others))
@@ -347,9 +348,9 @@ async def test_in_a_list_the_guilty_one_is_found_and_the_rest_ranked(judged: Jud
     good = (BEST, WORST)
     scripted.script({"when": "Chaos verse @@@", "reply": "@@@"}, *by_list(good, {BEST: 1, WORST: 2}))
     for order in itertools.permutations((bad, *good)):
-        for quotes in ({bad}, {bad, *good}):
+        for gone in ({bad}, {bad, *good}):
             when = [
-                f"{text}{chr(34) * (text in quotes)}\n[end of responses {place}"
+                f"{neutral_text(len(text)) if text in gone else text}\n[end of responses {place}"
                 for place, text in enumerate(order, start=1)
             ]
             scripted.script({"when": when, "reply": ranking(1, 2, 3)})

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rewarden_verifiers.judges.neutral_text import neutral_text
 from tests.judges.conftest import Judged
 from tests.judges.scripted import ScriptedJudge
 
@@ -178,7 +179,7 @@ async def test_what_the_response_says_of_itself_decides_nothing(judged: Judged, 
 async def test_only_the_response_is_to_blame_for_its_own_text(judged: Judged, scripted: ScriptedJudge) -> None:
     scripted.script(
         {"when": "Garbled", "reply": "???"},
-        {"when": ['Garbled"\n[end of', f"{GOOD}\n[end of"], "reply": verdict("tie")},
+        {"when": [f"{neutral_text(7)}\n[end of", f"{GOOD}\n[end of"], "reply": verdict("tie")},
     )
     own = await judged("pairwise", response="Garbled", reference=GOOD)
     assert (own["score"], own["reason"], own["fault"]) == (0.0, "unreadable_reply", "policy")

@@ -184,7 +184,7 @@ async def test_only_an_object_of_the_form_is_a_verdict(
     verdict = await recorded.verdict("judge", sample, prompt=SHORT, max_tokens=max_tokens)
     for question, reply in recorded.said:
         assert reader.controls(question.messages) == TURNS
-        assert (reply.finish == "length") == (reply.usage.completion_tokens == max_tokens)
+        assert (reply.finish == "length") == (reply.usage.completion_tokens == max_tokens * question.more)
     assert_read(verdict, [reply for _, reply in recorded.said])
 
 
@@ -193,16 +193,17 @@ def assert_read(verdict: Verdict, replies: Sequence[Reply]) -> None:
     objects = [of_the_form(reply) for reply in replies]
     if verdict.status == "undecided":
         assert (verdict.reason, verdict.fault, verdict.score) == ("unreadable_reply", "verifier", None)
-        assert objects == [None] * 4
+        assert len(objects) > 1
+        assert objects[-1] is None
     elif verdict.reason == "unreadable_reply":
         assert (verdict.status, verdict.score, verdict.fault) == ("scored", 0.0, "policy")
-        assert objects.pop() is not None
-        assert objects in ([None] * 2, [None] * 3)
+        assert None not in objects[-3:], "the replies to a neutral text"
+        assert objects[:-3] in ([None] * 3, [None] * 4)
     else:
         last = objects.pop()
         assert last is not None
         assert (verdict.status, verdict.score) == ("scored", float(last["verdict"] == "correct"))
-        assert objects in ([], [None])
+        assert objects in ([None] * count for count in range(4))
 
 
 async def test_nobody_is_asked_about_nothing(recorded: Recorded, server: ModelServer) -> None:
@@ -221,8 +222,8 @@ async def test_no_text_of_others_becomes_a_token_that_ends_a_turn(reader: Reader
     variables = {"response": Material(text, candidate=True), "evidence": [Material(text), Material(text)]}
     prompt = Prompt(system="Compare.", user="{{ response }}{% for one in evidence %}{{ one }}{% endfor %}")
     assert len(reader.controls([{"role": "user", "content": text}])) > 30, "raw, it would be full of them"
-    for escape in (False, True):
-        chat = render("judge.reference", prompt, variables, "Reply with one JSON object.", escape=escape)
+    for neutral in (False, True):
+        chat = render("judge.reference", prompt, variables, "Reply with one JSON object.", neutral=neutral)
         assert reader.controls(chat.messages) == TURNS
 
 
@@ -253,4 +254,4 @@ async def test_a_server_of_ours_in_front_gives_the_same(
     assert verdict.evidence is not None
     assert verdict.evidence["model"].startswith(str(FOLDER))
     usage = verdict.evidence["usage"]
-    assert (usage["calls"], usage["unreadable"], usage["completion_tokens"]) == (4, 4, 4)
+    assert (usage["calls"], usage["unreadable"], usage["completion_tokens"]) == (2, 2, 1 + 4)

@@ -13,14 +13,15 @@ tasks with such fields (`samples` 1, say) alone. What a reply is depends on the 
 
 or `{"$error": {"kind", "message", "details"}}`, as `rewarden_models.wire` has failures; for any kind
 `{"$facts": {…}, "$reply": …}` states facts (version, truncated …) too. A task that no rule knows is a failure that no
-test mistakes for a verdict.
+test mistakes for a verdict; of one about a neutral text nothing can be read, so that the model is at fault unless a
+rule says otherwise.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from rewarden_models.wire import TASKS, error_to_wire
+from tests.judges.scripted import holds_neutral_text
 from tests.threaded import Threaded
 
 NAME = "main"
@@ -128,6 +130,8 @@ class ScriptedModel:
     def _answer(self, kind: str, task: Mapping[str, Any]) -> dict[str, Any]:
         text = "\n".join(texts_of(task))
         fitting = [rule for rule in self.rules if rule.fits(kind, task, text)]
+        if not fitting and kind in _UNREADABLE and holds_neutral_text(text):
+            return {"result": {**_UNREADABLE[kind](task), "facts": {"model": NAME, "version": ABOUT["version"]}}}
         if not fitting:
             raise LookupError(f"no rule for {kind} of {text[-300:]!r}")
         most = max(rule.says for rule in fitting)
@@ -200,6 +204,10 @@ def _log(share: float) -> float:
     return math.log(share) if share > 0 else -745.0  # where the exponential is still above 0 is near
 
 
+_UNREADABLE: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "choose": lambda task: {"logprobs": [_log(1e-9)] * len(task["choices"])},
+    "write": lambda task: {"texts": [{"text": "?"}] * task.get("samples", 1)},
+}
 _RESULTS = {
     "classify": _classify,
     "choose": _choose,

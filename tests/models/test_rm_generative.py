@@ -8,6 +8,7 @@ import pytest
 
 from rewarden.types import Media
 from rewarden_verifiers.chat import Reply
+from rewarden_verifiers.judges.neutral_text import neutral_text
 from rewarden_verifiers.judges.replies import UnreadableError
 from rewarden_verifiers.judges.scales import Scale
 from rewarden_verifiers.models.verdicts import Form, on_scale, one_of, verdict_in
@@ -148,13 +149,24 @@ async def test_a_model_that_never_says_a_verdict_is_undecided(judged: Judged, sc
     assert found["evidence"]["problems"] == ["no verdict at the end"]
     chats = [str(task["input"]["messages"]) for _, task in scripted.tasks]
     assert [TEXT in chat for chat in chats] == [True, True, True, False]
-    assert "(withheld)" in chats[-1]
+    assert neutral_text(len(TEXT)) in chats[-1]
 
 
 async def test_a_text_that_was_cut_off_holds_no_verdict(judged: Judged, scripted: ScriptedModel) -> None:
     scripted.script(writes({"text": "Score: 10", "finish": "length"}, when="Why salt roads?"))
     found = await judged("rm_generative", WRITTEN, response=TEXT, prompt="Why salt roads?")
     assert (found["status"], found["evidence"]["problems"]) == ("undecided", ["cut off"])
+    assert [task["max_tokens"] for _, task in scripted.tasks] == [2048, 8192]
+
+
+async def test_a_text_that_was_cut_off_may_go_on_with_four_times_the_tokens(
+    judged: Judged, scripted: ScriptedModel
+) -> None:
+    cut = {"text": "<think>Let me see", "finish": "length"}
+    scripted.script({"task": "write", "when": TEXT, "replies": [[cut], ["<think>So.</think>Score: 10"]]})
+    found = await judged("rm_generative", {**WRITTEN, "thinking_tokens": 64}, response=TEXT)
+    assert (found["score"], found.get("flags")) == (1.0, None)
+    assert [(task["max_tokens"], task["thinking_tokens"]) for _, task in scripted.tasks] == [(2048, 64), (8192, 256)]
 
 
 async def test_a_spoiled_text_counts_however_few_critiques_are_kept(judged: Judged, scripted: ScriptedModel) -> None:
@@ -163,7 +175,7 @@ async def test_a_spoiled_text_counts_however_few_critiques_are_kept(judged: Judg
     scripted.script(
         writes("A.\nScore: 10", "Spoiled.", when="¶", samples=2),
         writes("Spoiled.", when="¶", samples=1),
-        writes("Score: 4", when="\\u00b6"),
+        writes("Score: 4", when=f"{neutral_text(len(spoiling))}\n[end of"),
         {"task": "classify", "when": "A.", "reply": [3.0]},
     )
     params = {**WRITTEN, "samples": 2, "temperature": 1.0, "meta": {"model": "main", "keep": 1}}

@@ -97,7 +97,7 @@ async def test_all_else_is_no_verdict(
 
 
 async def test_only_the_response_is_to_blame_for_what_it_spoils(judged: Judged, scripted: ScriptedModel) -> None:
-    """A rival that spoils replies is the caller's: it is never escaped."""
+    """A rival that spoils replies is the caller's: no neutral text takes its place."""
     rival = f"{BAD} ¶"
     scripted.script({"task": "write", "when": "¶", "reply": ["I obey."]})
     found = await judged("rm_pairwise", WRITTEN, response=GOOD, reference=rival)

@@ -113,7 +113,7 @@ class TestSteps:
 
 
 class TestVerificationsThatCannotBeRead:
-    TEXT = "It is {sevenling}.\n\nSo it is odd."  # braces do not stand in what is escaped
+    TEXT = "It is sevenling.\n\nSo it is odd."
     READ = "Step 1: correct\nStep 2: correct"
 
     def asked(self, judged: Judged, **params: Any) -> Any:
@@ -121,16 +121,36 @@ class TestVerificationsThatCannotBeRead:
 
     async def test_that_the_steps_made_so_call_all_steps_wrong(self, judged: Judged, scripted: ScriptedModel) -> None:
         scripted.script(
-            {"task": "write", "when": "number", "reply": [self.READ]},
-            {"task": "write", "when": "{sevenling}", "reply": ["I would rather not say."]},
-            {"task": "write", "when": "\\u007bsevenling", "reply": [self.READ]},
+            {"task": "write", "when": "number", "reply": [self.READ] * 3},
+            {"task": "write", "when": [PROMPT, "sevenling"], "reply": ["I would rather not say."]},
         )
         made = await self.asked(judged)
         assert (made["score"], made["reason"]) == (0.0, "step_wrong")
         assert "unreadable_reply" in made["flags"]
+        assert ["sevenling" in str(task["input"]) for _, task in scripted.tasks] == [True] * 3 + [False]
+
+    async def test_that_neutral_steps_spoil_now_and_then_are_the_models(
+        self, judged: Judged, scripted: ScriptedModel
+    ) -> None:
+        scripted.script(
+            {"task": "write", "when": "number", "reply": [self.READ, "Hm.", self.READ]},
+            {"task": "write", "when": [PROMPT, "sevenling"], "reply": ["I would rather not say."]},
+        )
+        assert (await self.asked(judged))["status"] == "undecided"
+
+    async def test_that_were_cut_off_are_the_models(self, judged: Judged, scripted: ScriptedModel) -> None:
+        cut = {"text": "Let me see", "finish": "length"}
+        scripted.script(
+            {"task": "write", "when": "number", "reply": [self.READ] * 3},
+            {"task": "write", "when": [PROMPT, "sevenling"], "reply": [cut]},
+        )
+        assert (await self.asked(judged))["status"] == "undecided"
+        assert [task["max_tokens"] for _, task in scripted.tasks][:2] == [2048, 8192]
 
     async def test_that_the_model_made_so_say_nothing(self, judged: Judged, scripted: ScriptedModel) -> None:
-        scripted.script({"task": "write", "when": "number", "reply": ["I would rather not say."]})
+        for samples in (1, 3):
+            reply = ["I would rather not say."] * samples
+            scripted.script({"task": "write", "when": "number", "where": {"samples": samples}, "reply": reply})
         assert (await self.asked(judged))["status"] == "undecided"
 
     async def test_are_asked_for_again(self, judged: Judged, scripted: ScriptedModel) -> None:

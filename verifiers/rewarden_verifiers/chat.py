@@ -22,9 +22,10 @@ class Question:
 
     schema: the JSON Schema that the reply should follow; it is enforced by the model's server where that can do so, and
     nobody may rely on it. alternatives: how many candidates for the reply's first token are wanted, with their
-    log-probabilities. temperature, top_p, max_tokens, seed: None: as the judge is configured. sample: which of several
-    answers to the same question this is; attempt: 0, then 1, 2 … for a question that is asked again. Questions that are
-    equal in all of these have one answer, which is remembered.
+    log-probabilities. temperature, top_p, max_tokens, seed: None: as the judge is configured. verdicts: how many one
+    reply holds, by which the configured tokens grow. more: as many times the tokens are allowed, for a reply that was
+    cut off. sample: which of several answers to the same question this is; attempt: 0, then 1, 2 … for a question that
+    is asked again. Questions that are equal in all of these have one answer, which is remembered.
     """
 
     messages: Sequence[Message]
@@ -33,6 +34,8 @@ class Question:
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
+    verdicts: int = 1
+    more: int = 1
     seed: int | None = None
     sample: int = 0
     attempt: int = 0

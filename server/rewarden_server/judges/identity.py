@@ -10,7 +10,7 @@ from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 
 def identity(settings: JudgeEndpoint) -> Mapping[str, Any]:
     """The model and its sampling; keys, limits and prices change no reply, and neither should the address."""
-    names = ("provider", "model", "temperature", "top_p", "max_tokens", "structured", "extra")
+    names = ("provider", "model", "temperature", "top_p", "max_tokens", "thinking_tokens", "structured", "extra")
     return {name: getattr(settings, name) for name in names}
 
 

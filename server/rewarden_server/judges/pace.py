@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from rewarden.errors import MissingDependency
-from rewarden_server.judges.price import prompt_bytes
+from rewarden_server.judges.price import prompt_bytes, reply_tokens
 from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_verifiers.chat import Question
 
@@ -61,7 +61,7 @@ class Pace:
             if self._requests is not None:
                 await self._requests.acquire()
             if self._tokens is not None:
-                usual = prompt_bytes(question) // _BYTES + (question.max_tokens or self._settings.max_tokens)
+                usual = prompt_bytes(question) // _BYTES + reply_tokens(self._settings, question)
                 await self._tokens.acquire(min(usual, self._tokens.max_rate))
 
     def _fill(self) -> None:

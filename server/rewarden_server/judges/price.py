@@ -29,13 +29,22 @@ def bound(settings: JudgeEndpoint, question: Question) -> Usage:
     """Returns the most that one attempt can use: a token has at least one byte, and a reply has no more tokens than
     allowed."""
     prompt = prompt_bytes(question) + _A_CHAT + _A_MESSAGE * len(question.messages)
-    completion = question.max_tokens or settings.max_tokens
+    completion = reply_tokens(settings, question)
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
         cost_usd=cost(settings, prompt, completion),
         estimated=True,
     )
+
+
+def reply_tokens(settings: JudgeEndpoint, question: Question) -> int:
+    """The tokens that a reply may have, a thought included: those of the question or the configured ones, which each
+    further verdict makes an eighth more; and as many times that as a reply that was cut off is given."""
+    own = question.max_tokens or settings.max_tokens + settings.max_tokens * (question.verdicts - 1) // 8
+    # Of a reply whose first token is read nothing is thought.
+    thinking = 0 if question.alternatives else settings.thinking_tokens
+    return (own + thinking) * question.more
 
 
 def prompt_bytes(question: Question) -> int:

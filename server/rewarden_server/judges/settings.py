@@ -22,7 +22,11 @@ class JudgeEndpoint:
     key; api_key: the key itself. headers: sent with each request. extra: fields that are added to each request's body,
     such as `chat_template_kwargs`.
 
-    temperature, top_p, max_tokens: of the sampling, where the verifier's parameters say nothing. structured: how a
+    temperature, top_p, max_tokens: of the sampling, where the verifier's parameters say nothing; max_tokens is of a
+    reply with one verdict, and each further one (a criterion, a step) makes it an eighth more. thinking_tokens: the
+    budget of a judge that thinks before it replies, added to max_tokens: its thought counts among the reply's tokens,
+    and a reply that they cut off is no verdict. A reply that is cut off is asked for once more with four times the
+    tokens. structured: how a
     reply's form is enforced: by `json_schema`, as a `json_object`, by nothing (`none`); `auto`: the first of these that
     the server takes.
 
@@ -47,6 +51,7 @@ class JudgeEndpoint:
     temperature: Amount = 0.0
     top_p: Positive | None = None
     max_tokens: Whole = 1024
+    thinking_tokens: Count = 0
     structured: Literal["auto", "json_schema", "json_object", "none"] = "auto"
     concurrency: Annotated[Whole, Le(1000)] = 64
     requests_per_minute: Whole | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from rewarden_server.judges.price import reply_tokens
 from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_verifiers.chat import Question
 
@@ -33,7 +34,7 @@ class Wire:
         found: dict[str, Any] = {
             "model": settings.model,
             "messages": list(question.messages),
-            self.bound_name: question.max_tokens or settings.max_tokens,
+            self.bound_name: reply_tokens(settings, question),
         }
         sampling = {
             "temperature": settings.temperature if question.temperature is None else question.temperature,

@@ -1,7 +1,7 @@
 """The comparisons of a group: by pairs, or whole lists at once.
 
-Every text in it is a candidate's. Where a question about several can be read only with all of them escaped, each is
-escaped alone, to find the one that spoils it; that one forfeits, and its siblings lose nothing by it.
+Every text in it is a candidate's. Where a question about several can be read only with neutral texts in their places,
+each is replaced alone, to find the one that spoils it; that one forfeits, and its siblings lose nothing by it.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Contest:
         )
 
     async def _blame(self, tally: Tally, pair: tuple[int, int], problem: str) -> None:
-        # The first two attempts of each are the same as before, and remembered.
+        # The attempts with both texts are the same as before, and remembered.
         alone = await gather(self._asked(pair, (True, False)), self._asked(pair, (False, True)))
         guilty = [player for player, found in zip(pair, alone, strict=True) if _cured(found)]
         if not guilty:
@@ -199,7 +199,7 @@ def refuses(error: SampleError | None) -> bool:
 
 
 def _cured(found: Sequence[Opinion[Any]]) -> bool:
-    """Returns whether escaping the one text made the replies readable."""
+    """Returns whether a neutral text in the place of the one made the replies readable."""
     return any(one.blame == "policy" for one in found)
 
 

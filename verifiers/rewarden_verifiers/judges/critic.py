@@ -22,12 +22,6 @@ from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
 from rewarden_verifiers.view import SHOWN_TO_MODELS
 
-_FEW = 8
-"""Steps on which a reply of the judge's usual length can say something."""
-
-_TOKENS = 128
-"""Of a reply, for each step."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Said:
@@ -106,7 +100,7 @@ async def _steps(parts: Sequence[Part], variables: Mapping[str, Any], params: Pa
         variables={**variables, "step": [Material(part.text, candidate=True) for part in parts]},
         schema=steps_schema(count, params),
         read=read,
-        max_tokens=params.max_tokens or (1024 + _TOKENS * count if count > _FEW else None),
+        verdicts=count,
     )
     lowest = _Said(0.0, grades=(Grade(0.0, "incorrect" if params.grade == "label" else None),) * count)
     ledger = Ledger()

@@ -229,7 +229,8 @@ def _inquiry(
         # The judge wrote them down, but by the response's words.
         "claim": [Material(claim, candidate=True) for claim in batch],
     }
-    return Inquiry(prompt="fact.check", variables=variables, schema=numbered("claims", len(batch), _CHECK), read=read)
+    schema = numbered("claims", len(batch), _CHECK)
+    return Inquiry(prompt="fact.check", variables=variables, schema=schema, read=read, verdicts=len(batch))
 
 
 def _held(claim: str, votes: list[_Vote], params: FactParams) -> _Held | None:

@@ -200,6 +200,7 @@ def _inquiry(
         },
         schema=numbered(sheet.name, len(batch), sheet.properties),
         read=read,
+        verdicts=len(batch),
         media=images(subject.sample.media) if params.media else (),
     )
 

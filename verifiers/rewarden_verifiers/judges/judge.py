@@ -104,7 +104,8 @@ def _inquiry(subject: Subject, answers: Sequence[str], media: Sequence[Media] | 
         "media": images(media) if params.media else (),
     }
     if params.by == "text":
-        return Inquiry(**asked, schema=schema_of(params), read=partial(vote_of, params=params))
+        verdicts = max(1, len(params.aspects))
+        return Inquiry(**asked, schema=schema_of(params), read=partial(vote_of, params=params), verdicts=verdicts)
     return Inquiry(
         **asked,
         schema=None,

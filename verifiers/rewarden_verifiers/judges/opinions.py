@@ -1,9 +1,11 @@
 """Asking: k opinions, each read strictly, each asked again where it cannot be read.
 
-A reply that cannot be read is asked for once more, and then once with the candidate's texts escaped and shortened. If
-that one cannot be read either, the same is asked without the candidate's texts, which is one question for all siblings.
-If one of these two can be read, the candidate's own text made the replies unreadable, and that must not pay (promise
-2): the opinion counts as the lowest. Otherwise the judge is at fault, and there is no opinion.
+Whose fault it is that replies cannot be read is shown and not guessed. A reply that was cut off is the judge's own
+matter: it is asked for once more with four times the tokens, and then there is no opinion. Any other is asked for three
+times. Where none of the three can be read, the same is asked three times with a neutral text of equal length in the
+place of each of the candidate's. If all of these can be read, the candidate's own text made the replies unreadable, and
+that must not pay (promise 2): the opinion counts as the lowest. Otherwise the judge is at fault, and there is no
+opinion. Where it cannot be reached meanwhile, that is raised: nothing was shown then.
 
 Before that, `refused` says about which responses nobody is asked; afterwards, `readings` whether enough can be read.
 """
@@ -11,10 +13,10 @@ Before that, `refused` says about which responses nobody is asked; afterwards, `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from rewarden.errors import BudgetExhausted, ModelError, ProviderError
+from rewarden.errors import ProviderRefused
 from rewarden.types import Media, Outcome
 from rewarden_verifiers.chat import Judge, Question, Reply
 from rewarden_verifiers.judges.empty_responses import empty_reason
@@ -23,13 +25,20 @@ from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.params import JudgeParams
 from rewarden_verifiers.judges.prompts import Chat, Material, render, reply_form
-from rewarden_verifiers.judges.replies import UnreadableError, read_object
+from rewarden_verifiers.judges.replies import CutOffError, UnreadableError, read_object
 from rewarden_verifiers.judges.showing import Subject
 from rewarden_verifiers.outcome import no_answer, undecided, wrong
 
 Reading = TypeVar("Reading")
 
-_WARMER = 0.5
+ASKS = 3
+"""So often a question is asked whose replies cannot be read, and as often with a neutral text, before the candidate's
+is blamed."""
+
+MORE = 4
+"""As many times the tokens has a reply that was cut off, the second time."""
+
+WARMER = 0.5
 """The temperature of a question that is asked once more: at 0 the same reply would come again."""
 
 
@@ -48,7 +57,7 @@ class Inquiry(Generic[Reading]):
     prompt: the name of the built-in prompt. variables: see `prompts.render`. schema: of the reply. read: from the
     reply's object, which is of the schema, to what is wanted; it may raise UnreadableError too. direct: reads the reply
     itself, in the place of `read` (token probabilities). form: what is said of the reply's form; none: of the schema.
-    plain: see `prompts.render`.
+    verdicts: see `Question`. plain: see `prompts.render`.
     """
 
     prompt: str
@@ -59,6 +68,7 @@ class Inquiry(Generic[Reading]):
     form: str | None = None
     alternatives: int = 0
     max_tokens: int | None = None
+    verdicts: int = 1
     media: Sequence[Media] = ()
     plain: bool = False
 
@@ -135,44 +145,60 @@ async def _opinion(
     ctx: Asked, params: JudgeParams, inquiry: Inquiry[Reading], chat: Chat, ledger: Ledger, number: int
 ) -> Opinion[Reading]:
     problem = ""
-    for attempt in range(2):
+    attempt = failed = 0
+    more = 1
+    while failed < ASKS:
         try:
-            reading = await _asked(ctx, params, inquiry, chat, ledger, number, attempt)
+            reading = await _asked(ctx, params, inquiry, chat, ledger, number, attempt, more, warm=failed > 0)
             return Opinion(reading)
+        except CutOffError as error:
+            if more > 1:
+                return Opinion(None, str(error), "verifier")
+            more = MORE
         except UnreadableError as error:
             problem = str(error)
-    try:
-        chat = await offload(_size(inquiry), rendered, params, inquiry, escape=True)
-        await _asked(ctx, params, inquiry, chat, ledger, number, 2)
-        return Opinion(None, problem, "policy")
-    except UnreadableError:
-        pass
-    try:
-        # Without it a text that persuades the judge even when it is escaped would be masked, and so be worth writing.
-        await _asked(ctx, params, inquiry, rendered(params, inquiry, withhold=True), ledger, 0, 3)
-        return Opinion(None, problem, "policy")
-    except (UnreadableError, ProviderError, BudgetExhausted, ModelError):
-        return Opinion(None, problem, "verifier")
+            failed += 1
+        attempt += 1
+    chat = await offload(_size(inquiry), rendered, params, inquiry, neutral=True)
+    for control in range(ASKS):
+        # The same for all opinions, and for all texts of that length: attempts that no other question has.
+        place = ASKS + 1 + control
+        try:
+            await _asked(ctx, params, inquiry, chat, ledger, 0, place, more, warm=control > 0)
+        except UnreadableError:
+            return Opinion(None, problem, "verifier")
+    return Opinion(None, problem, "policy")
 
 
 async def _asked(
-    ctx: Asked, params: JudgeParams, inquiry: Inquiry[Reading], chat: Chat, ledger: Ledger, number: int, attempt: int
+    ctx: Asked,
+    params: JudgeParams,
+    inquiry: Inquiry[Reading],
+    chat: Chat,
+    ledger: Ledger,
+    number: int,
+    attempt: int,
+    more: int,
+    *,
+    warm: bool,
 ) -> Reading:
     """Returns what one reply says. Raises UnreadableError, and what `ctx.judge.ask` raises."""
     question = Question(
         messages=chat.messages,
         schema=inquiry.schema,
         alternatives=inquiry.alternatives,
-        temperature=(params.temperature or _WARMER) if attempt == 1 else params.temperature,
+        temperature=(params.temperature or WARMER) if warm else params.temperature,
         top_p=params.top_p,
         max_tokens=inquiry.max_tokens or params.max_tokens,
+        verdicts=inquiry.verdicts,
+        more=more,
         seed=params.seed,
         sample=number,
         attempt=attempt,
     )
-    reply = await ctx.judge.ask(question, params.judge)
-    ledger.enter(reply)
     try:
+        reply = await _answered(ctx, question, params.judge)
+        ledger.enter(reply)
         if inquiry.direct is not None:
             return inquiry.direct(reply)
         assert inquiry.read is not None
@@ -182,6 +208,19 @@ async def _asked(
         raise
 
 
+async def _answered(ctx: Asked, question: Question, judge: str | None) -> Reply:
+    """The reply; tokens beyond the configured ones are only asked for as long as the judge's context has room. Raises
+    CutOffError where it has none for a reply that was cut off, and what `ctx.judge.ask` raises."""
+    try:
+        return await ctx.judge.ask(question, judge)
+    except ProviderRefused as error:
+        if error.details.get("kind") != "rejected" or (question.more == 1 and question.verdicts == 1):
+            raise
+        if question.more > 1:
+            raise CutOffError("cut off, and its server allows no more tokens") from None
+    return await ctx.judge.ask(replace(question, verdicts=1), judge)
+
+
 def _size(inquiry: Inquiry[Any]) -> int:
     """Characters of what others wrote, but for what is deep within."""
     given = inquiry.variables.values()
@@ -189,8 +228,8 @@ def _size(inquiry: Inquiry[Any]) -> int:
     return sum(len(one.text) for one in texts if isinstance(one, Material))
 
 
-def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, escape: bool = False, withhold: bool = False) -> Chat:
-    """The chat of an inquiry. escape, withhold: see `prompts.render`."""
+def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, neutral: bool = False) -> Chat:
+    """The chat of an inquiry. neutral: see `prompts.render`."""
     form = inquiry.form if inquiry.form is not None else reply_form(inquiry.schema or {})
     variables = {"instructions": params.instructions, **inquiry.variables}
     return render(
@@ -198,8 +237,7 @@ def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, escape: bool = False
         params.prompt,
         variables,
         form,
-        escape=escape,
-        withhold=withhold,
+        neutral=neutral,
         media=inquiry.media,
         plain=inquiry.plain,
     )

@@ -18,7 +18,8 @@ from typing import Any
 from rewarden.errors import InvalidParams
 from rewarden.types import Media
 from rewarden_verifiers.chat import Message
-from rewarden_verifiers.judges.fencing import delimiter, escaped, fenced, harmless, rule
+from rewarden_verifiers.judges.fencing import delimiter, fenced, harmless, rule
+from rewarden_verifiers.judges.neutral_text import neutral_text
 from rewarden_verifiers.judges.params import Prompt
 from rewarden_verifiers.judges.pictures import address_of, encodable
 from rewarden_verifiers.judges.templates import Places, text_of
@@ -31,7 +32,7 @@ FOLDERS = (Path(__file__).parent / "prompts", Path(__file__).parents[1] / "model
 class Material:
     """A text that others wrote: it stands fenced, under its name, wherever the prompt names it.
 
-    candidate: the policy wrote it, so it is what is escaped and shortened where a reply cannot be read.
+    candidate: the policy wrote it, so a neutral text takes its place where a reply cannot be read.
     """
 
     text: str
@@ -52,16 +53,15 @@ def render(
     variables: Mapping[str, Any],
     form: str,
     *,
-    escape: bool = False,
-    withhold: bool = False,
+    neutral: bool = False,
     media: Sequence[Media] = (),
     plain: bool = False,
 ) -> Chat:
     """The chat of a built-in prompt, or of what the request has in its place.
 
     variables: by name, `Material` (fenced; lists of them too) or the caller's own values, which stand as they are.
-    form: what is said of the reply's form, last of all. escape: candidates' texts escaped and shortened. withhold: not
-    shown at all. media: images that are shown behind the text. plain: for models that were trained on a template of
+    form: what is said of the reply's form, last of all. neutral: neutral texts of equal length in the place of the
+    candidates'. media: images that are shown behind the text. plain: for models that were trained on a template of
     their own: nothing is fenced, and where the request has that template, nothing is said beside it.
 
     Raises InvalidParams for a prompt of the request's that is none.
@@ -72,9 +72,9 @@ def render(
     def clean(value: Any) -> Any:
         nonlocal neutralised
         if isinstance(value, Material):
-            made = harmless("(withheld)" if withhold and value.candidate else value.text)
+            made = harmless(value.text)
             neutralised += made.changed
-            text = escaped(made.text) if escape and value.candidate else made.text
+            text = neutral_text(len(made.text)) if neutral and value.candidate else made.text
             texts.append(text)
             return Material(text)
         if isinstance(value, Mapping):

@@ -153,7 +153,7 @@ def _inquiry(prompt: str, variables: Mapping[str, Any], count: int, media: Seque
         return tuple((row["answer"], row["evidence"]) for row in by_number(found, "answers", count))
 
     schema = numbered("answers", count, _PROPERTIES)
-    return Inquiry(prompt=prompt, variables=variables, schema=schema, read=read, media=media)
+    return Inquiry(prompt=prompt, variables=variables, schema=schema, read=read, verdicts=count, media=media)
 
 
 async def _compared(ctx: Context, params: Params, quiz: Quiz, answers: _Answers) -> list[Outcome]:

@@ -19,11 +19,15 @@ _FENCE = re.compile(r"```(?:json|JSON)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _LONGEST = 200_000
 ALTERNATIVES = 20
 """First tokens that are asked for: as many as OpenAI's protocol gives."""
-_FAILED: Mapping[str, str] = {"length": "cut off", "content_filter": "filtered", "refusal": "refused"}
+_FAILED: Mapping[str, str] = {"content_filter": "filtered", "refusal": "refused"}
 
 
 class UnreadableError(Exception):
     """A reply that says nothing; the message says why, in few words."""
+
+
+class CutOffError(UnreadableError):
+    """A reply that its bound of tokens cut off, or the model's context: the judge's own limit."""
 
 
 def read_object(reply: Reply, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,7 +56,10 @@ def read_object(reply: Reply, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def said(reply: Reply) -> str:
-    """The text of a reply. Raises UnreadableError for one that did not come to its end, or is too long."""
+    """The text of a reply. Raises UnreadableError for one that did not come to its end (CutOffError where tokens ran
+    out), or is too long."""
+    if reply.finish == "length":
+        raise CutOffError("cut off")
     if reply.finish in _FAILED:
         raise UnreadableError(_FAILED[reply.finish])
     if len(reply.text) > _LONGEST:
@@ -91,7 +98,7 @@ def probability(reply: Reply, positive: Sequence[str], negative: Sequence[str], 
     of the probability: then the judge was about to say something else.
     """
     # That a reply goes on is no matter: its first token is read.
-    if reply.finish in _FAILED and reply.finish != "length":
+    if reply.finish in _FAILED:
         raise UnreadableError(_FAILED[reply.finish])
     if not reply.alternatives:
         raise UnreadableError("no token probabilities")

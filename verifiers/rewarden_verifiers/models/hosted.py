@@ -22,7 +22,7 @@ from rewarden_verifiers.inference import Choose, Input, Texts, Write, Written
 from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.pictures import images
-from rewarden_verifiers.judges.replies import UnreadableError
+from rewarden_verifiers.judges.replies import CutOffError, UnreadableError
 from rewarden_verifiers.models.generative_params import GenerativeParams
 from rewarden_verifiers.models.model_tasks import ask
 from rewarden_verifiers.models.seen import Seen
@@ -85,8 +85,8 @@ class Hosted:
         except InputTooLong as error:
             if not question.attempt:
                 raise
-            # What was read once is too long only as we have escaped it.
-            raise UnreadableError("too long when escaped") from error
+            # What was read once is too long only by the tokens that are to be written behind it.
+            raise CutOffError("cut off, and the context has no room for more tokens") from error
 
     async def _said(self, question: Question, judge: str | None) -> Reply:
         if self.choices:
@@ -121,20 +121,21 @@ class Hosted:
                 written = (await self._write(messages, judge, question, seed + place * 64 * _TURN)).texts[0]
             except InputTooLong as error:
                 # The chat without its turns was read, so it is the model's own text that is too long.
-                raise UnreadableError("a turn was too long") from error
+                raise CutOffError("a turn was too long") from error
         return written
 
     async def _write(
         self, messages: Sequence[Message], judge: str | None, question: Question, seed: int, samples: int = 1
     ) -> Texts:
+        thinking = self.params.thinking_tokens
         task = Write(
             input=self._input(messages),
             samples=samples,
-            max_tokens=self.params.max_tokens,
+            max_tokens=self.params.max_tokens * question.more,
             temperature=question.temperature or 0.0,
             top_p=self.params.top_p,
             seed=seed,
-            thinking_tokens=self.params.thinking_tokens,
+            thinking_tokens=None if thinking is None else thinking * question.more,
         )
         return await ask(self.ctx, task, judge, self.seen)
 

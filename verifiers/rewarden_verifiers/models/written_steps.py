@@ -6,11 +6,12 @@ import re
 import statistics
 from collections.abc import Sequence
 
-from rewarden.errors import InputTooLong, ModelError
+from rewarden.errors import InputTooLong
 from rewarden.types import Text
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.inference import Input, Write, Written
 from rewarden_verifiers.judges.fencing import fenced, harmless
+from rewarden_verifiers.judges.opinions import ASKS, MORE, WARMER
 from rewarden_verifiers.judges.params import Prompt
 from rewarden_verifiers.judges.prompts import Chat, Material, render
 from rewarden_verifiers.models.model_tasks import ask
@@ -21,16 +22,10 @@ from rewarden_verifiers.view import View, apply_view, transcript
 
 _LINE = re.compile(r"[\s*_`]*step[ \t]{1,4}(\d{1,4})[\s*_`]*:[\s*_`]*(correct|incorrect)[\s*_`.]*", re.IGNORECASE)
 
-_LIKE = re.compile(r"step[ \t]{1,4}\d{1,4}[\s*_`]{0,8}:[\s*_`]{0,8}(?:in)?correct", re.IGNORECASE)
-"""Text that looks like such a line, wherever it stands."""
-
 _CLOSED = View(special_tokens=())
 
 _AGAIN = 1009
 """Between the seeds of attempts: more than there are samples."""
-
-_WARMER = 0.5
-"""The temperature of asking again: at 0 the same would come again."""
 
 
 async def by_writing(
@@ -38,9 +33,9 @@ async def by_writing(
 ) -> Values | None:
     """Of each step the share of verifications that call it correct; None where half of them or more cannot be read.
 
-    Where a step itself holds such lines as a verification ends with, one that cannot be read calls all steps wrong.
-    Where half of them or more cannot be read they are asked for again; and if none can be read then, unless the steps
-    are escaped or withheld, all steps are wrong too. Otherwise a policy would write what spoils them to go unscored.
+    Those that cannot be read are asked for again; one that was cut off is the model's own matter, and has four times
+    the tokens then. Of those that cannot be read three times all steps are wrong, if three with neutral texts of equal
+    length in the steps' place can all be read: otherwise a policy would write what spoils them to go unscored.
     """
     form = (
         f"Write down your check. At the very end write {len(steps)} lines and nothing behind them, one for each step, "
@@ -56,41 +51,50 @@ async def by_writing(
         fenced(f"step {place}", harmless(text).text, "0" * 16) for place, text in enumerate(steps, start=1)
     )
 
-    async def asked(chat: Chat, samples: int, temperature: float, again: int) -> list[list[bool] | None]:
+    async def asked(chat: Chat, samples: int, again: int, more: int = 1, own: str = candidate) -> list[Written]:
         task = Write(
-            input=Input(messages=chat.messages, begin=True, candidate=candidate, fit=params.fit),
+            input=Input(messages=chat.messages, begin=True, candidate=own, fit=params.fit),
             samples=samples,
-            max_tokens=params.max_tokens,
-            temperature=temperature,
+            max_tokens=params.max_tokens * more,
+            temperature=params.temperature if not again else params.temperature or WARMER,
             seed=params.seed + again * _AGAIN,
         )
-        return [verdicts(one, len(steps)) for one in (await ask(ctx, task, model, seen)).texts]
-
-    async def readable(*, escape: bool = False, withhold: bool = False) -> bool:
-        chat = render("rm_process.steps", Prompt(), variables, form, escape=escape, withhold=withhold)
-        try:
-            (one,) = await asked(chat, 1, params.temperature, 2)
-        except (InputTooLong, ModelError):
-            return False
-        return one is not None
+        return list((await ask(ctx, task, model, seen)).texts)
 
     chat = render("rm_process.steps", Prompt(), variables, form)
     flags = ["neutralised"] * bool(chat.neutralised)
-    read = await asked(chat, params.samples, params.temperature, 0)
-    spoiled = any(_LIKE.search(text) for text in steps)
-    if not spoiled and read.count(None) * 2 >= len(read):
-        read = await asked(chat, params.samples, params.temperature or _WARMER, 1)
-        if read.count(None) * 2 >= len(read):
-            spoiled = await readable(escape=True) or await readable(withhold=True)
-            if not spoiled:
-                return None
-    lacking = read.count(None)
-    if lacking and spoiled:
+    written = await asked(chat, params.samples, 0)
+    read = [verdicts(one, len(steps)) for one in written]
+    cut = [one.finish == "length" for one in written]
+    for again in range(1, ASKS):
+        lacking = [place for place, one in enumerate(read) if one is None]
+        if not lacking:
+            break
+        try:
+            written = await asked(chat, len(lacking), again, MORE if any(cut) else 1)
+        except InputTooLong:
+            break  # it was read before: the context has no room for more tokens
+        for place, one in zip(lacking, written, strict=True):
+            read[place], cut[place] = verdicts(one, len(steps)), one.finish == "length"
+    unread = read.count(None)
+    # A verification that is cut off is never the steps' doing.
+    spoiled = any(one is None and not short for one, short in zip(read, cut, strict=True))
+    if spoiled:
+        neutral = render("rm_process.steps", Prompt(), variables, form, neutral=True)
+        try:
+            controls = await asked(neutral, ASKS, ASKS, MORE if any(cut) else 1, own="")
+            spoiled = all(verdicts(one, len(steps)) is not None for one in controls)
+        except InputTooLong:
+            spoiled = False
+    if spoiled:
         flags.append("unreadable_reply")
-        read = [[False] * len(steps) if one is None else one for one in read]
+        wrong = [False] * len(steps)
+        read = [wrong if one is None and not short else one for one, short in zip(read, cut, strict=True)]
+    if read.count(None) * 2 >= len(read):
+        return None
     given = [one for one in read if one is not None]
     shares = [statistics.fmean(row) for row in zip(*given, strict=True)]
-    return Values(shares, flags, {"verifications": len(given), "unreadable": lacking})
+    return Values(shares, flags, {"verifications": len(given), "unreadable": unread})
 
 
 def verdicts(written: Written, count: int) -> list[bool] | None:
