@@ -39,7 +39,7 @@ _TALKERS = (
 them."""
 _TALKING = Limits(cpu_s=2.0, wall_s=2.0)
 _OPEN_END = re.compile(rb"was never closed|unterminated|unexpected EOF|expected an indented block|expected 'except'")
-"""What Python says of code that only wants to be continued."""
+"""Words of Python about code that only wants to be continued."""
 
 
 @dataclass(frozen=True, slots=True)

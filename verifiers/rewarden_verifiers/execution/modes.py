@@ -133,7 +133,7 @@ def _disturbed(trial: Trial, program: Report, how: str) -> Doubted:
 
 
 def _provenance(said: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """What a pass may rest on, as the report has it: nothing where it is of no known shape."""
+    """The flags of a pass and what is behind each, as the report has it: nothing where it is of no known shape."""
     found = said.get("provenance")
     if not isinstance(found, dict):
         return {}
