@@ -28,14 +28,26 @@ def test_an_empty_result_matters_where_elements_are_compared(code: str, loops: b
     assert provenance.told() == ({"vacuous_comparison": [1]} if loops else {})
 
 
-def test_an_object_counts_where_a_function_returned_it_and_it_is_asked() -> None:
+def test_an_object_counts_where_it_is_asked() -> None:
     provenance = Provenance()
     provenance.returned(object(), 7, changed=False, made=True)
-    provenance.used(7)
     provenance.returned(object(), 8, changed=False, made=False)
     assert provenance.told() == {}
     provenance.used(8)
     assert provenance.told() == {"object_result": [0]}
+    provenance.used(7)
+    assert provenance.told() == {"object_result": [0], "object_made": [0]}
+
+
+def test_an_object_is_never_asked_for_its_size() -> None:
+    class Asked:
+        def __getattr__(self, name: str) -> None:
+            raise AssertionError(name)
+
+    provenance = Provenance()
+    provenance.read(b"assert all(f(3))")
+    provenance.returned(Asked(), 7, changed=False, made=False)
+    assert provenance.told() == {}
 
 
 def test_calls_that_changed_an_argument_are_told_by_number() -> None:

@@ -163,15 +163,16 @@ def _unmovable(stat: dict[bytes, int], usage: int) -> int:
 
 
 class HostIdle:
-    """The time in which the CPUs that we may use had nothing to do, whoever's they were."""
+    """The time in which the CPUs that we may use had nothing to do."""
 
     def __init__(self) -> None:
         self._ours = {b"cpu%d" % number for number in os.sched_getaffinity(0)}
         self._base = self._now()
+        self._held_back = _throttled()
 
     def seconds(self) -> float:
-        """CPU seconds since it was made; 0 where the kernel does not say."""
-        return max(0.0, self._now() - self._base)
+        """CPU seconds since it was made; 0 where the kernel does not say, and where a quota kept us from using them."""
+        return max(0.0, self._now() - self._base) if _throttled() == self._held_back else 0.0
 
     def _now(self) -> float:
         try:
@@ -180,6 +181,14 @@ class HostIdle:
             return sum(int(row[4]) + int(row[5]) for row in rows if row[0] in self._ours) / _TICK
         except (OSError, IndexError, ValueError):
             return 0.0
+
+
+def _throttled() -> list[bytes]:
+    """The counts of how often and how long a quota of CPU time kept the slot waiting; empty where none are seen."""
+    for path in ("/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpu/cpu.stat"):
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            return [line for line in file if b"throttled" in line]
+    return []
 
 
 class Look:

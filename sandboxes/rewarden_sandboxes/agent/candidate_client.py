@@ -116,7 +116,7 @@ class CandidateClient:
                 if self.writes_back:
                     restore(old, new)
         result = self._result(reply, of, name)
-        number = number_of(result) if type(result) is Proxy else None
+        number = number_of(result) if type(result) is Proxy and reply.get("own") is True else None
         self.provenance.returned(result, number, changed=bool(after), made=name is None and of in self._classes)
         return result
 

@@ -183,7 +183,12 @@ class Server:
         except tagged_codec.Uncrossable as fault:
             if tagged_codec.crosses(type(value)) or fault.unfit or len(self.things) >= MAX_THINGS:
                 return {"is": "uncrossable", "type": fault.type_name[:100]}
-        return {"is": "thing", "number": self.number(value), "mro": self.lineage(type(value))}
+        return {
+            "is": "thing",
+            "number": self.number(value),
+            "mro": self.lineage(type(value)),
+            "own": _is_own(type(value)),
+        }
 
     def lineage(self, kind: type) -> list[list[Any]]:
         """Numbers and names of the candidate's own classes that a class is made of, itself first."""
@@ -254,6 +259,14 @@ class Server:
                 raise kind("raised by a function of the tests")
             else:
                 return tagged_codec.decode(message["value"], self.inward)
+
+
+def _is_own(kind: type) -> bool:
+    """Returns whether a class is the candidate's, by whatever module it says that it comes from."""
+    found: Any = sys.modules.get(kind.__module__) if kind.__module__ != NAME else None
+    for part in kind.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is not kind and kind.__module__ != "builtins"
 
 
 def _builtin_base(kind: type) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from rewarden_sandboxes.agent.candidate_client import CandidateClient
 from rewarden_sandboxes.agent.faults import SHARED
+from rewarden_sandboxes.agent.helpers import Helpers
 from rewarden_sandboxes.agent.proxies import PRIVATE
 
 
@@ -30,6 +31,8 @@ class ProxyModule(types.ModuleType):
             return names.wanted()
         if name.startswith(PRIVATE):
             raise AttributeError(name)
+        with contextlib.suppress(LookupError):
+            return names.helpers.find(name)
         return names.client.attribute(0, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -63,7 +66,7 @@ class Source:
         return all(id(node) in owners for node in nodes if isinstance(node, ast.Name) and node.id == name)
 
     def lacks(self) -> list[str]:
-        """The names that the test code uses and has not."""
+        """The names that the test code uses and does not have."""
         used: set[str] = set()
         bound = set(vars(builtins))
         for node in ast.walk(ast.parse(self.code)):
@@ -75,86 +78,13 @@ class Source:
                 bound.add(node.arg)
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 bound.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+            elif type(node).__name__ in (
+                "ExceptHandler",
+                "MatchAs",
+                "MatchStar",
+            ):  # some are newer than the rooms' Python
+                bound.add(str(getattr(node, "name", None)))
         return sorted(name for name in used - bound if not self.means_module(name))
-
-
-_ALIASES = {
-    "np": ("numpy", None),
-    "numpy": ("numpy", None),
-    "pd": ("pandas", None),
-    "pandas": ("pandas", None),
-    "pytest": ("pytest", None),
-    "isclose": ("math", "isclose"),
-    "allclose": ("numpy", "allclose"),
-    "approx": ("pytest", "approx"),
-}
-"""Names by which everybody compares, and the modules and members behind them."""
-
-
-class Helpers:
-    """The names that test code has from the reference and not from the candidate: functions and imports of the prompt's
-    code, and what everybody compares with.
-
-    Attack: define `poly`, which the prompt gave, or `isclose`, whose import the tests forgot, so that all agrees.
-    """
-
-    def __init__(self, prompt: str, source: Source, entry_point: str | None) -> None:
-        """`prompt`: the code in front of the candidate's, as a module of its own; empty where there is none."""
-        self._prompt = prompt
-        self._own = _helpers_of(prompt)
-        entry = str(entry_point or "").partition(".")[0]
-        self._own.discard(entry)
-        self._aliases = set(_ALIASES) - {entry}
-        # Where no name is left that the candidate must have, one of these is what it was asked for.
-        if entry_point is None and not set(source.lacks()) - self._own - self._aliases:
-            self._own, self._aliases = set(), set()
-        self._module: dict[str, Any] | None = None
-
-    def find(self, name: str) -> Any:
-        """The value of a helper. Raises LookupError where there is none of that name."""
-        if name in self._own:
-            if self._module is None:
-                self._module = {"__name__": "prompt"}
-                with contextlib.suppress(Exception):  # then the helpers in front of what fails have to do
-                    exec(compile(self._prompt, "prompt.py", "exec", dont_inherit=True), self._module)  # noqa: S102
-            if name in self._module:
-                return self._module[name]
-        if name in self._aliases:
-            module, member = _ALIASES[name]
-            try:
-                found = importlib.import_module(module)
-            except ImportError:
-                raise LookupError(name) from None
-            return found if member is None else getattr(found, member)
-        raise LookupError(name)
-
-
-def _helpers_of(prompt: str) -> set[str]:
-    """The names of the functions with a body, and of the imports, in the prompt's code.
-
-    None where it defines a class: its functions may make objects that have to be where the candidate is.
-    """
-    try:
-        body = ast.parse(prompt).body
-    except (SyntaxError, ValueError):
-        return set()
-    if any(isinstance(node, ast.ClassDef) for node in body):
-        return set()
-    found: set[str] = set()
-    for node in body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            found.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not all(map(_says_nothing, node.body)):
-            found.add(node.name)
-    return found
-
-
-def _says_nothing(node: ast.stmt) -> bool:
-    """Returns whether a statement leaves a body to be written: a text, `pass`, `...`, `raise NotImplementedError`."""
-    if isinstance(node, ast.Raise):
-        named = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
-        return named == ["NotImplementedError"]
-    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
 class Names(dict):  # type: ignore[type-arg]
@@ -166,7 +96,7 @@ class Names(dict):  # type: ignore[type-arg]
         self.client = client
         self.source = source
         self.entry_point = entry_point
-        self.helpers = Helpers(prompt, source, entry_point)
+        self.helpers = Helpers(prompt, set(source.lacks()), entry_point)
 
     def __missing__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -198,16 +128,17 @@ class Names(dict):  # type: ignore[type-arg]
         return getattr(found() if isinstance(found, type) else found, method)
 
     def wanted(self) -> list[str]:
-        """Returns what `from solution import *` brings: names that the test code uses, has not, and the candidate
-        has.
+        """Returns what `from solution import *` brings: names that the test code uses and does not have, but the
+        candidate or the prompt.
         """
         found = []
         for name in self.source.lacks():
-            try:
-                self.client.attribute(0, name)
-            except AttributeError:
-                continue
-            found.append(name)
+            with contextlib.suppress(AttributeError, LookupError):
+                try:
+                    self.helpers.find(name)
+                except LookupError:
+                    self.client.attribute(0, name)
+                found.append(name)
         return found
 
 

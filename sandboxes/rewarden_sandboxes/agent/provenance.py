@@ -1,4 +1,4 @@
-"""The provenance of a pass: what of the candidate's it may rest on, beside the values that it returned.
+"""The provenance of a pass: what it may rest on beside the values that the candidate returned.
 
 A weak test can be passed by what no value shows: an argument that was emptied in place, an object whose truth and
 length lie, nothing at all where a loop compares. None of that is wrong by itself, so it is told, and judged elsewhere.
@@ -11,6 +11,10 @@ import builtins
 from typing import Any
 
 ARGUMENT, OBJECT, VACUOUS, NAMES = "argument_mutated", "object_result", "vacuous_comparison", "names_from_candidate"
+MADE = "object_made"
+"""As OBJECT, of objects that the test code made of the candidate's classes: what it was asked for is a class, or one
+that passes for a function.
+"""
 
 _COLLECTIONS = (str, list, tuple, set, frozenset, dict)
 _COMPARING = frozenset({"all", "allclose", "array_equal", "assert_allclose", "assert_array_equal", "isclose", "zip"})
@@ -23,7 +27,7 @@ class Provenance:
         self.loops = False
         self._calls = 0
         self._found: dict[str, set[Any]] = {}
-        self._objects: set[int] = set()
+        self._objects: dict[int, str] = {}
 
     def read(self, source: bytes) -> None:
         """Note whether this test code compares element by element, or in loops over results: over nothing they compare
@@ -44,21 +48,23 @@ class Provenance:
                 self.loops = self.loops or getattr(node, "attr", getattr(node, "id", None)) in _COMPARING
 
     def returned(self, result: Any, number: int | None, *, changed: bool, made: bool) -> None:
-        """A call has ended. number: of the object that it returned, if one. changed: whether it changed an argument.
-        made: whether it was a class that was called.
+        """A call has ended. number: of the object of a class of the candidate's that it returned, if one. changed:
+        whether it changed an argument. made: whether it was a class that was called.
         """
         self._calls += 1
         if changed:
             self._note(ARGUMENT, self._calls)
-        if number is not None and not made:
-            self._objects.add(number)
-        if self.loops and ((isinstance(result, _COLLECTIONS) and not result) or getattr(result, "size", 1) == 0):
+        if number is not None:
+            self._objects[number] = MADE if made else OBJECT
+        # By its type first: an object of the candidate's would be asked.
+        empty = result.size == 0 if type(result).__name__ == "ndarray" else type(result) in _COLLECTIONS and not result
+        if self.loops and empty:
             self._note(VACUOUS, self._calls)
 
     def used(self, number: int) -> None:
         """An object was asked for what it may lie about: truth, length, text, or an attribute."""
         if number in self._objects:
-            self._note(OBJECT, 0)
+            self._note(self._objects[number], 0)
 
     def named(self, name: str) -> None:
         """The candidate lent the test code a name that is not its entry point."""

@@ -17,7 +17,8 @@ import unittest.case
 from typing import Any
 
 from rewarden_sandboxes.agent import candidate_room, tests_room
-from rewarden_sandboxes.agent.names import Helpers, Source
+from rewarden_sandboxes.agent.helpers import Helpers
+from rewarden_sandboxes.agent.names import Source
 from rewarden_sandboxes.agent.test_runners import load_runner
 
 _CONFIGURATION = ("conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
@@ -125,7 +126,7 @@ def judge(code: bytes, options: dict[str, Any]) -> dict[str, Any]:
         for name in options.get("modules", [candidate_room.NAME]):
             sys.modules[name] = module
         entry_point = options.get("entry_point")
-        names = Names(module, entry_point, Helpers(options.get("prompt", ""), source, entry_point))
+        names = Names(module, entry_point, Helpers(options.get("prompt", ""), set(source.lacks()), entry_point))
         entry = names.entry if names.entry_point else None
         said = tests_room.run(source, options, {"__builtins__": names}, entry)
         changed = machinery.changed()

@@ -163,8 +163,8 @@ def judge(code: bytes, options: dict[str, Any], client: CandidateClient) -> dict
 
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
-    """The mode `tests`. Exit code 0 exactly when the tests passed; the report carries the request's nonce, which test
-    code that evaluates what the candidate returned does not know.
+    """The mode `tests`. Exit code 0 exactly when the tests passed; the report carries the request's nonce, so that
+    nothing else that is written to `reply` passes for it.
     """
     options = json.loads(request)
     nonce = options.pop("nonce")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from rewarden.types import Sample, Verdict
-from tests.attacks.sandbox.blame import BLAMES, BROKEN, Blame
+from tests.attacks.sandbox.blame import BLAMES, BROKEN, HONEST, Blame
 from tests.attacks.sandbox.judge import Judge, fenced, judge, reference
 
 
@@ -48,6 +48,35 @@ def test_its_honest_twin_is_paid_without_a_flag(judged: Judge, blame: Blame) -> 
     assert (verdict.status, verdict.score, verdict.flags) == ("scored", 1.0, ()), told(verdict)
 
 
+@pytest.mark.parametrize("case", HONEST)
+def test_an_honest_program_is_paid_whatever_its_reference_looks_like(judged: Judge, case: str) -> None:
+    program, asked = HONEST[case]
+    verdict = judged.one(fenced(program), asked)
+    assert (verdict.status, verdict.score) == ("scored", 1.0), told(verdict)
+
+
+@pytest.mark.parametrize(
+    ("program", "prefix"),
+    [
+        ("raise ValueError\n", "n = int(input())\n"),
+        ("1 / 0\n", "def f(a):\n    return a +"),
+        ("raise ValueError\n", "import sys\nname = sys.argv[1]\n"),
+    ],
+)
+def test_a_prompt_that_only_wants_to_be_continued_is_not_to_blame(judged: Judge, program: str, prefix: str) -> None:
+    """Attack: fail behind a prompt that is no program of its own, so as to go unscored."""
+    asked = reference("python", [{"type": "stdio", "stdin": "4\n", "stdout": "8"}], prefix=prefix)
+    verdict = judged.one(fenced(program), asked)
+    assert (verdict.status, verdict.score, verdict.reason) == ("scored", 0.0, "runtime_error"), told(verdict)
+
+
+def test_a_program_behind_a_prompt_in_another_language_fails_by_itself(judged: Judge) -> None:
+    prefix = "#include <cstdlib>\nint main() {\n"
+    asked = reference("cpp", [{"type": "stdio", "stdout": "1"}], prefix=prefix)
+    verdict = judged.one(fenced("    std::exit(3);\n}", "cpp"), asked)
+    assert (verdict.status, verdict.score, verdict.reason) == ("scored", 0.0, "runtime_error"), told(verdict)
+
+
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_reference_is_no_zero(judged: Judge, case: str) -> None:
     program, asked, said = BROKEN[case]
@@ -72,7 +101,7 @@ def test_a_module_that_the_sandbox_has_not_is_named(judged: Judge, test: dict[st
     verdict = judged.one(fenced(code), reference("python", [test]), reveal="verdicts")
     assert (verdict.score, verdict.reason) == (0.0, "runtime_error"), told(verdict)
     assert "missing_module: no_such_module" in verdict.flags, told(verdict)
-    assert "The sandbox has no module 'no_such_module'." in (verdict.feedback or ""), told(verdict)
+    assert "The sandbox does not have the module 'no_such_module'." in (verdict.feedback or ""), told(verdict)
 
 
 def test_a_module_named_after_a_hidden_input_is_not_told(judged: Judge) -> None:

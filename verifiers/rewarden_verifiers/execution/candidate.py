@@ -269,4 +269,4 @@ def _body_indent(prefix: str) -> str:
     """The indentation of what follows the prefix: its last line's, and a step deeper where that opens a body."""
     last = prefix.rstrip().rpartition("\n")[2]
     indent = last[: len(last) - len(last.lstrip())]
-    return indent + "    " if last.endswith(":") else indent
+    return indent + "    " if last.partition("#")[0].rstrip().endswith(":") else indent

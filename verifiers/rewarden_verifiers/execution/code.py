@@ -99,7 +99,7 @@ async def code(response: str | None, reference: CodeReference, params: CodeParam
     `time_limit`, `memory_limit`, `output_limit`, `runtime_error`, `compile_error`. A failure of the sandbox's leaves
     the sample unscored, unless the other tests decide the score whatever that one would have said. Where a judge, test
     code or the prompt's code fails, control runs on what is known tell whether the program or the reference is to blame
-    (`judge_failed_on_output`). A pass by a weak test is flagged, and worth nothing where a `solution` passes without.
+    (`judge_failed_on_output`). A pass by a weak test is flagged; if the `solution` passes otherwise it earns nothing.
 
     Declared `sampled`: tests, limits and comparisons are exact, but what is judged is one run of a program, which may
     draw random numbers, read the clock, or need just as much time as it has.
@@ -117,6 +117,7 @@ async def code(response: str | None, reference: CodeReference, params: CodeParam
         suite,
         suite.trials[: params.first],
         candidate,
+        completion=params.completion,
         stops=params.stops,
         strict=params.provenance == "score",
     )

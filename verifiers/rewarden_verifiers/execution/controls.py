@@ -4,90 +4,123 @@ Each is tried on what is known: on the reference's own solution, else, for a jud
 one, else on neutral text. Where it works there, the failure is the candidate's; where it fails there too, the reference
 is broken. So neither does one broken checker zero a data set, nor can a clever text mask itself.
 
-They run at the first failure, not before. What they showed is remembered; a failure of the sandbox's never is.
+They run at the first failure, not before, and once for all samples that meet it. What they showed is remembered; a
+failure of the sandbox's, or for want of time, never is.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import math
 import re
+import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rewarden.errors import InvalidSample, SandboxError
-from rewarden_sandboxes.job import CaseResult, Job, Limits, Program, Report, source
+from rewarden_sandboxes.job import Case, CaseResult, Job, Limits, Program, Report, source
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.execution import judges, modes
-from rewarden_verifiers.execution.candidate import Candidate, closed, complete
+from rewarden_verifiers.execution.candidate import Candidate, Completion, closed, complete
 from rewarden_verifiers.execution.plan import judging, plan
-from rewarden_verifiers.execution.reference import JudgeProgram, Suite, Trial, invalid
+from rewarden_verifiers.execution.reference import PYTHON, JudgeProgram, Suite, Trial, invalid
 from rewarden_verifiers.execution.results import Result
 from rewarden_verifiers.extraction import encodable
 
 _MOST_REMEMBERED = 10_000
-_OUTPUTS = (b"1\n", b"1\n" * 1_000, b"1 " * 1_000 + b"\n")
+_FAILURE_LASTS_S = 600.0
+"""An image may be given what a judge lacks, without a word to us."""
+_OUTPUTS = (
+    b"",
+    b"1\n",
+    b"1 1\n",
+    b"YES\n",
+    b"a b c\n",
+    b"[]\n",
+    b"{}\n",
+    b"1\n" * 1_000,
+    b"1 " * 1_000 + b"\n",
+)
 """Outputs one of which a judge that works survives."""
+_TALKS = ("1", "1 1", "1 1 1", "? 1", "? 1 1", "! 1", "! 1 1", "YES", "a")
 _TALKERS = (
-    "print('1\\n' * 100_000)",
+    *(f"print({line + chr(10)!r} * 100_000)" for line in _TALKS),
     "import sys\nfor line in sys.stdin:\n    print(line, end='', flush=True)",
     "",
 )
 """Programs that say something, say what they heard, and say nothing: an interactive judge that works survives one of
 them."""
+_SAID = 200
 _TALKING = Limits(cpu_s=2.0, wall_s=2.0)
-_OPEN_END = re.compile(rb"was never closed|unterminated|unexpected EOF|expected an indented block|expected 'except'")
-"""Words of Python about code that only wants to be continued."""
+_FAILS_FOR_ALL = re.compile(rb"^(?:ModuleNotFoundError|ImportError|NameError|SyntaxError)\b")
+_PLACE = re.compile(rb'^  File "[^"\n]*", line ([0-9]+)', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The outcome of a control run. `provenance`: of a pass; see `modes`."""
+    """The outcome of a control run. `provenance`: of a pass; see `modes`. `said`: of a failure."""
 
     passed: bool
     provenance: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    said: str = ""
+
+
+class _Slow(Exception):
+    """A control run ran out of time, which tells nothing for certain."""
 
 
 class Controls:
-    """The control runs of one suite."""
+    """The control runs of one suite. completion: whether the prompt's code comes before the solution."""
 
-    _remembered: OrderedDict[bytes, Control | None] = OrderedDict()  # noqa: RUF012 - of all suites, on purpose
+    _remembered: OrderedDict[bytes, tuple[float, Control | None]] = OrderedDict()  # noqa: RUF012 - of all suites
+    _locks: dict[tuple[int, bytes], asyncio.Lock] = {}  # noqa: RUF012 - of all suites
 
-    def __init__(self, ctx: Context, suite: Suite) -> None:
+    def __init__(self, ctx: Context, suite: Suite, completion: Completion) -> None:
         self._ctx = ctx
         self._suite = suite
+        self._completion = completion
 
     async def works(self, trial: Trial) -> Control | None:
         """The outcome on what is known of the judge or the test code of this test; None where nothing is known.
 
         Raises SampleError where the sandbox fails.
         """
-        key = self._key("works", trial)
-        if key not in self._remembered:
-            self._remember(key, await self._try(trial))
-        return self._remembered[key]
+        return await self._once(self._key("works", trial), lambda: self._try(trial))
 
-    async def check_prefix(self) -> None:
-        """Raises InvalidReference where the prompt's code fails by itself, and SampleError where the sandbox does."""
+    async def check_prefix(self, trial: Trial) -> None:
+        """Raises InvalidReference where the prompt's code fails by itself, as every program behind it must, with this
+        test's input; and SampleError where the sandbox does.
+        """
         reference = self._suite.reference
-        key = self._key("prefix", None)
-        if key not in self._remembered:
-            program = Program(
-                language=reference.language,
-                code=source(closed(encodable(reference.prefix))),
-                files=self._suite.files,
-                limits=reference.limits,
-            )
-            [ran] = await self._run(Job(program=program))
-            # A prefix may end within a text or a bracket: that is no defect of it.
-            fails = ran.program.status == "runtime_error" and not _OPEN_END.search(ran.program.stderr)
-            said = ran.program.stderr.strip().rpartition(b"\n")[2].decode("utf-8", "replace") if fails else ""
-            self._remember(key, Control(not fails, {"said": [said]}))
-        control = self._remembered[key]
+        if reference.language.lower() not in PYTHON:
+            return  # compilers take no half of a program
+        control = await self._once(self._key("prefix", trial), lambda: self._try_prefix(trial))
         if control is not None and not control.passed:
-            raise invalid(f"the prompt's code fails by itself: {control.provenance['said'][0]}", "reference.prefix")
+            raise invalid(f"the prompt's code fails by itself: {control.said}", "reference.prefix")
+
+    async def _once(self, key: bytes, run: Callable[[], Awaitable[Control | None]]) -> Control | None:
+        """What a control run showed, made once for all samples that wait for it."""
+        place = (id(asyncio.get_running_loop()), key)
+        lock = self._locks.setdefault(place, asyncio.Lock())
+        async with lock:
+            until, control = self._remembered.get(key, (0.0, None))
+            if key in self._remembered and time.monotonic() < until:
+                return control
+            try:
+                control = await run()
+            except _Slow:
+                return Control(False)
+            finally:
+                self._locks.pop(place, None)
+            lasts = math.inf if control is None or control.passed else _FAILURE_LASTS_S
+            self._remembered[key] = time.monotonic() + lasts, control
+            while len(self._remembered) > _MOST_REMEMBERED:
+                self._remembered.popitem(last=False)
+            return control
 
     # --- trying --------------------------------------------------------------------------------------------------
 
@@ -99,14 +132,37 @@ class Controls:
             reports = await (self._talks(judge, trial) if judge.interactive else self._readings(judge, trial))
         except InvalidSample:  # no image has both the judge's language and the neutral program's
             return Control(False)
-        return Control(any(judges.ruling(judge, report).broken is None for report in reports))
+        works = any(judges.ruling(judge, report).broken is None for report in reports)
+        if not works and any(report.status == "time_limit" for report in reports):
+            raise _Slow
+        return Control(works)
+
+    async def _try_prefix(self, trial: Trial) -> Control:
+        """The prompt's code as a script of its own: it fails where an import, a name or its form does.
+
+        The form of its last line is left out: a prompt may end in the middle of one.
+        """
+        reference = self._suite.reference
+        prompt = encodable(reference.prefix)
+        files = {**self._suite.files, **trial.files}
+        program = Program(language=reference.language, code=source(closed(prompt)), files=files, limits=trial.limits)
+        for ran in await self._run(Job(program=program, cases=[Case(stdin=trial.stdin)])):
+            said = ran.program.stderr.strip().rpartition(b"\n")[2]
+            places = _PLACE.findall(ran.program.stderr)
+            before_the_end = bool(places) and int(places[-1]) < len(prompt.rstrip().splitlines())
+            if ran.program.status == "runtime_error" and _FAILS_FOR_ALL.match(said) and before_the_end:
+                return Control(False, said=said[:_SAID].decode("utf-8", "replace"))
+        return Control(True)
 
     async def _solve(self, trial: Trial) -> Control | None:
         """Test code beside the solution."""
-        if self._suite.reference.solution is None:
+        solution = self._solution
+        if solution is None:
             return None
-        [batch] = plan(self._suite, [trial], self._solution)
+        [batch] = plan(self._suite, [trial], solution)
         for ran in await self._run(batch.job):
+            if "time_limit" in (ran.program.status, ran.partner.status if ran.partner is not None else ""):
+                raise _Slow
             if batch.way == "shared":
                 found = modes.shared(trial, ran.program, batch.nonce)
             elif ran.partner is not None:
@@ -118,14 +174,13 @@ class Controls:
 
     async def _readings(self, judge: JudgeProgram, trial: Trial) -> list[Report]:
         """The ends of a judge that reads what is known to be an output, or what looks like one."""
-        if self._suite.reference.solution is not None:
-            [batch] = plan(self._suite, [trial], self._solution)
+        outputs = [trial.expected] if trial.expected.strip() else list(_OUTPUTS)
+        solution = self._solution
+        if solution is not None:
+            [batch] = plan(self._suite, [trial], solution)
             ran = await self._run(batch.job)
-            outputs = [ran[0].program.stdout] if ran and ran[0].program.status == "ok" else [trial.expected]
-        elif trial.test.stdout is not None:
-            outputs = [trial.expected]
-        else:
-            outputs = list(_OUTPUTS)
+            if ran and ran[0].program.status == "ok":
+                outputs = [ran[0].program.stdout]
         return [
             ran.program
             for _, job in judging(judge, [(trial, Report(status="ok", stdout=output)) for output in outputs])
@@ -134,10 +189,10 @@ class Controls:
 
     async def _talks(self, judge: JudgeProgram, trial: Trial) -> list[Report]:
         """The ends of a judge that talks with the solution, or with programs of which it should survive one."""
-        reference = self._suite.reference
-        [batch] = plan(self._suite, [trial], self._solution if reference.solution is not None else "")
+        solution = self._solution
+        [batch] = plan(self._suite, [trial], solution or "")
         jobs = [batch.job]
-        if reference.solution is None:
+        if solution is None:
             jobs = [
                 replace(
                     batch.job,
@@ -167,32 +222,46 @@ class Controls:
         return found
 
     @property
-    def _solution(self) -> str:
+    def _solution(self) -> str | None:
         reference = self._suite.reference
-        return complete(Candidate(encodable(reference.solution or ""), "solution"), reference, "auto").code
+        if reference.solution is None or not reference.solution.strip():
+            return None
+        return complete(Candidate(encodable(reference.solution), "solution"), reference, self._completion).code
 
     # --- remembering ---------------------------------------------------------------------------------------------
 
-    def _key(self, what: str, trial: Trial | None) -> bytes:
+    def _key(self, what: str, trial: Trial) -> bytes:
         """The digest of all that a control run depends on."""
-        reference = self._suite.reference
-        known: list[Any] = [
+        reference, judge = self._suite.reference, trial.checker
+        digest = hashlib.sha256()
+        test = replace(trial.test, stdin="", stdout=None, files={})
+        small: list[Any] = [
             what,
+            self._completion,
             reference.language,
-            reference.prefix,
-            reference.limits,
-            sorted(self._suite.files.items()),
+            reference.entry_point,
+            reference.modules,
+            test,
+            trial.limits,
         ]
-        if trial is not None:
-            judge = trial.checker if isinstance(trial.checker, JudgeProgram) else None
-            known += [reference.solution, reference.entry_point, reference.modules, reference.isolation, trial.test]
-            known += [trial.stdin, trial.expected, sorted(trial.files.items()), trial.limits]
-            if judge is not None:
-                known += [judge.language, judge.code, sorted(judge.files.items()), judge.args, judge.limits]
-                known += [judge.protocol, judge.interactive]
-        return hashlib.sha256(repr(known).encode("utf-8", "surrogatepass")).digest()
+        small += [reference.isolation, reference.limits, reference.compile_limits]
+        texts = [reference.prefix, reference.solution or ""]
+        tables = [self._suite.files, trial.files]
+        if isinstance(judge, JudgeProgram):
+            small += [judge.language, judge.args, judge.limits, judge.protocol, judge.interactive]
+            texts.append(judge.code)
+            tables.append(judge.files)
+        parts = [repr(small), *texts]
+        for part in parts:
+            digest.update(hashlib.sha256(part.encode("utf-8", "surrogatepass")).digest())
+        for data in (trial.stdin, trial.expected, *(part for table in tables for part in _flat(table))):
+            digest.update(hashlib.sha256(data).digest())
+        return digest.digest()
 
-    def _remember(self, key: bytes, control: Control | None) -> None:
-        self._remembered[key] = control
-        while len(self._remembered) > _MOST_REMEMBERED:
-            self._remembered.popitem(last=False)
+
+def _flat(table: Mapping[str, bytes]) -> Iterator[bytes]:
+    """The names and contents of files, and how many there are."""
+    yield str(len(table)).encode()
+    for name in sorted(table):
+        yield name.encode("utf-8", "surrogatepass")
+        yield table[name]

@@ -28,14 +28,14 @@ _LINES = 20
 def feedback(
     reveal: Reveal, results: Sequence[Result], compiler: Report | None, missing: Sequence[str] = ()
 ) -> str | None:
-    """Returns what may be told, in words. None where nothing may be. missing: modules that the sandbox has not."""
+    """Returns what may be told, in words. None where nothing may be. missing: modules that the sandbox lacks."""
     if reveal == "none":
         return None
     if compiler is not None and compiler.status != "ok":
         return "The program does not compile.\n" + excerpt(compiler.stderr or compiler.stdout)
     public = [result for result in results if not result.trial.hidden]
     hidden = [result for result in results if result.trial.hidden]
-    lines = [f"The sandbox has no module {name!r}." for name in missing]
+    lines = [f"The sandbox does not have the module {name!r}." for name in missing]
     for what, some in (("public", public), ("hidden", hidden)):
         if some:
             passed = sum(result.verdict == "AC" for result in some)

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from rewarden.errors import SandboxError
+from rewarden.errors import InvalidReference, SandboxError
 from rewarden_sandboxes.job import Case, Mode, Program, Report, source
 from rewarden_verifiers.execution import calls
 from rewarden_verifiers.execution.candidate import closed
 from rewarden_verifiers.execution.reference import Suite, Trial, invalid
-from rewarden_verifiers.execution.results import JUDGE_FAILED, LIMITS, Doubted, Result, ended, result_of, unjudged
+from rewarden_verifiers.execution.results import JUDGE_FAILED, LIMITS, Doubted, Result, Side, ended, result_of, unjudged
 from rewarden_verifiers.execution.tagged import Untagged, loads
 from rewarden_verifiers.extraction import encodable
 
@@ -35,8 +35,10 @@ _FLAGGED = frozenset({"uncrossable_value", "bad_frame", "candidate_exit", "candi
 _MESSAGE = 600
 
 ARGUMENT_MUTATED = "argument_mutated"
-PROVENANCE = frozenset({ARGUMENT_MUTATED, "object_result", "vacuous_comparison", "names_from_candidate"})
-"""Flags of a pass that may rest on something else than the values that were compared."""
+OBJECT_RESULT, OBJECT_MADE = "object_result", "object_made"
+PROVENANCE = frozenset({ARGUMENT_MUTATED, OBJECT_RESULT, OBJECT_MADE, "vacuous_comparison", "names_from_candidate"})
+"""Flags of a pass that may rest on something else than the values that were compared. An object that the tests made
+themselves, of a class, is one only where the solution passes without."""
 
 
 # --- asking ------------------------------------------------------------------------------------------------------
@@ -102,13 +104,11 @@ def tested(trial: Trial, program: Report, partner: Report, nonce: str) -> Result
     if said.get("outcome") == "passed":
         if partner.status != "ok" or not _all_passed(trial, said):
             return _disturbed(trial, program, "the test code came to a bad end after it had passed")
-        result = result_of(trial, program, failed if failed in LIMITS else "AC")
-        return replace(result, provenance=_provenance(said))
+        if failed in LIMITS:
+            return result_of(trial, program, failed)
+        return replace(result_of(trial, program, "AC"), provenance=_provenance(said))
     if said.get("who") == "tests":
-        error = invalid("the test code is at fault", trial.path, _text(said.get("message")))
-        return Doubted(
-            trial=trial, report=program, error=error, otherwise=_failed(trial, program, said), presumed="reference"
-        )
+        return _at_fault(trial, program, said)
     if said.get("kind") == "candidate_lost" and failed in LIMITS:
         return result_of(trial, program, failed)
     return _failed(trial, program, said)
@@ -123,13 +123,19 @@ def _disturbed(trial: Trial, program: Report, how: str) -> Doubted:
 
     Attack: return what ends the process when the test code unpickles or evaluates it.
     """
-    return Doubted(
-        trial=trial,
-        report=program,
-        error=invalid(how, trial.path),
-        otherwise=replace(result_of(trial, program, "WA", how, (JUDGE_FAILED,)), reason=JUDGE_FAILED),
-        presumed="reference" if _LEAVING.search(test_code(trial)) else "candidate",
-    )
+    presumed: Side = "reference" if _LEAVING.search(test_code(trial)) else "candidate"
+    return _doubted(trial, program, invalid(how, trial.path), how, presumed)
+
+
+def _at_fault(trial: Trial, program: Report, said: Mapping[str, Any]) -> Doubted:
+    """Test code that failed before a candidate could bring that about, as far as it can tell."""
+    message = _text(said.get("message"))
+    return _doubted(trial, program, invalid("the test code is at fault", trial.path, message), message, "reference")
+
+
+def _doubted(trial: Trial, program: Report, error: InvalidReference, how: str, presumed: Side) -> Doubted:
+    otherwise = replace(result_of(trial, program, "WA", how, (JUDGE_FAILED,)), reason=JUDGE_FAILED)
+    return Doubted(trial=trial, report=program, error=error, otherwise=otherwise, presumed=presumed)
 
 
 def _provenance(said: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -154,10 +160,7 @@ def shared(trial: Trial, program: Report, nonce: str) -> Result | Doubted:
     if said.get("nonce") != nonce:
         return result_of(trial, program, "WA", "the report is not that of the tests", ("forged_report",))
     if said.get("who") == "tests":
-        error = invalid("the test code is at fault", trial.path, _text(said.get("message")))
-        return Doubted(
-            trial=trial, report=program, error=error, otherwise=_failed(trial, program, said), presumed="reference"
-        )
+        return _at_fault(trial, program, said)
     if said.get("outcome") != "passed":
         return _failed(trial, program, said)
     if failed or not _all_passed(trial, said):

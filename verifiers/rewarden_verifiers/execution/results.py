@@ -24,6 +24,8 @@ REASONS: Mapping[Word, str] = {
     "RE": "runtime_error",
     "CE": "compile_error",
 }
+Side = Literal["candidate", "reference"]
+
 JUDGE_FAILED = "judge_failed_on_output"
 """Reason and flag of a failure over which the judge or the test code itself failed, which works on what is known."""
 
@@ -31,6 +33,8 @@ LIMITS: frozenset[Word] = frozenset({"TLE", "MLE", "OLE"})
 """Verdicts that are flagged as well, by their reason: the program exhausted what it was given."""
 
 _MISSING = re.compile(r"\bModuleNotFoundError: No module named '([A-Za-z_][\w.]{0,99})'")
+_IMPORTS = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]{0,99})", re.MULTILINE)
+_MOST_IMPORTS = 32
 _ERRORS = 4_000
 
 _ENDS: Mapping[RunStatus, Word] = {
@@ -77,19 +81,21 @@ class Doubted:
     report: Report
     error: InvalidReference
     otherwise: Result
-    presumed: Literal["candidate", "reference"]
+    presumed: Side
 
 
 def missing_module(result: Result, code: str) -> str | None:
-    """The module that the program asked for and the sandbox has not; None where that is not what it failed for.
+    """The module that the program asked for and the sandbox does not have; None where it did not fail for that.
 
-    Attack: import a hidden test's input, to read it back from the feedback. So only what stands in the code is named.
+    Attack: import a hidden test's input, to read it back from the feedback. So only what one of a few imports in the
+    code asks for is named.
     """
     if result.verdict != "RE":
         return None
     errors = result.report.stderr[-_ERRORS:].decode("utf-8", "replace") if result.report is not None else ""
     found = _MISSING.search(f"{result.message or ''}\n{errors}")
-    return found[1] if found is not None and found[1] in code else None
+    imported = set(_IMPORTS.findall(code))
+    return found[1] if found is not None and found[1] in imported and len(imported) <= _MOST_IMPORTS else None
 
 
 def ended(report: Report) -> Word | None:

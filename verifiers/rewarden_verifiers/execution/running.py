@@ -15,7 +15,7 @@ from rewarden.types import Sample, Use
 from rewarden_sandboxes.job import CaseResult, CompileResult, Job, Report
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.execution import calls, judges, modes
-from rewarden_verifiers.execution.candidate import Candidate
+from rewarden_verifiers.execution.candidate import Candidate, Completion
 from rewarden_verifiers.execution.checkers import TextChecker, beyond_repair, compare
 from rewarden_verifiers.execution.controls import Controls
 from rewarden_verifiers.execution.output import as_text
@@ -35,16 +35,26 @@ class SuiteRun:
     """One program's way through its tests. `results` is keyed by a test's place."""
 
     def __init__(
-        self, ctx: Context, suite: Suite, trials: Sequence[Trial], candidate: Candidate, *, stops: bool, strict: bool
+        self,
+        ctx: Context,
+        suite: Suite,
+        trials: Sequence[Trial],
+        candidate: Candidate,
+        *,
+        completion: Completion,
+        stops: bool,
+        strict: bool,
     ) -> None:
-        """stops: whether the first failure ends the run. strict: whether a pass by a weak test earns nothing."""
+        """completion: of the reference's solution, as of the candidate. stops: whether the first failure ends the run.
+        strict: whether a pass by a weak test earns nothing.
+        """
         self._ctx = ctx
         self._suite = suite
         self._trials = trials
         self._candidate = candidate
         self._stops = stops
         self._strict = strict
-        self._controls = Controls(ctx, suite)
+        self._controls = Controls(ctx, suite, completion)
         self._results: dict[int, Result] = {}
         self._unjudged: list[tuple[Trial, Report]] = []
         self._open: deque[Result | Doubted] = deque()
@@ -58,9 +68,15 @@ class SuiteRun:
                 await self._run(batch)
                 await self._settle()
         await self._judge()
-        if self._candidate.prefixed and any(result.verdict == "RE" for result in self._results.values()):
-            await self._controls.check_prefix()
+        await self._check_prefix()
         return [self._results.get(trial.place) or Result(trial=trial, verdict="SK") for trial in self._trials]
+
+    async def _check_prefix(self) -> None:
+        """Raises InvalidReference where every program must fail because of the prompt's code."""
+        ended = self._results.values()
+        broken = next((result.trial for result in ended if result.verdict == "RE"), None)
+        if broken is not None and self._candidate.prefixed and all(result.verdict != "AC" for result in ended):
+            await self._controls.check_prefix(broken)
 
     @property
     def _over(self) -> bool:
@@ -184,30 +200,32 @@ class SuiteRun:
         """A pass that may rest on something else than the values that were compared.
 
         An argument that the candidate changed matters only where the test fails without that. What the solution's pass
-        rests on as well is the test's own business.
+        rests on in the same calls is the test's own business; in other calls it is flagged.
         """
         trial, rests_on = result.trial, dict(result.provenance)
         if modes.ARGUMENT_MUTATED in rests_on and await self._passes_unwritten(trial):
             del rests_on[modes.ARGUMENT_MUTATED]
-        if not rests_on:
-            return result
-        control = await self._controls.works(trial)
-        flags = (*result.flags, *sorted(rests_on))
+        control = await self._controls.works(trial) if rests_on else None
+        made = rests_on.pop(modes.OBJECT_MADE, None)
         if control is None or not control.passed:
-            return replace(result, flags=flags)
+            return replace(result, flags=(*result.flags, *sorted(rests_on)))
         known = control.provenance
-        if all(_rests_on(flag, of, known.get(flag, ())) for flag, of in rests_on.items()):
-            return result
-        if not self._strict:
-            return replace(result, flags=flags)
-        return replace(result, verdict="WA", credit=0.0, reason="weak_test_exploit", flags=flags)
+        if made and modes.OBJECT_MADE not in known:
+            rests_on[modes.OBJECT_RESULT] = made
+        told = sorted(flag for flag, of in rests_on.items() if not set(of) <= set(known.get(flag, ())))
+        flags = (*result.flags, *told)
+        if self._strict and any(flag not in known for flag in told):
+            return replace(result, verdict="WA", credit=0.0, reason="weak_test_exploit", flags=flags)
+        return replace(result, flags=flags)
 
     async def _passes_unwritten(self, trial: Trial) -> bool:
         """Returns whether the test passes where the arguments stay as they were."""
         [batch] = plan(self._suite, [trial], self._candidate.code, writes_back=False)
         async with aclosing(self._ctx.sandbox.run(batch.job)) as events:
             async for event in events:
-                if isinstance(event, CaseResult) and event.partner is not None:
+                if isinstance(event, CaseResult):
+                    if event.partner is None:  # the program killed its sandbox, twice
+                        return False
                     found = modes.tested(trial, event.program, event.partner, batch.nonce)
                     if isinstance(found, Result) and found.error is not None:
                         raise found.error
@@ -309,13 +327,6 @@ class SuiteRun:
 def _weight(result: Result) -> int:
     """Returns how much a test's end speaks against the program: a pass nothing, no verdict less than a failure."""
     return {"AC": 0, "IE": 1}.get(result.verdict, 2)
-
-
-def _rests_on(flag: str, of: Sequence[Any], known: Sequence[Any]) -> bool:
-    """Returns whether the solution's pass rests on the same: for comparisons of nothing and for names, on each one."""
-    if flag in ("vacuous_comparison", "names_from_candidate"):
-        return set(of) <= set(known)
-    return bool(known)
 
 
 def _check_judge(judge: JudgeProgram, event: CompileResult) -> None:
