@@ -79,7 +79,7 @@ def test_the_verdict_is_what_stands_last_in_the_form_asked_for(text: str, form: 
         ("Score: -1", {}, "from 0 to 10"),
         ("Score: 7.5", {}, "from 0 to 10"),
         ("<think>Score: 7", {}, "unclosed thought"),
-        ("</think>Score: 7<think>", {}, "no number"),
+        ("</think>Score: 7<think>", {}, "unclosed thought"),
         ("</think><think>Score: 7", {}, "unclosed thought"),
         ("Score: 7", {"opened": True}, "unclosed thought"),
         ("Score: 7", {"finish": "length"}, "cut off"),

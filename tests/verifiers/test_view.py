@@ -21,6 +21,7 @@ FULL, THINKING, OPEN = View(part="full"), View(part="thinking"), View(starts_ope
     [
         ("42", "42"),
         ("<think>so</think>42", "42"),
+        ("<think>a</think>b<think>c</think>d", "d"),
         ("<think>a</think>\nb\n<think>c</think>d", "d"),
         ("<think>a</think><call>b</call><think>c</think>d", "d"),
         ("<think>a</think> <think>b</think>c", "c"),
@@ -85,7 +86,13 @@ def test_a_thought_ends_at_its_first_closing_tag() -> None:
 
 @pytest.mark.parametrize(
     "response",
-    ["<think>42", " \n<think>42", "<think>a</think><think>b", "<think>a</think>\nb\n<think>c</think>\n<think>d"],
+    [
+        "<think>42",
+        " \n<think>42",
+        "<think>a</think>b<think>c",
+        "<think>a</think><think>b",
+        "<think>a</think>\nb\n<think>c</think>\n<think>d",
+    ],
 )
 def test_a_thought_that_never_closes_is_no_answer(response: str) -> None:
     assert apply_view(response) == Viewed(None, "unclosed_thought")

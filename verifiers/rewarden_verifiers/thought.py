@@ -3,7 +3,7 @@
 A thought is what begins a message; or it ends at a closing tag before which there is no opening one, since the chat
 template wrote that. Tags elsewhere, in a sentence or in code, are text: an answer may be about them. A message that
 began with a thought may have further ones, as agents write them between their calls: each begins a line, or stands
-right behind another tag, and is closed.
+right behind another tag or word.
 """
 
 from __future__ import annotations
@@ -54,17 +54,26 @@ def thought_of(text: str, opening: str, closing: str, *, starts_open: bool, apar
         if further is not None:
             answer = further.end()
             end = answer - len(closing)
-    # What begins the rest is a thought too.
-    closed = not text[answer:].lstrip().startswith(opening)
+    # Attack: an answer, and then another thought that never ends, in which it may be taken back.
+    closed = _opener(opening).search(bare, answer) is None and not bare[answer:].lstrip().startswith(opening)
     return Thought(start, end, first, answer, closed)
+
+
+_BEFORE = r"(?:^[ \t]*|(?<=>)[ \t\n]*|(?<=[^\s>\"'“‘«(\[{*_`/|=\0]))"
+"""Where a further thought may begin: with a line, behind a tag, or glued to what was said. In a sentence that is about
+the tag a space, a quotation mark or a bracket stands before it."""
+
+
+@lru_cache(maxsize=64)
+def _opener(opening: str) -> re.Pattern[str]:
+    return re.compile(_BEFORE + re.escape(opening), re.MULTILINE)
 
 
 @lru_cache(maxsize=64)
 def _further(opening: str, closing: str) -> re.Pattern[str]:
     """Up to the end of the last thought within the text that is searched. That ends with a closing tag, so that each
     opening tag finds one, and the time grows with the text's length."""
-    tag, end = re.escape(opening), re.escape(closing)
-    return re.compile(rf"(?sm:.*(?:^[ \t]*|(?<=>)[ \t\n]*){tag}.*?{end})")
+    return re.compile(rf"(?sm:.*{_BEFORE}{re.escape(opening)}.*?{re.escape(closing)})")
 
 
 def _without_code(text: str) -> str:
