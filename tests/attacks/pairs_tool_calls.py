@@ -216,6 +216,26 @@ _ROWS: list[tuple[str, str, str, Any, dict[str, Any]]] = [
     ("a hidden call while abstaining", f"{_REFUSAL}\n```\n{_TAGGED}\n```", f"{_REFUSAL}\n```\ntext\n```", [], {}),
     ("a broken call while abstaining", f"{_REFUSAL}\n<tool_call>{{</tool_call>", _REFUSAL, [], {}),
     ("a call that goes on in prose while abstaining", f"{_CALL} I will not call.", _REFUSAL, [], {}),
+    *(
+        (f"a native call of {family} while abstaining", call, f"{_REFUSAL}{end}", [], {})
+        for family, call, end in (
+            (
+                "DeepSeek",
+                '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{"city": "Oslo"}<｜tool▁call▁end｜>',
+                "<｜end▁of▁sentence｜>",
+            ),
+            (
+                "Kimi",
+                '<|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>{"city": "Oslo"}',
+                "<|im_end|>",
+            ),
+            ("gpt-oss", '<|channel|>commentary to=functions.weather<|message|>{"city": "Oslo"}<|call|>', "<|return|>"),
+            ("Mistral", '[TOOL_CALLS]weather[ARGS]{"city": "Oslo"}', "</s>"),
+            ("GLM", "weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>", "<|user|>"),
+            ("Command A", "<|START_ACTION|>weather Oslo<|END_ACTION|>", "<|END_OF_TURN_TOKEN|>"),
+            ("nobody yet", "<|tomorrows_call|>weather Oslo", "[e~["),
+        )
+    ),
 ]
 
 PAIRS: list[Pair] = [

@@ -228,6 +228,12 @@ CONTROL = [
     "<THINK>",
     "<tool_call>",
     "<|im_\u200bend|>",
+    "[e~[",
+    "]~b]ai",
+    "<seed:eos>",
+    "[|assistant|]",
+    "<extra_id_1>User",
+    "</longcat_s>",
 ]
 
 

@@ -13,21 +13,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_CONTROL = re.compile(
-    r"<(?=[|｜a-z_/]|<[/s])(?:"  # at most places nothing more is tried
-    r"\|[^<>|\n]{1,64}\|>"  # ChatML, Llama 3, Phi, GLM and others: <|im_start|>, <|eot_id|>
-    r"|｜[^<>｜\n]{1,64}｜>"  # DeepSeek's full-width bars
-    r"|\|[a-z_]{1,32}>|[a-z_]{1,32}\|>"  # bars at one side only
-    r"|/?s>|(?:bos|eos|pad|unk|sop|eop|unused[0-9]{1,4})>"
-    r"|</?SYS>>"
-    r"|/?(?:start_of_turn|end_of_turn|start_of_image|end_of_image|image_soft_token|image|video|system|assistant|user"
-    r"|tool_call|tool_response|think|thinking)>"
-    r"|(?:repo_?name|filename|file_sep|gh_stars|empty_output|(?:issue|jupyter|commit|fim)_[a-z]{1,16})>"  # StarCoder
-    r")"
-    r"|\[(?:/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|THINK)|g?MASK|IMG|IMG_END|IMG_BREAK)\]",
-    re.IGNORECASE,
-)
-"""Tokens by which chat templates tell turns apart; within a text they may end the judge's turn and begin another."""
+from rewarden_verifiers.turn_markers import replace_markers
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
@@ -70,7 +56,7 @@ class Harmless:
 
 
 def harmless(text: str) -> Harmless:
-    """The text with chat templates' tokens made visible as `‹…›`, and without invisible characters.
+    """The text with chat templates' markers (`turn_markers.py`) visible as `‹…›`, and without invisible characters.
 
     Invisible are control and format characters (zero-width, bidirectional overrides, the tag block and the variation
     selectors, in which whole instructions have been hidden), letters that fill nothing, lone surrogates and escape
@@ -88,11 +74,17 @@ def harmless(text: str) -> Harmless:
         changed += len(text) - len(shorter)
         text = shorter
     while True:
-        # What stood around a token may be one now. Bars are kept, and no token has bars within: three rounds at most.
-        text, count = _CONTROL.subn(lambda found: f"‹{found.group().strip('<>[]')}›", text)
+        # What stood around a marker may be one now. Bars are kept, and no marker has bars within: few rounds at most.
+        text, count = replace_markers(text, _visible)
         if not count:
             return Harmless(text, changed)
         changed += count
+
+
+def _visible(marker: str) -> str:
+    """A marker as text: without the characters at its ends that make it one."""
+    bars = "" if marker[0] in "<[" else "|✿"
+    return f"‹{marker.strip('<>[]' + bars)}›"
 
 
 def delimiter(texts: Iterable[str]) -> str:

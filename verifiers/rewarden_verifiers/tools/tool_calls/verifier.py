@@ -18,6 +18,7 @@ from rewarden_verifiers.tools.tool_calls.definitions import Tool, tools_of
 from rewarden_verifiers.tools.tool_calls.golden import MAX_CALLS, Gilder, Golden, named, plain_name
 from rewarden_verifiers.tools.tool_calls.matching import Candidate, Extra, Match, Order, Weights, candidate, match
 from rewarden_verifiers.tools.tool_calls.reading import Reading, Shape, mere_code, read, told
+from rewarden_verifiers.turn_markers import call_marker
 from rewarden_verifiers.view import View
 
 _SHOWN_CALLS = 8
@@ -121,7 +122,9 @@ def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outc
     in a recipe, `6 * tool_calls.score - 3`.
 
     **Abstaining** is right where the reference is empty: text with a word in it, or an empty list, and no call in any
-    shape, a quoted one included (whoever serves the policy may not know quotations). A blank response earns nothing.
+    shape, a quoted one included (whoever serves the policy may not know quotations). A blank response earns nothing,
+    and neither does one with a special token that some model family writes for a call, or that no family's turns are
+    known by (`unread_call`, flagged): a native call that is not read here is still a call.
 
     **What earns nothing and says why:** `no_call`; `unwanted_call`; calls that are not well formed (`malformed`,
     `malformed_call`, `duplicate_key`, `unclosed_tag`, …: no serving layer would run them, so neither do the good ones
@@ -136,7 +139,7 @@ def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outc
     except Malformed as malformed:
         return malformed.outcome()
     if not reading.calls:
-        return _silent(reading, prepared)
+        return _silent(response, reading, prepared)
     if reading.shape not in params.shapes:
         return wrong("wrong_shape", evidence={"shape": reading.shape})
     if len(reading.calls) > MAX_CALLS:
@@ -148,10 +151,14 @@ def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outc
         return too_expensive(evidence={"shape": reading.shape})
 
 
-def _silent(reading: Reading, prepared: Golden) -> Outcome:
+def _silent(response: str, reading: Reading, prepared: Golden) -> Outcome:
     """The outcome where there is no call."""
     if prepared.abstaining and reading.quoted:
         return wrong("quoted_call", feedback="a call stands in a quotation")
+    # Attack: a native call of a family that nobody reads here, which whoever serves the family would run.
+    if prepared.abstaining and (marker := call_marker(response)) is not None:
+        message = f"it holds {marker!r}, which some models write for a call"
+        return wrong("unread_call", feedback=message, flags=("unread_call",), evidence={"marker": marker})
     if not reading.words:
         return no_answer()
     if prepared.abstaining:
