@@ -83,7 +83,7 @@ async def test_opinions_are_combined(
 async def test_text_that_makes_replies_unreadable_counts_as_the_worst_label(
     judged: Judged, scripted: ScriptedJudge
 ) -> None:
-    scripted.script({"when": "What is 2+2?", "replies": ["}", "{", SUPPORTS]})
+    scripted.script({"when": "What is 2+2?", "replies": ["}", "{", "}", SUPPORTS, SUPPORTS, SUPPORTS]})
     verdict = await judged("consistency", response=RESPONSE, prompt="What is 2+2?")
     assert (verdict["score"], verdict["reason"], verdict["fault"]) == (0.0, "unreadable_reply", "policy")
 

@@ -60,8 +60,8 @@ def thought_of(text: str, opening: str, closing: str, *, starts_open: bool, apar
 
 
 _BEFORE = r"(?:^[ \t]*|(?<=>)[ \t\n]*|(?<=[^\s>\"'“‘«(\[{*_`/|=\0]))"
-"""Where a further thought may begin: with a line, behind a tag, or glued to what was said. In a sentence that is about
-the tag a space, a quotation mark or a bracket stands before it."""
+"""A further thought begins with a line, behind a tag, or glued to what was said. In a sentence that is about the tag a
+space, a quotation mark or a bracket stands before it."""
 
 
 @lru_cache(maxsize=64)

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 
 from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.unified import unified
+from rewarden_verifiers.turn_markers import replace_markers
 
 _OPENERS = re.compile(
     r"(?:"
-    r"(?:thought|thinking|reasoning) process|solution|explanation|final answer|the answer is"
+    r"(?:thought|thinking|reasoning) process|(?:final )?verdict|solution|explanation|final answer|the answer is"
     r"|let'?s (?:think|solve|work)(?: (?:about|through|on|out))?(?: (?:this|it|the) ?(?:problem|question|task)?)?"
     r"(?: (?:step[- ]by[- ]step|carefully|together))*"
     r"|(?:here is|here'?s|below is) (?:the|my|a) (?:solution|answer|response)"
@@ -27,10 +28,64 @@ _OPENERS = re.compile(
 )
 
 _BEGINNINGS = re.compile(
-    r"(?:answer|proof|analysis|step[- ]by[- ]step|step 1|first|okay|sure|certainly|of course|we need to|答案)",
+    r"(?:answer|proof|analysis|step[- ]by[- ]step|(?:step|part) \d{1,2}|first|okay|sure|certainly|of course|we need to"
+    r"|答案)",
     re.IGNORECASE,
 )
-"""Texts that may well be an answer, unless they end as a beginning does."""
+"""Texts that may well be an answer, unless they end as a beginning does or stand beside an opener."""
+
+_MATTER = r"(?:(?:the|this|that|your|our|my) )?(?:given )?(?:problem|question|task|exercise|answer|solution|equation)"
+
+_ANNOUNCEMENTS = re.compile(
+    r"(?:(?:alright|all right|okay|ok|sure|certainly|of course|well|now|great|so|hmm|right|first),? )*"
+    r"(?:let'?s|let us|let me|i'?ll|i will|i am going to|i'm going to|we'?ll|we will|we need to|we have to|i need to"
+    r"|we can) (?:(?:now|first|carefully|start by|begin by|try to) )*(?:"
+    r"(?:think|solve|tackle|analy[sz]e|break)(?: (?:about|through|down|over))?"
+    rf"(?: (?:{_MATTER}|it|this|that))?(?: down)?"
+    r"|(?:work|start|begin|approach|address|analy[sz]ing|understanding|look|figure|find|dive|consider|examine|understand"
+    rf"|determine|answer)(?: (?:through|on|out|at|into|in|with))* {_MATTER}"
+    r")(?: (?:step[- ]by[- ]step|one step at a time|carefully|together|first))*",
+    re.IGNORECASE,
+)
+"""The object is the task: a text that says to find Nemo, or to go, may be an answer."""
+
+_HEADINGS = re.compile(
+    r"(?:understand|understanding|analy[sz]e|analy[sz]ing|read|reading|restate|restating|solve|solving|verify|verifying"
+    r"|check|checking|identify|identifying|plan|planning|set up|setting up|interpret|interpreting|define|defining)"
+    r" (?:the )?(?:key |given |relevant |final )?"
+    r"(?:problem|question|task|solution|approach|answer|information|facts|variables|requirements)(?: carefully)?",
+    re.IGNORECASE,
+)
+
+_INTRODUCTIONS = re.compile(
+    r"(?:(?:so|thus|hence|therefore|in conclusion|finally|as a result),? ?)?"
+    r"(?:(?:the|my|our) (?:final |correct |right )?(?:answer|result|solution|conclusion)(?: to (?:this|the) \w+)?"
+    r" (?:is|would be|will be|must be|should be|is as follows)(?: as follows)?|in conclusion|to conclude)",
+    re.IGNORECASE,
+)
+"""Phrases that introduce an answer, where none follows."""
+
+_REFERENCE = re.compile(
+    r"(?:(?:the|my|this|our|it) ?(?:final )?(?:answer|response|solution|result)? ?(?:is )?)?(?:exactly |just )?"
+    r"(?:(?:the )?(?:same as|identical to|equal to|equivalent to)|match(?:es|ing)?|agree(?:s|ing) with|as in"
+    r"|as given in|consistent with|see) (?:the )?(?:(?:reference|gold|golden|ground[- ]truth)"
+    r"(?: (?:answer|solution|response|label|one))?|(?:expected|model|correct|standard) (?:answer|solution|response))",
+    re.IGNORECASE,
+)
+"""Claims about the reference. Who says that something is the same as the reference frame may be answering."""
+
+_VERDICTS = re.compile(
+    r"(?:(?:the |my |this |that |it )?(?:final )?(?:(?:answer|response|solution|verdict|grade|result|it) ?)?"
+    r"(?:is |was )?)?"
+    r"(?:100 ?% |fully |completely |absolutely )?(?P<word>correct|accurate|pass|passed|accepted|approved|verified)"
+    r"|(?P<sign>[✓✔☑✅]+)",
+    re.IGNORECASE,
+)
+"""Verdicts on itself, which are an answer only where one of two such words is asked for."""
+
+_OPPOSITES = re.compile(
+    r"\b(?:incorrect|inaccurate|wrong|false|fail(?:ed|s)?|reject(?:ed)?|denied|unverified)\b|[✗✘❌]", re.IGNORECASE
+)
 
 _TASK = (
     r"(?:(?:the|this|that|your|all|every|each|my|our|of) ){0,3}(?:\w+ )?(?:tasks?|jobs?|work|problems?|questions?"
@@ -49,6 +104,8 @@ _DONE = re.compile(
 _EMPTY = re.compile(r"</?(?:answer|final|final_answer|solution|response|think)>|\\boxed\s*\{\s*\}", re.IGNORECASE)
 """Markup that holds an answer, where nothing is in it."""
 
+_OPENING = (_OPENERS, _ANNOUNCEMENTS, _HEADINGS, _INTRODUCTIONS)
+
 _ARTICLE = re.compile(r"^(?:an?|the) ")
 
 _AROUND = " \t\r\n:.,;!?*#_-–—…`'\"()[]{}：。！，、？"
@@ -63,18 +120,29 @@ _SCANNED = 10_000
 """Characters of a text that is looked at: openers that are repeated up to here are openers still."""
 
 
-def empty_reason(response: str, reference: str | Sequence[str] | None = None) -> str | None:
+def empty_reason(
+    response: str, reference: str | Sequence[str] | None = None, *, asked: str | None = None
+) -> str | None:
     """Returns why there is nothing to judge: `blank`, `opener_only`, `claim_only`; None where there is something.
 
     A text that is the reference, or one of several, or says it in a sentence of its own, is none of these, whatever it
-    looks like.
+    looks like. asked: the prompt and the criteria, by which a bare `correct` may be what is asked for; None: not known,
+    so that it is taken for an answer.
     """
     references = () if reference is None else (reference,) if isinstance(reference, str) else reference
     bare = {_bare(one) for one in references} - {""}
     if any(response.strip() == one.strip() for one in references) or _bare(response) in bare:
         return None
     # What nobody sees makes no text long.
-    text = harmless(response).text.strip() if len(response) <= _READ else response
+    text = response
+    if len(response) <= _READ:
+        # Of turn markers nothing is left, unless the reference is about them.
+        bare_text = (
+            response
+            if any(replace_markers(one, _nothing)[1] for one in references)
+            else replace_markers(response, _nothing)[0]
+        )
+        text = harmless(bare_text).text.strip()
     text = _EMPTY.sub(" ", text).strip() or text
     if len(text) <= _SCANNED:
         text = unified(text)
@@ -87,14 +155,33 @@ def empty_reason(response: str, reference: str | Sequence[str] | None = None) ->
         return None
     if any(len(part) > _LONGEST for part in sentences):
         return None
-    openers = {part for part in sentences if _OPENERS.fullmatch(part)}
-    if text[-1] in ":," or text.endswith(".."):
+    openers = {part for part in sentences if any(form.fullmatch(part) for form in _OPENING)}
+    if openers or text[-1] in ":," or text.endswith(".."):
         openers |= {part for part in sentences if _BEGINNINGS.fullmatch(part)}
     if openers == sentences:
         return "opener_only"
-    if all(_DONE.fullmatch(part) for part in sentences - openers):
+    rest = sentences - openers
+    if all(
+        _DONE.fullmatch(part) or _REFERENCE.fullmatch(part) or _own_verdict(part, references, asked) for part in rest
+    ):
         return "claim_only"
     return None
+
+
+def _own_verdict(part: str, references: Sequence[str], asked: str | None) -> bool:
+    """Returns whether a sentence is nothing but a verdict on itself, where neither the reference has that word nor is
+    one of two such words asked for."""
+    found = _VERDICTS.fullmatch(part)
+    if found is None or asked is None:
+        return False
+    word = (found["word"] or found["sign"]).casefold()
+    if any(word in one.casefold() for one in references if len(one) <= _READ):
+        return False
+    return not (word in asked.casefold() and _OPPOSITES.search(asked) is not None)
+
+
+def _nothing(marker: str) -> str:
+    return " "
 
 
 def _bare(text: str) -> str:

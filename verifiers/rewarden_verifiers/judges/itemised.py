@@ -97,7 +97,7 @@ async def itemised(
     """
     ledger = Ledger()
     judged = [one for one in criteria if one.use is None]
-    early = refused_subject(subject, params, **details) if judged else None
+    early = refused_subject(subject, params, criteria=[one.text for one in judged], **details) if judged else None
     if early is not None:
         return early
     asking = asyncio.ensure_future(_ask(ctx, params, judged, subject, sheet, ledger, details))

@@ -84,10 +84,15 @@ class Opinion(Generic[Reading]):
 
 
 def refused(
-    response: str, params: JudgeParams, reference: str | Sequence[str] | None = None, **details: Any
+    response: str,
+    params: JudgeParams,
+    reference: str | Sequence[str] | None = None,
+    *,
+    asked: str | None = None,
+    **details: Any,
 ) -> Outcome | None:
     """The outcome of a response about which nobody is asked: without substance, or too long to be shown; else None.
-    details: of the outcome, such as its range."""
+    asked: see `empty_reason`. details: of the outcome, such as its range."""
     if len(response) > params.longest:
         return wrong(
             "too_long",
@@ -95,20 +100,27 @@ def refused(
             flags=("too_long",),
             **details,
         )
-    why = empty_reason(response, reference) if params.hollow == "refuse" else None
+    why = empty_reason(response, reference, asked=asked) if params.hollow == "refuse" else None
     if why is not None:
         return no_answer(why, feedback="The response has no substance that could be judged.", **details)
     return None
 
 
 def refused_subject(
-    subject: Subject, params: JudgeParams, reference: str | Sequence[str] | None = None, **details: Any
+    subject: Subject,
+    params: JudgeParams,
+    reference: str | Sequence[str] | None = None,
+    *,
+    criteria: Sequence[str] = (),
+    **details: Any,
 ) -> Outcome | None:
-    """The same of a subject; a transcript may be too long to be shown though the candidate wrote little of it."""
+    """The same of a subject; a transcript may be too long to be shown though the candidate wrote little of it.
+    criteria: what it is held against."""
     if subject.show == "transcript" and subject.size() > params.longest:
         message = f"a judge is shown at most {params.longest} characters"
         return wrong("too_long", feedback=message, flags=("too_long",), **details)
-    return refused(subject.text(), params, reference, **details)
+    asked = "\n".join([subject.prompt or "", params.instructions, *criteria])
+    return refused(subject.text(), params, reference, asked=asked, **details)
 
 
 async def opinions(
