@@ -49,6 +49,14 @@ def test_data_source_group_id_and_metadata_come_from_their_columns() -> None:
     assert sample.metadata == {"kind": "math"}
 
 
+@pytest.mark.parametrize("name", ["group", "id"])
+def test_a_misspelt_column_is_no_column_without_values(name: str) -> None:
+    settings = Settings(**{name: "uid"})
+    with pytest.raises(InvalidRequest, match=f"{name}: there is no column 'uid'; there are uidd"):
+        sample_of("r", {"uidd": 1}, settings)
+    assert getattr(sample_of("r", {"uid": None}, settings), name) is None
+
+
 def test_what_the_routing_looks_at_is_sent_along() -> None:
     from rewarden.routing import routing_from_json
 

@@ -15,6 +15,7 @@ from rewarden.adapters.scoring import number_of, score_or_none
 from rewarden.errors import InternalError, InvalidRequest, Overloaded, Unavailable
 from rewarden.types import Sample, Verdict
 from tests.client.servers import Script, http_server, judge
+from tests.server.conftest import Start
 
 UNDECIDED = Verdict(status="undecided", reason="invalid_reference", fault="reference", id="7", data_source="gsm8k")
 
@@ -105,6 +106,28 @@ async def test_what_cannot_pass_is_raised_at_once(target: str, script: Script) -
     assert len(script.authorizations) == 1
 
 
+async def test_a_mistake_in_what_judges_raises_whatever_unscored_says(start: Start) -> None:
+    target = (await start()).serving.http
+    mistakes: list[tuple[Any, str]] = [
+        ("mth", "did you mean 'math'"),
+        ({"name": "math", "params": {"extractoin": "lax"}}, "did you mean 'extraction'"),
+        ({"name": "math", "params": {"extraction": 7}}, "params.extraction"),
+        ({"recipe": {"uses": {"a": "mth"}, "score": "a.score"}}, "did you mean 'math'"),
+        (None, "no verifier"),
+    ]
+    for use, said in mistakes:
+        for unscored in ("native", "raise", 0.0):
+            scorer = Scorer(Settings.read(target=target, use=use, unscored=unscored))
+            with pytest.raises(InvalidRequest, match=said):
+                await scorer.verdicts(rows(2))
+            with pytest.raises(InvalidRequest, match=said):
+                await scorer.verdict(rows(1)[0])
+    # A sample's own fault stays that sample's: its neighbour has a score.
+    scorer = Scorer(Settings.read(target=target, use="math", unscored=0.0))
+    samples = [Sample(response="\\boxed{2}", reference="2"), Sample(response="\\boxed{2}", reference={"a": 1})]
+    assert [verdict.status for verdict in await scorer.verdicts(samples)] == ["scored", "undecided"]
+
+
 async def test_a_sample_that_no_route_matches_is_an_error_that_is_not_sent(target: str, script: Script) -> None:
     scorer = Scorer(Settings.read(target=target, routing="starter"))
     samples = [Sample(response="\\boxed{4}", reference="#### 4", data_source="openai/gsm8k"), Sample(response="x")]
@@ -192,6 +215,17 @@ def test_the_error_survives_a_process_boundary() -> None:
         ({"target": 8080}, "target: must be a text"),
         ({"reference": ["answer"]}, "reference: must be a column"),
         ({"expect": "math"}, "expect: must be a mapping"),
+        ({"reference": {"answer": 3}}, "reference: must be a column"),
+        ({"expect": {"math": 1}}, "expect: must be a mapping"),
+        ({"use": 7}, "use: must be a name"),
+        ({"group": 7}, "must be the name of a column, not 7"),
+        ({"id": ["a"]}, "must be the name of a column"),
+        ({"data_source": ""}, "must be the name of a column"),
+        ({"metadata": 3}, "metadata: must be names of columns"),
+        ({"metadata": ["a", 3]}, "metadata: must be names of columns"),
+        ({"api_key": 5}, "api_key: must be a text$"),
+        ({"ca": 5}, "ca: must be the path"),
+        ({"log": 5}, "log: must be a text"),
         ({"routing": "routes.yaml"}, r"must be a \.toml or \.json file"),
     ],
 )

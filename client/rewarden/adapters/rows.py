@@ -23,12 +23,16 @@ def sample_of(
 ) -> Sample:
     """The sample of one response. `columns` are all that the data set says of it; `fields` are set as they are.
 
-    Raises InvalidRequest where `settings.reference` names a column that is not there.
+    Raises InvalidRequest where `settings.reference`, `group` or `id` names a column that is not there.
     """
     if "reference" not in fields:
         fields["reference"] = reference_of(columns, settings)
     for name in ("data_source", "group", "id"):
         column = getattr(settings, name)
+        # A misspelt group would leave every sample without siblings, and nobody would be told. Data sources have a
+        # default name, and rows without one are fine.
+        if name in ("group", "id") and name not in fields and column is not None and column not in columns:
+            raise InvalidRequest(f"{name}: there is no column {column!r}; there are {', '.join(columns) or 'none'}")
         if name not in fields and column is not None and (value := only(plain(columns.get(column)))) is not None:
             fields[name] = str(value)
     if "metadata" not in fields:

@@ -15,7 +15,16 @@ from typing import Any, TypeVar
 
 from rewarden.adapters.settings import Settings
 from rewarden.client import AsyncClient
-from rewarden.errors import DeadlineExceeded, InvalidRequest, Overloaded, RequestError, RewardenError, Unavailable
+from rewarden.errors import (
+    DeadlineExceeded,
+    InvalidParams,
+    InvalidRequest,
+    Overloaded,
+    RequestError,
+    RewardenError,
+    Unavailable,
+    UnknownVerifier,
+)
 from rewarden.loop_thread import LoopThread
 from rewarden.retry import NO_RETRY, warn
 from rewarden.sample_stream import SampleStream
@@ -32,6 +41,8 @@ FIELDS = (
 """The fields of a verdict that adapters ask for: all but evidence, steps and times."""
 _ALONE = "group_deadline"
 """The reason of a verdict whose siblings did not come in time."""
+_MISCONFIGURED = frozenset({UnknownVerifier.reason, InvalidParams.reason})
+"""The reasons of verdicts that are a mistake in the adapter's settings, not in a sample."""
 
 
 class NoScore(RewardenError):
@@ -85,7 +96,8 @@ class Scorer:
         """The verdicts of samples, in their order, in one request. `progress` is for scheduled parameters.
 
         Transient errors are retried for `patience_s`. After that a verdict stays unscored; a server that cannot be
-        reached at all raises its error, because that is not the error of any one sample. Raises RequestError.
+        reached at all raises its error, because that is not the error of any one sample. Raises RequestError;
+        InvalidRequest, at once, where what judges is not known or does not take its parameters.
         """
         routed = [self._routed(sample) for sample in samples]
         found: list[Verdict | None] = [
@@ -110,6 +122,7 @@ class Scorer:
                 await patience.wait_or_raise(error)
                 continue
             for place, verdict in zip(left, result.verdicts, strict=True):
+                _refuse_misconfigured(verdict)
                 found[place] = verdict if verdict.index == place else replace(verdict, index=place)
             again = [known for place in left if (known := found[place]) is not None and _may_pass(known)]
             groups = {verdict.group for verdict in again if verdict.group is not None}
@@ -154,6 +167,7 @@ class Scorer:
                 if not str(error.details.get("path", "")).startswith("samples["):
                     raise  # not this sample's own
                 return _refused(BadSample(message=error.message, path=error.details["path"], id=routed.id), 0)
+            _refuse_misconfigured(verdict)
             if before is not None and before.reason != _ALONE and verdict.reason == _ALONE:
                 return before  # its siblings have their scores and do not come again
             before = verdict
@@ -231,6 +245,16 @@ def score_or_none(verdict: Verdict, settings: Settings) -> float | None:
     if verdict.status != "scored" and settings.unscored is None:
         return None
     return number_of(verdict, settings)
+
+
+def _refuse_misconfigured(verdict: Verdict) -> None:
+    """Raises InvalidRequest for a verdict that tells of a mistake in the configuration.
+
+    No other sample would fare better: a number of `unscored` in the place of every reward would hide a misspelt name
+    for a whole run.
+    """
+    if verdict.status == "error" and verdict.reason in _MISCONFIGURED:
+        raise InvalidRequest(verdict.feedback or f"the server refuses what judges: {verdict.reason}")
 
 
 def _may_pass(verdict: Verdict) -> bool:

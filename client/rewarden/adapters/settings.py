@@ -100,6 +100,8 @@ _FROM_ENVIRONMENT = ("target", "use", "routing", "unscored", "patience_s", "time
 def _read_use(value: Any) -> Use:
     if isinstance(value, Use):
         return value
+    if not isinstance(value, (str, Mapping)):
+        raise InvalidRequest(f"use: must be a name, or a mapping such as {{'name': …, 'params': {{…}}}}, not {value!r}")
     if value == "":
         raise InvalidRequest("use: is empty; name a verifier or a recipe, or leave it out")
     return read_use(value) if isinstance(value, str) else use_from_json(unwrapped(value))
@@ -134,14 +136,34 @@ def _number(name: str, value: Any) -> float:
 
 
 def _read_names(value: Any) -> tuple[str, ...]:
-    names = value.split(",") if isinstance(value, str) else value
-    return tuple(name for item in names if (name := str(item).strip()))
+    names = value.split(",") if isinstance(value, str) else unwrapped(value)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidRequest(f"metadata: must be names of columns, not {value!r}")
+    return tuple(name.strip() for name in names if name.strip())
+
+
+def _read_column(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidRequest(f"data_source, group and id: must be the name of a column, not {value!r}")
+    return value
+
+
+def _read_key(value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidRequest("api_key: must be a text")  # without what was given: it may be a key all the same
+    return value
+
+
+def _read_path(value: Any) -> str:
+    if not isinstance(value, (str, os.PathLike)):
+        raise InvalidRequest(f"ca: must be the path of a PEM file, not {value!r}")
+    return os.fspath(value)
 
 
 def _read_reference(value: Any) -> Any:
     if isinstance(value, str):
         return value
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or not all(isinstance(column, str) for column in value.values()):
         raise InvalidRequest(
             f"reference: must be a column, or a mapping of the reference's parts to columns: {value!r}"
         )
@@ -149,7 +171,7 @@ def _read_reference(value: Any) -> Any:
 
 
 def _read_expect(value: Any) -> Any:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or not all(isinstance(wanted, str) for wanted in value.values()):
         raise InvalidRequest(f"expect: must be a mapping of verifiers to fingerprints or NAME@VERSION, not {value!r}")
     return unwrapped(value)
 
@@ -163,7 +185,11 @@ def _read_target(value: Any) -> str:
 def _read_log(value: Any) -> RewardLog | None:
     from rewarden.logging import RewardLog, read_log  # only who logs pays for it
 
-    return value if isinstance(value, RewardLog) else read_log(str(value)) if value else None
+    if isinstance(value, RewardLog):
+        return value
+    if not isinstance(value, str):
+        raise InvalidRequest(f"log: must be a text such as 'jsonl:rewards.jsonl', or a RewardLog, not {value!r}")
+    return read_log(value) if value else None
 
 
 def unwrapped(value: Any) -> Any:
@@ -183,6 +209,11 @@ _READERS: Mapping[str, Any] = {
     "timeout_s": _read_seconds,
     "group_deadline_s": _read_seconds,
     "metadata": _read_names,
+    "data_source": _read_column,
+    "group": _read_column,
+    "id": _read_column,
+    "api_key": _read_key,
+    "ca": _read_path,
     "reference": _read_reference,
     "expect": _read_expect,
     "target": _read_target,

@@ -64,7 +64,8 @@ class _Function:
         columns: dict[str, Any],
     ) -> list[Sample]:
         settings = self._scorer.settings
-        samples = samples_of(prompts, completions, columns, settings)
+        by_prompt = settings.group == "prompt" and prompts is not None and "prompt" not in columns
+        samples = samples_of(prompts, completions, columns, replace(settings, group=None) if by_prompt else settings)
         if settings.group == "prompt" and prompts is not None:
             groups = siblings(prompts, self._group_size)
             samples = [replace(sample, group=group) for sample, group in zip(samples, groups, strict=True)]

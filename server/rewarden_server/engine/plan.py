@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rewarden.errors import InvalidParams, InvalidSample
+from rewarden.errors import InvalidParams, InvalidSample, UnknownVerifier
 from rewarden.types import Batch, Progress, Sample, Use, VerifierRef
 from rewarden_server.engine.work import BoundUse, Op
 from rewarden_verifiers.canonical import canonical
@@ -184,10 +184,10 @@ class Planner:
 
 
 def default_use(sample: Sample, header: Batch) -> Use:
-    """The use of a sample: its own or the batch's. Raises InvalidSample when there is neither."""
+    """The use of a sample: its own or the batch's. Raises UnknownVerifier when there is neither."""
     use = sample.use or header.use
     if use is None:
-        raise InvalidSample("no verifier: give the sample or the batch a 'use'", path="use")
+        raise UnknownVerifier("no verifier: give the sample or the batch a 'use'", path="use")
     return use
 
 
