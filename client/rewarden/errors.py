@@ -104,6 +104,13 @@ class DeadlineExceeded(RequestError):
     retryable = True
 
 
+class StorageFull(RequestError):
+    """The server's disk has no room for what was sent; nothing of it was kept."""
+
+    code = "storage_full"
+    http_status = 507
+
+
 class InternalError(RequestError):
     """A defect of the server's. Its text never holds a sample's text."""
 
@@ -243,6 +250,7 @@ REQUEST_ERRORS: Mapping[str, type[RequestError]] = {
         Overloaded,
         Unavailable,
         DeadlineExceeded,
+        StorageFull,
         InternalError,
     )
 }

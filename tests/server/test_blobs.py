@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from rewarden.errors import InvalidRequest, TooLarge
+from rewarden.errors import InvalidRequest, StorageFull, TooLarge
 from rewarden.types import BadSample, Media, Sample
 from rewarden_server.intake.blobs import Blobs, fill_media
 from tests.server.conftest import Running, Start
@@ -108,3 +110,59 @@ def test_a_blob_must_be_what_its_name_says_and_fit() -> None:
         blobs.put("0" * 64, b"data")
     with pytest.raises(TooLarge):
         blobs.put(name_of(b"x" * 61), b"x" * 61)
+
+
+@pytest.mark.parametrize("at", ["write", "fsync", "replace"])
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    blobs = store(tmp_path)
+
+    def full(*arguments: object, **named: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as broken:
+        if at == "write":
+            broken.setattr("tempfile.mkstemp", full)
+        else:
+            broken.setattr(os, at, full)
+        with pytest.raises(StorageFull, match="blob_dir"):
+            blobs.put(name_of(b"data"), b"data")
+    assert list(tmp_path.iterdir()) == []
+    assert name_of(b"data") not in blobs
+    assert blobs.put(name_of(b"data"), b"data")  # there is room again
+    assert blobs.get(name_of(b"data")) == b"data"
+
+
+def test_a_blob_is_on_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    sync, replace = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: (done.append("fsync"), sync(handle)))
+    monkeypatch.setattr(os, "replace", lambda *paths: (done.append("replace"), replace(*paths)))
+    store(tmp_path).put(name_of(b"data"), b"data")
+    assert done == ["fsync", "replace"]
+
+
+async def test_a_full_disk_is_507(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = await start({"limits.blob_dir": str(tmp_path / "blobs")})
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", full)
+        answer = await server.http.put(f"/v1/blobs/{name_of(b'1')}", content=b"1")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (507, "storage_full")
+    assert (await server.http.put(f"/v1/blobs/{name_of(b'1')}", content=b"1")).status_code == 201
+
+
+async def test_a_blob_that_rotted_on_disk_is_absent_and_removed(start: Start, tmp_path: Path) -> None:
+    server = await start({"limits.blob_dir": str(tmp_path)})
+    sample = {"response": "A", "reference_key": "k"}
+    name = name_of(b'"A"')
+    for _ in range(2):
+        assert (await server.http.put(f"/v1/blobs/{name}", content=b'"A"')).status_code == 201
+        answer = await server.verify(sample, use="same", shared={"k": {"$blob": name}})
+        assert answer.json()["verdicts"][0]["score"] == 1.0
+        (tmp_path / name).write_bytes(b'"B"')
+        answer = await server.verify(sample, use="same", shared={"k": {"$blob": name}})
+        assert (answer.status_code, answer.json()["error"]["details"]["blob"]) == (404, name)
+        assert not (tmp_path / name).exists()

@@ -29,6 +29,7 @@ GRPC_STATUS: Mapping[str, str] = {
     "overloaded": "RESOURCE_EXHAUSTED",
     "unavailable": "UNAVAILABLE",
     "deadline_exceeded": "DEADLINE_EXCEEDED",
+    "storage_full": "ABORTED",
     "internal": "INTERNAL",
 }
 """An error's code → the name of its gRPC status; one each, so that `too_large` is never taken for `overloaded`."""

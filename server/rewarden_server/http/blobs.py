@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from rewarden_server.http.access import Served, needs
 from rewarden_server.http.body import read_body
-from rewarden_server.http.declared import body, reply
+from rewarden_server.http.declared import body, errors, reply
 from rewarden_server.http.replies import json_reply
 from rewarden_server.intake.blobs import check_name
 from rewarden_server.service import run_beside
@@ -32,7 +32,11 @@ _BLOB = {
     "/v1/blobs/{sha256}",
     operation_id="put_blob",
     summary="Keep content that later requests name by its SHA-256. 201: it is new; 200: it was here.",
-    responses={200: reply("The content was stored already.", _BLOB), 201: reply("The content is stored now.", _BLOB)},
+    responses={
+        200: reply("The content was stored already.", _BLOB),
+        201: reply("The content is stored now.", _BLOB),
+        **errors(507),
+    },
     openapi_extra=body({"type": "string", "format": "binary"}, "application/octet-stream"),
 )
 async def put_blob(sha256: Sha256, request: Request, service: Served) -> Response:

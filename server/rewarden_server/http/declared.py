@@ -21,6 +21,7 @@ _ERRORS = {
     431: "The headers are too many or too long.",
     500: "A defect of the server.",
     503: "The server starts or drains, nothing can run in its sandbox, or its audit log cannot be written.",
+    507: "The disk of the blobs is full; nothing was kept.",
 }
 
 ANY: dict[str, Any] = {"type": "object"}

@@ -8,6 +8,7 @@ to be told that a blob is not there (404 for the request that needs it) and to s
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import os
 import re
@@ -18,13 +19,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rewarden.errors import InvalidRequest, NotFound, TooLarge
+from rewarden.errors import InvalidRequest, NotFound, StorageFull, TooLarge
 from rewarden.types import BadSample, Media, Sample
 from rewarden_server.intake.json_expansion import read_json
 from rewarden_server.intake.settings import LimitSettings
+from rewarden_server.observe.logs import get_logger
 
 MARK = "$blob"
 _NAME = re.compile(r"[0-9a-f]{64}")
+
+_log = get_logger("blobs")
 
 
 def check_name(name: Any, path: str) -> str:
@@ -55,7 +59,7 @@ class Blobs:
         return name in self._sizes
 
     def put(self, name: str, data: bytes | bytearray) -> bool:
-        """Keep a blob; True when it is new. Raises InvalidRequest when its SHA-256 is another, TooLarge."""
+        """Keep a blob; True when it is new. Raises InvalidRequest for another SHA-256, TooLarge, StorageFull."""
         if len(data) > min(self.max_blob_bytes, self._max_bytes):
             raise TooLarge(
                 f"the blob has more than {self.max_blob_bytes} bytes", limit="max_blob_bytes", most=self.max_blob_bytes
@@ -69,11 +73,7 @@ class Blobs:
         if self._folder is None:
             self._memory[name] = bytes(data)
         else:
-            # Whole or not at all: a reader never sees half a blob, not even after a crash.
-            handle, temporary = tempfile.mkstemp(dir=self._folder)
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.replace(temporary, self._folder / name)
+            _write(self._folder / name, data)
         self._note(name, len(data))
         return True
 
@@ -85,10 +85,21 @@ class Blobs:
         if self._folder is None:
             return self._memory[name]
         try:
-            return (self._folder / name).read_bytes()
+            data = (self._folder / name).read_bytes()
         except FileNotFoundError:  # somebody tidied the folder
-            self._total -= self._sizes.pop(name)
+            self._forget(name)
             return None
+        if hashlib.sha256(data).hexdigest() != name:
+            # A disk that rots, or another program: a caller named these bytes by what they are, so others are not them.
+            _log.error("a blob was damaged on disk and is removed: its content is not what its name says", blob=name)
+            self._forget(name)
+            return None
+        return data
+
+    def _forget(self, name: str) -> None:
+        self._total -= self._sizes.pop(name, 0)
+        if self._folder is not None:
+            (self._folder / name).unlink(missing_ok=True)
 
     def _note(self, name: str, size: int) -> None:
         self._sizes[name] = size
@@ -99,6 +110,27 @@ class Blobs:
             self._memory.pop(old, None)
             if self._folder is not None:
                 (self._folder / old).unlink(missing_ok=True)
+
+
+def _write(path: Path, data: bytes | bytearray) -> None:
+    """Write a file whole or not at all: a reader never sees half of it, not even after a power cut.
+
+    Raises StorageFull where the disk takes no more; nothing is left behind.
+    """
+    temporary: str | None = None
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise StorageFull("the disk of limits.blob_dir is full: nothing was kept; make room there") from None
 
 
 def fill_shared(shared: Mapping[str, Any], blobs: Blobs, limits: LimitSettings) -> Mapping[str, Any]:
