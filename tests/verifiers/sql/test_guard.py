@@ -43,6 +43,8 @@ EVERYWHERE = [
     ("USE other", "setting"),
     ("GRANT ALL ON t TO x", "setting"),
     ("COPY t TO '/tmp/x.csv'", "outside"),
+    ("COPY (SELECT a FROM t) TO '/tmp/x.csv'", "outside"),
+    ("COPY t FROM '/tmp/x.csv'", "outside"),
     ("EXPORT DATABASE 'x'", "outside"),
     ("LOAD DATA INFILE '/etc/passwd' INTO TABLE t", "outside"),
     ("INSTALL httpfs", "outside"),
@@ -79,6 +81,8 @@ EVERYWHERE = [
 ]
 
 BY_ENGINE = [
+    ("postgres", "COPY t TO STDOUT", "outside"),
+    ("postgres", "COPY t FROM STDIN", "outside"),
     *(
         (dialect, f"SELECT {call}", "forbidden_function")
         for dialect, calls in {

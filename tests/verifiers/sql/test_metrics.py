@@ -322,3 +322,18 @@ def test_every_metric_of_results_is_from_0_to_1_and_does_not_depend_on_an_order_
     same = how.columns in ("position", "name") and difference(pair.expected, pair.got, how) is None
     if same and how.duplicates:
         assert found == pytest.approx(dict.fromkeys(OF_RESULTS, 1.0))
+
+
+@pytest.mark.parametrize("columns", ["position", "name", "any", "subset"])
+@pytest.mark.parametrize("name", ["row_f1", "column_f1", "soft_f1"])
+def test_rows_without_columns_differ_in_number_only(name: MetricName, columns: Any) -> None:
+    how = Comparison(columns=columns)
+
+    def metric(expected: ResultSet, got: ResultSet) -> float:
+        return work_out([name], Pair(expected=expected, got=got, reference=SELECT, answer=SELECT, how=how))[name]
+
+    bare, more = ResultSet((), [(), ()], 1.0), ResultSet((), [(), (), ()], 1.0)
+    filled = ResultSet(("a",), [(1,), (2,)], 1.0)
+    assert metric(bare, bare) == 1.0
+    assert metric(filled, filled) == 1.0
+    assert [metric(bare, more), metric(bare, filled), metric(filled, bare)] == [0.0, 0.0, 0.0]

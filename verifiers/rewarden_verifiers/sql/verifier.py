@@ -42,7 +42,7 @@ _LIMITS = ("time_limit", "memory_limit", "rows_limit", "bytes_limit")
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     requires=("sql",),
     blocking=True,

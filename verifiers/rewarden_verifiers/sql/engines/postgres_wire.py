@@ -107,7 +107,7 @@ class Wire:
         while (result := self._next(until)) is not None:
             if result.status == pq.ExecStatus.FATAL_ERROR:
                 self._drain(until)
-                _check(result)
+                raise psycopg.errors.error_from_result(result, encoding="utf-8")
             transformer.set_pgresult(result)
             if columns is None:
                 columns = tuple((result.fname(place) or b"").decode() for place in range(result.nfields))
@@ -148,7 +148,7 @@ class Wire:
             if result.status == pq.ExecStatus.FATAL_ERROR and failed is None:
                 failed = result
         if failed is not None:
-            _check(failed)
+            raise psycopg.errors.error_from_result(failed, encoding="utf-8")
         return last
 
     def _next(self, until: float, *, cancel: bool = True) -> pq.abc.PGresult | None:
@@ -212,13 +212,6 @@ def _held(row: tuple[Any, ...]) -> int:
         elif kind is list or kind is dict:
             size += len(str(cell))
     return size
-
-
-def _check(result: pq.abc.PGresult) -> None:
-    if result.status == pq.ExecStatus.FATAL_ERROR:
-        raise psycopg.errors.error_from_result(result, encoding="utf-8")
-    if result.status in (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT):
-        raise Gone("a COPY where none was asked for")
 
 
 def _or_text(loader: type[Loader]) -> type[Loader]:

@@ -54,6 +54,8 @@ class Overlap:
         """
         if not self._expected.rows or not self._got.rows:
             return float(not self._expected.rows and not self._got.rows)
+        if (bare := self._without_columns()) is not None:
+            return bare
         width = len(self._expected.columns)
         if not self._how.fits(width, len(self._got.columns)):
             return 0.0
@@ -68,6 +70,8 @@ class Overlap:
         other side (shared values by the greater number of rows). By name under `name`, else whichever fits best."""
         if not self._expected.rows or not self._got.rows:
             return float(not self._expected.rows and not self._got.rows)
+        if (bare := self._without_columns()) is not None:
+            return bare
         ours, theirs = columns_of(self._expected, self._how.folded), columns_of(self._got, self._how.folded)
         if self._how.columns == "name":
             found = [common([pair], self._how) for pair in by_name(ours, theirs)]
@@ -88,10 +92,10 @@ class Overlap:
         """
         if not self._expected.rows or not self._got.rows:
             return float(not self._expected.rows and not self._got.rows)
+        if (bare := self._without_columns()) is not None:
+            return bare
         ours, theirs = self._comparable_rows()
         width = len(self._expected.columns)
-        if width == 0:
-            return float(len(ours) == len(theirs) and not self._got.columns)
         paired = list(zip(ours, theirs, strict=False)) if self._how.ordered else _paired(ours, theirs)
         matched = surplus = missing = 0.0
         for one, other in paired:
@@ -107,6 +111,13 @@ class Overlap:
         """QATCH's tuple cardinality: the smaller number of rows by the greater. It says nothing of what is in them."""
         sizes = sorted((len(self._expected.rows), len(self._got.rows)))
         return sizes[0] / sizes[1] if sizes[1] else 1.0
+
+    def _without_columns(self) -> float | None:
+        """The score where a side has no columns (PostgreSQL: `SELECT FROM t`): rows of nothing differ in number only.
+        None where both have some."""
+        if self._expected.columns and self._got.columns:
+            return None
+        return float(len(self._expected.columns) == len(self._got.columns) and self.sizes() == 1.0)
 
     def _cells(self) -> tuple[Column, Column]:
         """All cells of each side, as one column."""
