@@ -181,3 +181,29 @@ async def test_a_fallback_that_cannot_tell_leaves_the_verdict_as_it_was() -> Non
 def test_mistakes_are_named(params: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParams, match=message):
         PLANNER.bind(Use(name="answer", params=params))
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        r"\frac{1}{",
+        r"\boxed{",
+        r"\begin{pmatrix} 1 & 2",
+        "x^{2",
+        r"\sqrt{",
+        "1 + + 2 =",
+        r"\undefinedmacro{x}{y}",
+        r"\int_0^",
+    ],
+)
+async def test_a_formula_that_cannot_be_read_makes_no_response_wrong(reference: str) -> None:
+    outcome = await judged(r"\boxed{7}", reference)
+    assert (outcome.status, outcome.reason, outcome.fault) == ("undecided", "unreadable_reference", "reference")
+    # The policy's own failures stay its own.
+    assert (await judged("I do not know.", reference)).fault == "policy"
+
+
+@pytest.mark.parametrize("reference", ["Fe^{2+}", "x^2 is even"])
+async def test_a_text_that_looks_like_a_formula_is_a_text(reference: str) -> None:
+    assert (await judged(rf"\boxed{{{reference}}}", reference)).score == 1.0
+    assert (await judged(r"\boxed{7}", reference)).score == 0.0

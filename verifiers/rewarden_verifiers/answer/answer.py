@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -14,6 +15,7 @@ from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.uses import UseLike, parse_use
 
 _TYPED = {"type", "value"}
+_COMMAND = re.compile(r"\\[A-Za-z]|=\s*$")
 _TRUE, _FALSE = frozenset(("true", "yes")), frozenset(("false", "no"))
 
 
@@ -58,7 +60,7 @@ def _use(name: str, params: AnswerParams) -> Use:
     return Use(name=name, params={**params.params.get(name, {}), "view": {"part": "full"}})
 
 
-@verifier(version="1", graded=True, children=_children)
+@verifier(version="2", graded=True, children=_children)
 async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Context) -> Outcome:
     """The answer is right, by the verifier that its kind asks for: math, choice, number, label, text, time or box.
 
@@ -70,14 +72,18 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
     datasets use for kinds (`mcq`, `numeric`, `boolean`, `bbox`, `free_form` …) are understood.
 
     The response never decides who judges it: a policy could otherwise choose the verifier that is easiest to please.
-    A type that nobody knows is an error of the reference's fault, and no guess.
+    A type that nobody knows is an error of the reference's fault, and no guess. So is a formula that cannot be read
+    (`unreadable_reference`): a response that is not literally equal to it is never called wrong.
     """
     branch, reference, by = _route(sample, params)
     reference = _formed(reference, branch, by, params)
     outcome = await ctx.verify(_use(branch, params), response=response, reference=reference, reference_key=None)
     if by == "form" and branch == "math" and outcome.reason == "unreadable_reference":
+        unreadable = outcome
         branch = "text"  # it looked like a formula ("Fe^{2+}", "x^2 is even"), and is none
         outcome = await ctx.verify(_use(branch, params), response=response, reference=reference, reference_key=None)
+        if outcome.status == "scored" and not outcome.passed and _is_broken(reference):
+            branch, outcome = "math", unreadable  # a formula that broke off has no text that a right answer would equal
     asked = outcome.status == "undecided" or (
         params.fallback_on == "wrong" and outcome.status == "scored" and outcome.passed is False
     )
@@ -88,6 +94,15 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
             evidence = {**second.evidence, "branch": use.name or "recipe", "by": "fallback", "before": outcome.reason}
             return replace(second, evidence=evidence)
     return replace(outcome, evidence={**outcome.evidence, "branch": branch, "by": by})
+
+
+def _is_broken(reference: Any) -> bool:
+    """Returns whether a text is the remains of a formula: it has a LaTeX command, brackets that do not
+    match, or an equation without its right side."""
+    if not isinstance(reference, str):
+        return False
+    unmatched = any(reference.count(opening) != reference.count(closing) for opening, closing in ("{}", "()", "[]"))
+    return unmatched or _COMMAND.search(reference) is not None
 
 
 def _route(sample: Sample, params: AnswerParams) -> tuple[Branch, Any, str]:
