@@ -120,6 +120,19 @@ async def test_grpc_asks_for_a_key(start: Start) -> None:
     await server.stub.Verify(pb.VerifyRequest(), metadata=(("authorization", f"Bearer {key}"),))
 
 
+async def test_two_values_of_authorization_are_refused_over_grpc_as_over_http(start: Start) -> None:
+    key, digest = new_key()
+    server = await start({"keys.named": f"trainer={digest}"})
+    good, other = ("authorization", f"Bearer {key}"), ("authorization", "Bearer other")
+    await server.stub.Verify(pb.VerifyRequest(), metadata=(good,))
+    assert (await server.http.get("/v1/info", headers=[good])).status_code == 200
+    for pair in ((good, other), (other, good), (good, good)):
+        with pytest.raises(grpc.aio.AioRpcError) as raised:
+            await server.stub.Verify(pb.VerifyRequest(), metadata=pair)
+        assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        assert (await server.http.get("/v1/info", headers=list(pair))).status_code == 400
+
+
 async def test_metrics_name_the_key_and_never_show_it(start: Start) -> None:
     key, digest = new_key()
     server = await start({"keys.named": f"trainer={digest}"})

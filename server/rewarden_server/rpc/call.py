@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import NoReturn
 from urllib.parse import unquote
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import grpc
 import structlog
 
-from rewarden.errors import InternalError, RequestError, RewardenError
+from rewarden.errors import InternalError, InvalidRequest, RequestError, RewardenError
 from rewarden.wire.json import dumps, error_to_json
 from rewarden.wire.protobuf import ERROR_METADATA, GRPC_STATUS
 from rewarden_server.access.caller import CURRENT
@@ -39,6 +39,17 @@ PUSHBACK = "grpc-retry-pushback-ms"
 _log = get_logger("grpc")
 
 
+def authorization_in(metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
+    """The value of `authorization`. Raises InvalidRequest where there are several.
+
+    Attack: a header twice, of which a proxy before us believes one and we the other.
+    """
+    values = [value for name, value in metadata if name == "authorization" and isinstance(value, str)]
+    if len(values) > 1:
+        raise InvalidRequest("the metadata authorization comes twice")
+    return values[0] if values else None
+
+
 @asynccontextmanager
 async def call(service: Service, context: grpc.aio.ServicerContext, method: str) -> AsyncIterator[None]:
     """Serve one call within; what it raises ends the call with the right status."""
@@ -54,7 +65,7 @@ async def call(service: Service, context: grpc.aio.ServicerContext, method: str)
     with structlog.contextvars.bound_contextvars(request_id=request_id), within(span):
         try:
             try:
-                caller = service.keys.caller(metadata.get("authorization"))
+                caller = service.keys.caller(authorization_in(context.invocation_metadata() or ()))
                 key = caller.name
                 if service.audit is not None:
                     caller.entry = entry

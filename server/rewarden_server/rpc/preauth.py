@@ -13,9 +13,9 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health, health_pb2
 
-from rewarden.errors import Forbidden, Unauthorized
+from rewarden.errors import Forbidden, InvalidRequest, Unauthorized
 from rewarden.v1 import rewarden_pb2 as pb
-from rewarden_server.rpc.call import NEEDS, call
+from rewarden_server.rpc.call import NEEDS, authorization_in, call
 from rewarden_server.service import Service
 
 _PREFIX = f"/{pb.DESCRIPTOR.services_by_name['RewardService'].full_name}/"
@@ -54,12 +54,11 @@ class Preauth(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
         return grpc.stream_stream_rpc_method_handler(self._refusing(known))
 
     def _lets_in(self, details: grpc.HandlerCallDetails, scope: str | None) -> bool:
-        metadata = dict(details.invocation_metadata or ())
         try:
-            caller = self._service.keys.caller(metadata.get("authorization"))
+            caller = self._service.keys.caller(authorization_in(details.invocation_metadata or ()))
             if scope is not None:
                 caller.demand(scope)
-        except (Unauthorized, Forbidden):
+        except (InvalidRequest, Unauthorized, Forbidden):
             return False
         return True
 
