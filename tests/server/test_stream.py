@@ -6,13 +6,17 @@ import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from rewarden.__main__ import main
 from rewarden_server.http.stream import Lines
 from rewarden_server.intake.settings import LimitSettings
+from rewarden_server.studies.rescore.read import Line
+from rewarden_server.studies.rescore.units import parse
 from tests.server.conftest import Gates, Running, Start
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -177,3 +181,23 @@ async def test_a_client_that_leaves_cancels_its_stream(server: Running, gate: Ga
     await gate.entered()
     writer.close()
     await gate.left()
+
+
+async def test_of_a_key_that_comes_twice_the_last_value_counts_everywhere(
+    server: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = b'{"response": "B", "reference": "B", "response": "A", "reference": "A", "id": "1", "id": "2"}'
+    body = b'{"use": "none", "samples": [' + row + b'], "use": "same"}'
+    answer = await server.http.post("/v1/verify", content=body, headers={"Content-Type": "application/json"})
+    assert [(verdict["id"], verdict["score"]) for verdict in answer.json()["verdicts"]] == [("2", 1.0)]
+    lines = read(await stream(server, b'{"batch": {"use": "none", "use": "same"}}', row))
+    assert [(line["verdict"]["id"], line["verdict"]["score"]) for line in lines if "verdict" in line] == [("2", 1.0)]
+    # Jobs and `rewarden rescore` read their lines here, `rewarden verify FILE` there.
+    known = parse(Line(data=row, file=0, number=1, row=0))
+    assert isinstance(known, dict)
+    assert (known["id"], known["response"]) == ("2", "A")
+    file = tmp_path / "rows.jsonl"
+    file.write_bytes(row)
+    assert await asyncio.to_thread(main, ["verify", str(file), "--use", "same", "--target", server.serving.http]) == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (told["id"], told["score"]) == ("2", 1.0)

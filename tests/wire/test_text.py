@@ -129,3 +129,7 @@ def test_no_bytes_whatever_break_the_reader(data: bytes) -> None:
         else:
             text = wire.dumps(value)
             assert wire.dumps(wire.loads(text)) == text
+
+
+def test_of_a_key_that_comes_twice_the_last_value_counts() -> None:
+    assert wire.loads(b'{"a": 1, "b": {"c": 1, "c": 2}, "a": 3}') == {"a": 3, "b": {"c": 2}}
