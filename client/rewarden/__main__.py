@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from typing import Protocol, cast
 
+from rewarden.commands.terminal import say
 from rewarden.errors import Overloaded, RequestError, RewardenError, near
 
 COMMAND_GROUP = "rewarden.commands"
@@ -61,10 +62,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(argv: list[str]) -> int:
     commands = _commands()
     if not argv or argv[0] in ("-h", "--help"):
-        print(_help(commands))
+        say(_help(commands))
         return 0 if argv else 2
     if argv[0] == "--version":
-        print(f"rewarden {_version()}")
+        say(f"rewarden {_version()}")
         return 0
     name, *rest = argv
     if name not in commands:
@@ -113,7 +114,7 @@ def _version() -> str:
 
 
 def _say(text: str) -> None:
-    print(f"rewarden: {text}", file=sys.stderr)
+    say(f"rewarden: {text}", file=sys.stderr)
 
 
 if __name__ == "__main__":

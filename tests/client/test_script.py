@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import types
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from rewarden import __main__ as script_module
 from rewarden.__main__ import main
 from rewarden.errors import InternalError, NotFound, Overloaded
 from rewarden.loop_thread import LoopThread
-from rewarden.types import Use
+from rewarden.types import Use, Verdict
 from tests.client.servers import Script, http_server
 
 pytestmark = pytest.mark.needs_server
@@ -62,6 +63,36 @@ def test_a_file_of_samples_gives_verdicts_in_lines_and_bad_lines_are_named(
     assert [(verdict["id"], verdict["index"]) for verdict in verdicts] == [("a", 0), ("c", 3)]  # rows 1, 2 are none
     assert f"{file}:3: not JSON: line 1, column 1" in printed.err
     assert f"{file}:4: respones: a sample has no such field; did you mean 'response'?" in printed.err
+
+
+def test_what_a_policy_wrote_cannot_steer_the_terminal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, script: Script
+) -> None:
+    hostile = "\x1b[2J\x9b\x07\x7f\r\u202e\u2066\u2028"
+    name = f"{hostile}\n0: scored 1 (passed)"
+    script.judge = lambda sample, index: Verdict(
+        status="scored", score=0.0, id=sample.id, index=index, extracted=f"caf\u00e9 {hostile}", feedback="a\nb: c"
+    )
+    file = tmp_path / "samples.jsonl"
+    file.write_text(json.dumps({"id": name, "response": "x"}) + "\n" + json.dumps({hostile: 1}))
+    assert main(["verify", str(file), "--format", "text"]) == 1
+    shown = capsys.readouterr()
+    steering = set(hostile) - set("[2J")
+    assert not set(shown.out + shown.err) & steering
+    assert "caf\u00e9 \\u001b[2J\\u009b" in shown.out  # what is only not ASCII is shown as it is
+    assert len([line for line in shown.out.splitlines() if not line.startswith("    ")]) == 1
+    main(["verify", str(file)])
+    told = capsys.readouterr().out
+    assert not set(told) & steering
+    assert json.loads(told)["id"] == name
+
+
+def test_every_command_prints_by_the_one_way_that_escapes() -> None:
+    root = Path(__file__).parents[2]
+    folders = ("client/rewarden/commands", "server/rewarden_server/cli", "server/rewarden_server/studies/rescore")
+    files = [root / "client/rewarden/__main__.py", *(file for name in folders for file in (root / name).glob("*.py"))]
+    printing = {file.name for file in files if re.search(r"(?<![\w.])print\(", file.read_text(encoding="utf-8"))}
+    assert printing == {"terminal.py"}
 
 
 def test_a_recipe_may_be_a_file(tmp_path: Path, script: Script) -> None:

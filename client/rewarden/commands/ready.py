@@ -9,6 +9,7 @@ import sys
 import urllib.error
 import urllib.request
 
+from rewarden.commands.terminal import say
 from rewarden.errors import InvalidRequest
 from rewarden.transports.authority import authority
 
@@ -41,9 +42,9 @@ def run(args: argparse.Namespace) -> int:
             f"target {target!r} cannot be asked; use http://HOST:PORT, https://…, grpc://… or grpcs://…"
         )
     if problem is not None:
-        print(f"not ready: {problem}", file=sys.stderr)
+        say(f"not ready: {problem}", file=sys.stderr)
         return 1
-    print("ready")
+    say("ready")
     return 0
 
 

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from rewarden.commands.connection import add_connection_arguments, open_client
+from rewarden.commands.terminal import say
 
 HELP = "what can judge, or all that is known of one verifier"
 
@@ -23,11 +24,11 @@ def run(args: argparse.Namespace) -> int:
     with open_client(args) as client:
         found = client.verifiers(args.name)
     if args.name is not None or args.json:
-        print(json.dumps(found if args.name is None else found[0], indent=2, ensure_ascii=False))
+        say(json.dumps(found if args.name is None else found[0], indent=2, ensure_ascii=False))
     else:
         width = max((len(str(each.get("name"))) for each in found), default=0)
         for each in found:
-            print(f"{each.get('name')!s:{width}}  {_summary(each)}")
+            say(f"{each.get('name')!s:{width}}  {_summary(each)}")
     return 0
 
 

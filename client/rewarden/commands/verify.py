@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from rewarden.commands.connection import add_connection_arguments, open_client
+from rewarden.commands.terminal import one_line, say
 from rewarden.commands.use import HELP as USE_HELP
 from rewarden.commands.use import read_json, read_use
 from rewarden.errors import InvalidRequest, RewardenError
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     use = _use(args.use, args.params)
     rows, faults = _rows(args)
     for fault in faults:
-        print(f"rewarden: {fault}", file=sys.stderr)
+        say(f"rewarden: {fault}", file=sys.stderr)
     with open_client(args, [] if use is None else [use]) as client:
         result = client.verify(Batch(samples=list(rows.values())), use)
     verdicts = [replace(verdict, index=place) for place, verdict in zip(rows, result.verdicts, strict=True)]
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         lines = [*map(_readable, verdicts), *map(_readable_group, result.groups)]
     for line in lines:
-        print(line)
+        say(line)
     return 1 if faults or any(verdict.status == "error" for verdict in verdicts) else 0
 
 
@@ -105,7 +106,7 @@ def _readable(verdict: Verdict) -> str:
     if verdict.passed is not None:
         head += " (passed)" if verdict.passed else " (not passed)"
     name = verdict.id if verdict.id is not None else str(verdict.index)
-    lines = [f"{name}: {head}"]
+    lines = [f"{one_line(name)}: {head}"]
     details = {
         "reason": verdict.reason,
         "fault": verdict.fault,
@@ -120,7 +121,7 @@ def _readable(verdict: Verdict) -> str:
     for label, item in details.items():
         if item is not None:
             text = item if isinstance(item, str) else dumps(item).decode()
-            lines.append(f"    {label}: {text}")
+            lines.append(f"    {one_line(label)}: " + text.replace("\n", "\n        "))
     return "\n".join(lines)
 
 
@@ -130,4 +131,4 @@ def _scored(part: Verdict | Component) -> str:
 
 def _readable_group(group: Group) -> str:
     mean = "none" if group.mean is None else f"{group.mean:g}"
-    return f"group {group.group}: {group.scored} of {group.size} scored, {group.passed} passed, mean {mean}"
+    return f"group {one_line(group.group)}: {group.scored} of {group.size} scored, {group.passed} passed, mean {mean}"

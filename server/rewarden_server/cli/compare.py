@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from rewarden.client import AsyncClient
+from rewarden.commands.terminal import say
 from rewarden.commands.use import functions_of
 from rewarden.errors import RewardenError
 from rewarden_server.cli.rescore import read_uses
@@ -66,15 +67,15 @@ def run(args: argparse.Namespace) -> int:
         with _files(args) as (a, b):
             found, shown = _compared(args, a, b)
     except (RewardenError, OSError) as error:
-        print(f"rewarden compare: {error}", file=sys.stderr)
+        say(f"rewarden compare: {error}", file=sys.stderr)
         return 2
     if args.json:
-        print(json.dumps(found.to_json(), indent=1, ensure_ascii=False))
+        say(json.dumps(found.to_json(), indent=1, ensure_ascii=False))
     else:
-        print(table(found, args.a, args.b))
+        say(table(found, args.a, args.b))
         if shown:
-            print(f"\nthe {len(shown)} of {found.differing:,} that differ most")
-            print("\n".join(difference(pair) for pair in shown))
+            say(f"\nthe {len(shown)} of {found.differing:,} that differ most")
+            say("\n".join(difference(pair) for pair in shown))
     return int(args.check and found.differing > 0)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, get_args
 
+from rewarden.commands.terminal import say
 from rewarden.errors import RewardenError, SampleError
 from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.probing import clean as clean_sandboxes
@@ -50,37 +51,37 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.new_key is not None:
             check_name(args.new_key, "--new-key")
-            print(key_text(args.new_key))
+            say(key_text(args.new_key))
             return 0
         config = read_settings(args)
         if args.clean:
-            print("\n".join([*clean_sandboxes(), *clean_sockets()]) or "Nothing was left.")
+            say("\n".join([*clean_sandboxes(), *clean_sockets()]) or "Nothing was left.")
             return 0
-        print(settings_text(config))
+        say(settings_text(config))
         told, missing = asyncio.run(sandbox_state(config.sandbox))
-        print(f"\nsandbox: {told}")
+        say(f"\nsandbox: {told}")
         told_sql, missing_sql = databases_state(config)
-        print(f"sql: {told_sql}")
+        say(f"sql: {told_sql}")
         told_lean, missing_lean = asyncio.run(lean_state(config))
-        print(f"lean: {told_lean}")
+        say(f"lean: {told_lean}")
         told_judges, missing_judges = asyncio.run(judge_state(config))
-        print(f"judges: {told_judges}")
+        say(f"judges: {told_judges}")
         told_models, missing_models = asyncio.run(model_state(config))
-        print(f"models: {told_models}")
+        say(f"models: {told_models}")
         told_cache, missing_cache = asyncio.run(cache_state(config))
-        print(f"cache: {told_cache}")
+        say(f"cache: {told_cache}")
         problems = [*missing, *missing_sql, *missing_lean, *missing_judges, *missing_models, *missing_cache]
         problems += _settings_problems(config)
         problems += verifier_problems(Registry())
     except RewardenError as error:
-        print(f"rewarden doctor: {error.message}", file=sys.stderr)
+        say(f"rewarden doctor: {error.message}", file=sys.stderr)
         return 2
-    print()
+    say()
     if not problems:
-        print("Nothing is missing.")
+        say("Nothing is missing.")
         return 0
     for problem, mend in problems:
-        print(f"missing: {problem}\n   mend: {mend}")
+        say(f"missing: {problem}\n   mend: {mend}")
     return 1
 
 

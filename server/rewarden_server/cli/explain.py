@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rewarden.commands.terminal import say
 from rewarden.commands.use import HELP as USE_HELP
 from rewarden.commands.use import functions_of, read_use
 from rewarden.errors import InvalidRequest
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         resources = resources_of(config)
         registry = Registry(functions_of([] if use is None else [use]))
     except (OSError, ValueError, InvalidRequest, ConfigError) as error:
-        print(f"rewarden explain: {error}", file=sys.stderr)
+        say(f"rewarden explain: {error}", file=sys.stderr)
         return 2
     engine = Engine(
         registry,
@@ -82,18 +83,18 @@ async def _explain(engine: Engine, records: Sequence[Record], use: Use | None, *
                 _print(number, record, now, changed)
     finally:
         await engine.close()
-    print(f"{len(records)} records, {differing} judged otherwise")
+    say(f"{len(records)} records, {differing} judged otherwise")
     return int(differing > 0)
 
 
 def _print(number: int, record: Record, now: dict[str, Any], changed: dict[str, tuple[Any, Any]]) -> None:
     before, after = record.verdict.get("verifier") or {}, now.get("verifier") or {}
     same = before.get("fingerprint") == after.get("fingerprint")
-    print(f"record {number}  {now.get('id') or ''}  {after.get('name')} {'(same fingerprint)' if same else '(moved)'}")
+    say(f"record {number}  {now.get('id') or ''}  {after.get('name')} {'(same fingerprint)' if same else '(moved)'}")
     for name, (old, new) in changed.items():
-        print(f"   {name}: {old!r} → {new!r}")
+        say(f"   {name}: {old!r} → {new!r}")
     if not changed:
-        print(f"   as it was: {now['status']} {now.get('score')} {now.get('reason') or ''}")
+        say(f"   as it was: {now['status']} {now.get('score')} {now.get('reason') or ''}")
     for name in ("feedback", "evidence"):
         if now.get(name):
-            print(f"   {name}: {now[name]}")
+            say(f"   {name}: {now[name]}")

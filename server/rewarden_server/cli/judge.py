@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rewarden.client import AsyncClient
+from rewarden.commands.terminal import say
 from rewarden.commands.use import HELP as USE_HELP
 from rewarden.commands.use import read_use
 from rewarden.errors import RequestError, RewardenError
@@ -108,9 +109,9 @@ def run(args: argparse.Namespace) -> int:
         if args.out is not None:
             check_output(args.out, force=args.force)
         read = _read(args)
-        say: Callable[[str], None] = (lambda text: None) if args.quiet else _tell
-        _plan(args, read, say)
-        found = asyncio.run(_calibrate(args, use, read, say))
+        progress: Callable[[str], None] = (lambda text: None) if args.quiet else _tell
+        _plan(args, read, progress)
+        found = asyncio.run(_calibrate(args, use, read, progress))
     except (RescoreError, CalibrationError, ConfigError) as error:
         return _fail(error.message, REFUSED)
     except RequestError as error:
@@ -121,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
         return _fail(str(error), REFUSED if isinstance(error, FileNotFoundError) else FAILED)
     if not found.scored and all(fault == "caller" for _, fault, _ in found.unscored):
         return _fail(found.problem or "no response could be judged", REFUSED)
-    print(json.dumps(found.to_json(), indent=1, ensure_ascii=False) if args.json else table(found))
+    say(json.dumps(found.to_json(), indent=1, ensure_ascii=False) if args.json else table(found))
     if not found.scored:
         return _fail("not a single response was scored", NOTHING_SCORED)
     if args.out is not None:
@@ -129,7 +130,7 @@ def run(args: argparse.Namespace) -> int:
             size = write_page(found, args.file, args.out)
         except OSError as error:
             return _fail(f"no page could be written: {error}", FAILED)
-        say(f"wrote {args.out} ({size / 1e3:,.0f} kB)")
+        progress(f"wrote {args.out} ({size / 1e3:,.0f} kB)")
     return DONE
 
 
@@ -149,17 +150,17 @@ def _read(args: argparse.Namespace) -> Read:
     return read_rows(args.file, labels, columns, limit=args.limit, seed=args.seed)
 
 
-def _plan(args: argparse.Namespace, read: Read, say: Callable[[str], None]) -> None:
+def _plan(args: argparse.Namespace, read: Read, progress: Callable[[str], None]) -> None:
     for line in read.columns.describe():
-        say(line)
+        progress(line)
     failing = min(args.attacked, sum(row.failing is not None for row in read.rows)) if args.attacks else 0
     lacking = ((read.unlabelled, "without a label"), (read.ties, "ties"))
     left_out = "".join(f", {count:,} {what} left out" for count, what in lacking if count)
-    say(f"{len(read.rows):,} of {read.total:,} labelled {'pairs' if read.paired else 'responses'}{left_out}")
-    say(f"up to {len(read.rows) + failing * (len(ATTACKS) + read.paired):,} verdicts are asked for")
+    progress(f"{len(read.rows):,} of {read.total:,} labelled {'pairs' if read.paired else 'responses'}{left_out}")
+    progress(f"up to {len(read.rows) + failing * (len(ATTACKS) + read.paired):,} verdicts are asked for")
 
 
-async def _calibrate(args: argparse.Namespace, use: Use, read: Read, say: Callable[[str], None]) -> Calibration:
+async def _calibrate(args: argparse.Namespace, use: Use, read: Read, progress: Callable[[str], None]) -> Calibration:
     settings: dict[str, Any] = {}
     if args.target == LOCAL:
         # Judges are asked from this process: workers are started when a verifier beside them needs one.
@@ -168,15 +169,15 @@ async def _calibrate(args: argparse.Namespace, use: Use, read: Read, say: Callab
     key = args.api_key or os.environ.get("REWARDEN_API_KEY") or None
     wanted = Wanted(precision=args.precision, attacked=args.attacked if args.attacks else 0, seed=args.seed)
     async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, **settings) as client:
-        return await calibrate(Asker(client, use), read.rows, wanted, paired=read.paired, say=say)
+        return await calibrate(Asker(client, use), read.rows, wanted, paired=read.paired, say=progress)
 
 
 def _tell(text: str) -> None:
-    print(text, file=sys.stderr)
+    say(text, file=sys.stderr)
 
 
 def _fail(text: str, status: int) -> int:
-    print(f"rewarden judge: {text}", file=sys.stderr)
+    say(f"rewarden judge: {text}", file=sys.stderr)
     return status
 
 

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import httpx
 
+from rewarden.commands.terminal import say
 from rewarden.errors import InvalidRequest, RequestError, Unavailable
 from rewarden.transports.http import refusal
 from rewarden_models.endpoint import ModelEndpoint
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
             return _list(args)
         return _reload(args)
     except RequestError as error:
-        print(f"rewarden models: {error.message}", file=sys.stderr)
+        say(f"rewarden models: {error.message}", file=sys.stderr)
         return 2 if error.http_status < 429 else 1
 
 
@@ -139,15 +140,15 @@ def _only(what: str, found: set[str | None], flag: str, none: bool = False) -> A
 def _list(args: argparse.Namespace) -> int:
     models = _ask(args, "GET", "/v1/models", None, _LIST_S).get("models", [])
     if args.json:
-        print(json.dumps(models, indent=1, ensure_ascii=False))
+        say(json.dumps(models, indent=1, ensure_ascii=False))
         return 0
     if not models:
-        print("This server has no models: give it a [models.named.NAME] with model.")
+        say("This server has no models: give it a [models.named.NAME] with model.")
     width = max((len(str(model.get("name"))) for model in models), default=0)
     for model in models:
         problem = f": {model['problem']}" if model.get("problem") else ""
         version = f"  {model['version']}" if model.get("version") else ""
-        print(f"{model.get('name')!s:{width}}  {model.get('state')}{version}{problem}")
+        say(f"{model.get('name')!s:{width}}  {model.get('state')}{version}{problem}")
     return 0
 
 
@@ -155,10 +156,10 @@ def _reload(args: argparse.Namespace) -> int:
     body = {name: value for name in ("model", "revision") if (value := getattr(args, name)) is not None}
     told = _ask(args, "POST", f"/v1/models/{quote(args.name, safe='')}/reload", body, _RELOAD_S)
     if args.json:
-        print(json.dumps(told, indent=1, ensure_ascii=False))
+        say(json.dumps(told, indent=1, ensure_ascii=False))
     else:
         about = told.get("about") or {}
-        print(f"{args.name}  {about.get('version', told.get('version', ''))}")
+        say(f"{args.name}  {about.get('version', told.get('version', ''))}")
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from rewarden.commands.terminal import say
 from rewarden_server.scaffold import KINDS, PACKAGES, write
 
 HELP = "begin a verifier, a recipe, an adapter or a language of your own, with tests that pass"
@@ -23,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     """Exit status 0."""
     folder = args.folder or Path(args.name)
     for path in write(args.kind, args.name, folder):
-        print(f"wrote {path}")
+        say(f"wrote {path}")
     install = f"pip install -e {folder} && " if args.kind in PACKAGES else ""
-    print(f"next: {install}pytest {folder}")
+    say(f"next: {install}pytest {folder}")
     return 0

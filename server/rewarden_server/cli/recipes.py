@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from rewarden.commands.terminal import say
 from rewarden.errors import RewardenError, SampleError
 from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
 from rewarden_verifiers.registry import Registry
@@ -25,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     registry = Registry()
     if args.check is not None:
         if args.name is not None:
-            print("rewarden recipes: give either a NAME or --check FILE", file=sys.stderr)
+            say("rewarden recipes: give either a NAME or --check FILE", file=sys.stderr)
             return 2
         return max([check(file, registry) for file in args.check])
     if args.name is not None:
@@ -40,10 +41,10 @@ def check(file: str, registry: Registry) -> int:
     except RewardenError as error:
         # A recipe's own faults begin with file and line; others (a package that is missing) do not.
         where = "" if error.message.startswith(file) else f"{file}: "
-        print(f"{where}{error.message}", file=sys.stderr)
+        say(f"{where}{error.message}", file=sys.stderr)
         return 1
     low, high = spec.score_range
-    print(f"{file}: fine: {spec.name} {spec.version}, scores from {low:g} to {high:g}")
+    say(f"{file}: fine: {spec.name} {spec.version}, scores from {low:g} to {high:g}")
     return 0
 
 
@@ -54,9 +55,9 @@ def show_all(registry: Registry) -> int:
     width = max(map(len, names), default=0)
     for name in names:
         try:
-            print(f"{name:{width}}  {registry.get(name).summary}")
+            say(f"{name:{width}}  {registry.get(name).summary}")
         except SampleError as error:
-            print(f"{name:{width}}  cannot be used: {error.message}")
+            say(f"{name:{width}}  cannot be used: {error.message}")
             status = 1
     return status
 
@@ -67,11 +68,11 @@ def show(name: str, registry: Registry) -> int:
         path = registry.recipe_path(name)
         registry.get(name)
     except SampleError as error:
-        print(f"rewarden recipes: {error.message}", file=sys.stderr)
+        say(f"rewarden recipes: {error.message}", file=sys.stderr)
         return 2
     recipe = load_recipe(path)
     for parameter in recipe.params.values():
-        print(f"# {parameter.name} = {parameter.default!r}  {parameter.description}".rstrip())
-    print(f"# {path}")
-    print(path.read_text(encoding="utf-8"), end="")
+        say(f"# {parameter.name} = {parameter.default!r}  {parameter.description}".rstrip())
+    say(f"# {path}")
+    say(path.read_text(encoding="utf-8"), end="")
     return 0

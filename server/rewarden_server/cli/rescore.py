@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from rewarden.client import AsyncClient
 from rewarden.commands.connection import ONLY_HERE
+from rewarden.commands.terminal import say
 from rewarden.commands.use import RECIPE_SUFFIXES, functions_of, read_use
 from rewarden.errors import RequestError, SampleError
 from rewarden.retry import Retry
@@ -189,7 +190,7 @@ def _write_report(args: argparse.Namespace, scored: Sequence[Path]) -> int:
     )
     size = make_report(options)
     if not args.quiet:
-        print(f"report     {args.report} ({size / 1e6:,.1f} MB)", file=sys.stderr)
+        say(f"report     {args.report} ({size / 1e6:,.1f} MB)", file=sys.stderr)
     return FINISHED
 
 
@@ -358,7 +359,7 @@ async def _run_on_ray(args: argparse.Namespace, options: RescoreOptions, watcher
 
 
 def _report(args: argparse.Namespace, options: RescoreOptions, summary: Summary) -> int:
-    print(json.dumps(summary.to_json(), indent=1, ensure_ascii=False) if args.summary_json else summary.table())
+    say(json.dumps(summary.to_json(), indent=1, ensure_ascii=False) if args.summary_json else summary.table())
     rejected = summary.tally.rejected
     status = _tell_rejected(args, options, rejected)
     if summary.all_failed:
@@ -386,7 +387,7 @@ def _tell_rejected(args: argparse.Namespace, options: RescoreOptions, rejected: 
 
 
 def _say(text: str, status: int) -> int:
-    print(f"rewarden rescore: {text}", file=sys.stderr)
+    say(f"rewarden rescore: {text}", file=sys.stderr)
     return status
 
 

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from rewarden.commands.connection import add_connection_arguments, open_client
+from rewarden.commands.terminal import say
 from rewarden.errors import InvalidRequest
 from rewarden.types import RunResult
 from rewarden.wire.json import dumps, run_result_to_json
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
             limits=dict(map(_limit, args.limit)),
         )
     if args.json:
-        print(dumps(run_result_to_json(result)).decode())
+        say(dumps(run_result_to_json(result)).decode())
         return EXIT["internal_error"] if result.status == "internal_error" else 0
     return _show(result)
 
@@ -134,7 +135,7 @@ def _show(result: RunResult) -> int:
     if result.status not in ("ok", "runtime_error"):
         words = result.status.replace("_", " ")
         about = result.message or (f"{result.limit} was reached" if result.limit else "")
-        print(f"rewarden: {words}{': ' if about else ''}{about}", file=sys.stderr)
+        say(f"rewarden: {words}{': ' if about else ''}{about}", file=sys.stderr)
         return EXIT.get(result.status, EXIT["internal_error"])
     if result.exit_code is not None:
         return result.exit_code

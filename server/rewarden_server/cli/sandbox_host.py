@@ -9,6 +9,7 @@ import ssl
 import sys
 from pathlib import Path
 
+from rewarden.commands.terminal import say
 from rewarden.errors import InvalidRequest
 from rewarden_sandboxes import building
 from rewarden_sandboxes.client import HostClient
@@ -87,13 +88,13 @@ async def check(address: str, settings: SandboxSettings) -> int:
         ready = await client.healthy(_CHECK_S)
     except (HostError, OSError, TimeoutError) as error:
         words = error.message if isinstance(error, HostError) else f"{address}: {error or 'it does not answer'}"
-        print(f"rewarden sandbox-host: {words}", file=sys.stderr)
+        say(f"rewarden sandbox-host: {words}", file=sys.stderr)
         return 1
     finally:
         if client is not None:
             await client.close()
     if not ready:
-        print("rewarden sandbox-host: the host answers, and is not ready; rewarden doctor says why", file=sys.stderr)
+        say("rewarden sandbox-host: the host answers, and is not ready; rewarden doctor says why", file=sys.stderr)
     return 0 if ready else 1
 
 

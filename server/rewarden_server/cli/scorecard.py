@@ -7,6 +7,7 @@ import asyncio
 import json
 from pathlib import Path
 
+from rewarden.commands.terminal import say
 from rewarden.errors import InvalidRequest
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
@@ -36,17 +37,17 @@ def run(args: argparse.Namespace) -> int:
     names = args.names or sorted(path.stem for path in args.folder.glob("*.jsonl"))
     missing = [name for name in names if not (args.folder / f"{name}.jsonl").exists()]
     if missing or not names:
-        print(f"no labelled file for {', '.join(missing) or 'anything'} in {args.folder}")
+        say(f"no labelled file for {', '.join(missing) or 'anything'} in {args.folder}")
         return 2
     cards = asyncio.run(_cards(args.folder, names))
     if args.json:
-        print(json.dumps([plain(card) for card in cards], indent=1))
+        say(json.dumps([plain(card) for card in cards], indent=1))
         return 0
     if args.page is not None:
         args.page.write_text(page(cards), encoding="utf-8")
-    print(table(cards, by_kind=args.by_kind))
+    say(table(cards, by_kind=args.by_kind))
     if args.misses:
-        print(misses(cards))
+        say(misses(cards))
     return 0
 
 
@@ -64,8 +65,8 @@ async def _cases(names: list[str]) -> int:
         await engine.close()
     failed = [result for result in results if result.differences]
     for result in failed:
-        print(f"{result.case.verifier}: {result.case.title}: {'; '.join(result.differences)}")
-    print(f"{len(results) - len(failed)} of {len(results)} cases went as expected")
+        say(f"{result.case.verifier}: {result.case.title}: {'; '.join(result.differences)}")
+    say(f"{len(results) - len(failed)} of {len(results)} cases went as expected")
     return int(bool(failed))
 
 

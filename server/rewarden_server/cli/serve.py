@@ -13,6 +13,7 @@ from pathlib import Path
 
 import uvloop
 
+from rewarden.commands.terminal import say
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import Config, ConfigError
 from rewarden_server.listening import use_all_descriptors
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         use_all_descriptors()
         uvloop.run(serve(config, args.ready_file))
     except ConfigError as error:
-        print(f"rewarden serve: {error.message}", file=sys.stderr)
+        say(f"rewarden serve: {error.message}", file=sys.stderr)
         return 2
     return 0
 
@@ -62,7 +63,7 @@ async def serve(config: Config, ready_file: Path | None = None) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, serving.service.audit.reopen)
     if ready_file is not None:
         _write(ready_file, {"http": serving.http, "grpc": serving.grpc, "pid": os.getpid()})
-    print(f"rewarden serves on {serving.http} and {serving.grpc}", flush=True)
+    say(f"rewarden serves on {serving.http} and {serving.grpc}", flush=True)
     await stop.wait()
     _log.info("drain", seconds=config.server.drain_s)
     await serving.drain(config.server.drain_s)

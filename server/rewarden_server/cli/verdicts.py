@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from rewarden.commands.terminal import say
 from rewarden.errors import InvalidRequest, RewardenError
 from rewarden_server.studies.verdicts import corpus
 from rewarden_server.studies.verdicts.change import Difference, difference
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         return _record(args) if args.does == "record" else _diff(args)
     except (RewardenError, OSError) as error:
-        print(f"rewarden verdicts: {error}", file=sys.stderr)
+        say(f"rewarden verdicts: {error}", file=sys.stderr)
         return 2
 
 
@@ -68,7 +69,7 @@ def _record(args: argparse.Namespace) -> int:
     if args.output.suffix != _RECORD:
         raise InvalidRequest(f"{args.output}: a record is JSON lines; give it a name that ends in {_RECORD}")
     rows = corpus.write(args.output, Installation.at(args.by).judged(_asked(args)))
-    print(f"{args.output}: {rows:,} verdicts")
+    say(f"{args.output}: {rows:,} verdicts")
     return 0
 
 
@@ -85,9 +86,9 @@ def _diff(args: argparse.Namespace) -> int:
     )
     found = difference(old, new)
     if args.json:
-        print(json.dumps(found.to_json(), indent=1, ensure_ascii=False))
+        say(json.dumps(found.to_json(), indent=1, ensure_ascii=False))
     else:
-        print("\n".join(_told(found, args.show)))
+        say("\n".join(_told(found, args.show)))
     return int(args.check and bool(found.unannounced))
 
 

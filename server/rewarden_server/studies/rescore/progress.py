@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from rewarden.commands.terminal import say
+
 _TTY_S = 0.2
 _LOG_S = 10.0
 
@@ -40,12 +42,12 @@ class Console(Watcher):
 
     def plan(self, lines: Sequence[str]) -> None:
         """See `Watcher`."""
-        print("\n".join(lines), file=self._stream, flush=True)
+        say("\n".join(lines), file=self._stream, flush=True)
 
     def note(self, text: str) -> None:
         """See `Watcher`."""
         self._wipe()
-        print(text, file=self._stream, flush=True)
+        say(text, file=self._stream, flush=True)
 
     def advance(self, rows: int, share: float) -> None:
         """See `Watcher`."""
@@ -63,7 +65,7 @@ class Console(Watcher):
             self._width = len(line)
             self._stream.flush()
         else:
-            print(line, file=self._stream, flush=True)
+            say(line, file=self._stream, flush=True)
 
     def end(self) -> None:
         """See `Watcher`."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rewarden.commands.terminal import one_line
 from rewarden_server.studies.rescore.attempts import PassAt
 from rewarden_server.studies.rescore.tally import Counts, Tally
 from rewarden_verifiers.group.statistics import wilson
@@ -123,7 +124,7 @@ def _cells(name: str, counts: Counts, pass_at: Sequence[PassAt], k: int) -> list
     passed = f"{counts.passed / counts.judged:.1%} ({low:.1%}–{high:.1%})" if counts.judged else "–"
     found = next((one for one in pass_at if one.k == k), None)
     return [
-        name,
+        one_line(name),
         f"{counts.rows:,}",
         f"{counts.responses:,}",
         f"{counts.scored:,}",

@@ -1,0 +1,25 @@
+"""The one way by which commands print: text of others cannot steer the terminal that shows it."""
+
+from __future__ import annotations
+
+import re
+from typing import TextIO
+
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Attack: an answer or an id with escape sequences (C0 and C1) that move the cursor, hide lines or set the title, or
+with bidi controls that reorder what is read. Tabs and line ends are left: our own tables have them."""
+
+
+def visible(text: str) -> str:
+    """The text with each control and bidi character as `\\uXXXX`: within a string of JSON, the same value."""
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def one_line(text: str) -> str:
+    """Like `visible`, with line ends and tabs escaped as well: a foreign name must not look like a line of ours."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def say(text: object = "", *, file: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
+    """Print, for people or as JSON; to standard output where no file is given."""
+    print(visible(str(text)), file=file, end=end, flush=flush)
