@@ -44,6 +44,7 @@ PRINT = f"print({MARK})"
 NUMPY = f"import numpy\nprint(numpy.int64({MARK}))"
 INVERSE = f"import numpy\nnumpy.linalg.inv(numpy.random.default_rng({MARK}).random((100, 100)))\nprint({MARK})"
 SLEEP = f"import time\ntime.sleep(2)\nprint({MARK})"
+SOCKET = f"import socket\nsocket.create_server(('127.0.0.1', 8080))\nprint({MARK})"
 ADD = f"n = int(input())\nprint({MARK}, n)"
 
 
@@ -193,6 +194,10 @@ def _singles(bench: Bench) -> float:
     found = bench.load("print(1), 1 client", _program(PRINT), clients=1)
     report.figure("print(1), 1 client: p50", 1e3 * found.at(0.5), "ms")
     report.figure("  p99", 1e3 * found.at(0.99), "ms")
+    bench.cost()
+    found = bench.load("a socket", _program(SOCKET))
+    report.figure("a server's socket, and so a network, 16 clients", found.rate, "/s")
+    report.figure("  times print(1), which has none", found.rate / single)
     bench.cost()
     found = bench.load("import numpy", _program(NUMPY))
     report.figure("import numpy, 16 clients", found.rate, "/s", least=150)

@@ -103,7 +103,7 @@ class Controls:
             raise invalid(f"the prompt's code fails by itself: {control.said}", "reference.prefix")
 
     async def _once(self, key: bytes, run: Callable[[], Awaitable[Control | None]]) -> Control | None:
-        """What a control run showed, made once for all samples that wait for it."""
+        """The outcome of a control run, made once for all samples that wait for it."""
         place = (id(asyncio.get_running_loop()), key)
         lock = self._locks.setdefault(place, asyncio.Lock())
         async with lock:
