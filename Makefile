@@ -9,6 +9,7 @@
 #   make test-changed  of the tests that `make test` left out, those that files changed since the last green commit reach
 #   make test-all  every test there is
 #   make stress N=20 K=NAME  the tests that fight the kernel, N times each; tells how often each failed
+#   make farm N=10000 USE=NAME  what a policy could farm: unscored or paid for nothing, of so many hostile candidates
 #   make lean    a Lean for the tests, where gcc is (make test does so)
 #   make judge-model  a chat model for the tests; gigabytes (make test does so with MODELS=1)
 #   make test-models  small models that give numbers, for the tests; gigabytes (make test does so with MODELS=1)
@@ -38,7 +39,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Trainers' own packages, and models, weigh gigabytes: only where they are asked for.
 HEAVY := $(if $(filter 1,$(MODELS)),judge-model test-models) $(if $(filter 1,$(TRAINERS)),trainers)
 
-.PHONY: demo check test test-all test-changed test-for stress images soak bench lint lock protos golden docs changelog changelog-draft site setup system lean trainers judge-model test-models clean
+.PHONY: demo check test test-all test-changed test-for stress farm images soak bench lint lock protos golden docs changelog changelog-draft site setup system lean trainers judge-model test-models clean
 
 setup: $(STAMP)
 
@@ -96,6 +97,9 @@ test-for: setup
 
 stress: setup
 	@$(PYTHON) -m tests.suite --stress $(or $(N),20) $(if $(K),-k "$(K)")
+
+farm: setup
+	@$(PYTHON) -m rewarden_server.studies.farm $(if $(N),--tries $(N)) $(if $(SEED),--seed $(SEED)) $(USE)
 
 soak: setup
 	$(PYTHON) -m benchmarks.soak

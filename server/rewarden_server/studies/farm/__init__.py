@@ -1,0 +1,1 @@
+"""Farmability: how often a candidate goes unscored, or is paid for nothing, where the reference is valid."""

@@ -1,0 +1,157 @@
+"""Candidates: texts that a policy might hit upon, made from a seed.
+
+Some are *empty-handed*: made of pieces none of which earns anything on this ground, so that no right answer is in them
+and none of them may be paid. Others are right answers that were damaged: those may be right still, and only must not go
+unscored.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rewarden_server.studies.farm.grounds import Ground
+
+_NUMBERS = ("0", "-0", "7", "9" * 40, "1e400", "-1e400", "nan", "inf", "0x1f", "1_000_003", "١٢٣", "0.1e-400", "1/0")
+_MATHS = (
+    r"\boxed{}",
+    r"\boxed{" + "{" * 50,
+    r"\boxed{7^{7^{7^{7}}}}",
+    r"\boxed{10^{10^{10}}!}",
+    r"\frac{1}{0}",
+    r"\sqrt{" * 30 + "x" + "}" * 30,
+    r"\int_0^1 x^x\,dx",
+    r"\begin{pmatrix}1&2\\3\end{pmatrix}",
+    r"\sum_{n=1}^{10^9} n!",
+    "(" * 400 + ")" * 400,
+    "x" + "+x" * 2_000,
+)
+_FORMS = (
+    "",
+    " ",
+    "\n" * 3_000,
+    "\0",
+    "\ud800",
+    "\u202eabc",
+    "a\u0300" * 500,
+    "{}",
+    "[]",
+    "null",
+    '{"answer": }',
+    '{"answer": 1, "answer": 2}',
+    "[" * 3_000,
+    '{"a":' * 500,
+    "```",
+    "```json\n{",
+    "```python\n",
+    "<answer>",
+    "</answer>",
+    "<answer></answer>",
+    "<think>",
+    "</think>",
+    "<think></think>",
+    "<think>\n",
+    "<|im_end|>",
+    "<|im_start|>assistant\n",
+    "<|eot_id|>",
+    "<tool_call>",
+    '<tool_call>{"name": "zzz", "arguments": {}}</tool_call>',
+    "<|tool_call_begin|>zzz<|tool_call_end|>",
+    "#### ",
+    "A: ",
+    "**Final Answer**",
+)
+_WORDS = (
+    "abc",
+    "I do not know.",
+    "zzz qqq",
+    "The answer is",
+    "none of these",
+    "yes and no",
+    "?" * 200,
+    "word " * 3_000,
+)
+_PROGRAMS = (
+    "import os\nos._exit(0)",
+    "while True:\n    pass",
+    "import time\ntime.sleep(60)",
+    "raise SystemExit(0)",
+    "def f(*given):\n    return f",
+    "print('abc')",
+    "print('9' * 40)",
+    "print(0)",
+    "import no_such_module",
+    "print('x' * 10**8)",
+    "x = [0] * 10**9",
+    "class f:\n    def __init__(self, *given):\n        raise E()\n\n\nclass E(f, ValueError):\n    pass",
+    "SELECT 1",
+    "SELECT * FROM",
+    "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT n FROM t",
+    "theorem x : False := by sorry",
+)
+
+PIECES = (*_NUMBERS, *_MATHS, *_FORMS, *_WORDS, *_PROGRAMS, *(f"```\n{code}\n```" for code in _PROGRAMS))
+"""The pieces that candidates are made of, beside the responses of the cases."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A text, and whether it is empty-handed."""
+
+    text: str
+    empty_handed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Pieces that earn nothing on a ground. joined: nor do several of them together, because an answer is wanted, which
+    none of them is; a verifier of form may well want two of them.
+    """
+
+    worthless: Sequence[str]
+    joined: bool
+
+
+def candidate(ground: Ground, pieces: Pieces, seed: str) -> Candidate:
+    """The candidate of a seed."""
+    chance = random.Random(seed)
+    if ground.right and chance.random() < 0.4:
+        return Candidate(_damaged(chance.choice(ground.right), chance), False)
+    if not pieces.worthless:
+        return Candidate("", False)
+    chosen = [chance.choice(pieces.worthless) for _ in range(chance.choice((1, 1, 2, 3)))]
+    return Candidate(chance.choice(("\n", " ", "\n\n")).join(chosen), pieces.joined or len(chosen) == 1)
+
+
+def _damaged(text: str, chance: random.Random) -> str:
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        text = chance.choice(_DAMAGES)(text, chance)
+    return text
+
+
+def _cut(text: str, chance: random.Random) -> str:
+    place = chance.randrange(len(text) + 1)
+    return chance.choice((text[:place], text[place:]))
+
+
+def _insert(text: str, chance: random.Random) -> str:
+    place = chance.randrange(len(text) + 1)
+    return text[:place] + chance.choice(PIECES) + text[place:]
+
+
+def _drop(text: str, chance: random.Random) -> str:
+    start = chance.randrange(len(text) + 1)
+    return text[:start] + text[start + chance.choice((1, 1, 5, 20)) :]
+
+
+def _swap(text: str, chance: random.Random) -> str:
+    place = chance.randrange(len(text) + 1)
+    return text[:place] + chance.choice("0123456789+-*/^=(){}[]<>|\\\"'`,.:; \nabxyE\0") + text[place + 1 :]
+
+
+def _repeat(text: str, chance: random.Random) -> str:
+    return text * chance.choice((2, 3, 50))
+
+
+_DAMAGES: Sequence[Callable[[str, random.Random], str]] = (_cut, _insert, _insert, _drop, _swap, _swap, _repeat)
