@@ -91,6 +91,13 @@ class Controls:
         """
         return await self._once(self._key("works", trial), lambda: self._try(trial))
 
+    async def passes_unwritten(self, trial: Trial, code: str) -> bool:
+        """Returns whether a program passes test code whose arguments stay as they were. Raises SampleError."""
+        try:
+            return (await self._beside(trial, code, writes_back=False)).passed
+        except _Slow:
+            return False
+
     async def check_prefix(self, trial: Trial) -> None:
         """Raises InvalidReference where the prompt's code fails by itself, as every program behind it must, with this
         test's input; and SampleError where the sandbox does.
@@ -105,22 +112,20 @@ class Controls:
     async def _once(self, key: bytes, run: Callable[[], Awaitable[Control | None]]) -> Control | None:
         """The outcome of a control run, made once for all samples that wait for it."""
         place = (id(asyncio.get_running_loop()), key)
-        lock = self._locks.setdefault(place, asyncio.Lock())
-        async with lock:
-            until, control = self._remembered.get(key, (0.0, None))
-            if key in self._remembered and time.monotonic() < until:
+        try:
+            async with self._locks.setdefault(place, asyncio.Lock()):
+                until, control = self._remembered.get(key, (0.0, None))
+                if time.monotonic() >= until:
+                    control = await run()
+                    lasts = math.inf if control is None or control.passed else _FAILURE_LASTS_S
+                    self._remembered[key] = time.monotonic() + lasts, control
+                    while len(self._remembered) > _MOST_REMEMBERED:
+                        self._remembered.popitem(last=False)
                 return control
-            try:
-                control = await run()
-            except _Slow:
-                return Control(False)
-            finally:
-                self._locks.pop(place, None)
-            lasts = math.inf if control is None or control.passed else _FAILURE_LASTS_S
-            self._remembered[key] = time.monotonic() + lasts, control
-            while len(self._remembered) > _MOST_REMEMBERED:
-                self._remembered.popitem(last=False)
-            return control
+        except _Slow:
+            return Control(False)
+        finally:
+            self._locks.pop(place, None)
 
     # --- trying --------------------------------------------------------------------------------------------------
 
@@ -157,9 +162,11 @@ class Controls:
     async def _solve(self, trial: Trial) -> Control | None:
         """Test code beside the solution."""
         solution = self._solution
-        if solution is None:
-            return None
-        [batch] = plan(self._suite, [trial], solution)
+        return None if solution is None else await self._beside(trial, solution)
+
+    async def _beside(self, trial: Trial, code: str, *, writes_back: bool = True) -> Control:
+        """Test code beside a program. writes_back: see `plan`. Raises _Slow and SampleError."""
+        [batch] = plan(self._suite, [trial], code, writes_back=writes_back)
         for ran in await self._run(batch.job):
             if "time_limit" in (ran.program.status, ran.partner.status if ran.partner is not None else ""):
                 raise _Slow
@@ -167,10 +174,10 @@ class Controls:
                 found = modes.shared(trial, ran.program, batch.nonce)
             elif ran.partner is not None:
                 found = modes.tested(trial, ran.program, ran.partner, batch.nonce)
-            else:
-                break
+            else:  # the program killed its sandbox, twice
+                return Control(False)
             return Control(isinstance(found, Result) and found.verdict == "AC", getattr(found, "provenance", {}))
-        return Control(False)
+        raise SandboxError("the sandbox told nothing of a test")
 
     async def _readings(self, judge: JudgeProgram, trial: Trial) -> list[Report]:
         """The ends of a judge that reads what is known to be an output, or what looks like one."""

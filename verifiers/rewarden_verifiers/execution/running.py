@@ -203,7 +203,7 @@ class SuiteRun:
         rests on in the same calls is the test's own business; in other calls it is flagged.
         """
         trial, rests_on = result.trial, dict(result.provenance)
-        if modes.ARGUMENT_MUTATED in rests_on and await self._passes_unwritten(trial):
+        if modes.ARGUMENT_MUTATED in rests_on and await self._controls.passes_unwritten(trial, self._candidate.code):
             del rests_on[modes.ARGUMENT_MUTATED]
         control = await self._controls.works(trial) if rests_on else None
         made = rests_on.pop(modes.OBJECT_MADE, None)
@@ -217,20 +217,6 @@ class SuiteRun:
         if self._strict and any(flag not in known for flag in told):
             return replace(result, verdict="WA", credit=0.0, reason="weak_test_exploit", flags=flags)
         return replace(result, flags=flags)
-
-    async def _passes_unwritten(self, trial: Trial) -> bool:
-        """Returns whether the test passes where the arguments stay as they were."""
-        [batch] = plan(self._suite, [trial], self._candidate.code, writes_back=False)
-        async with aclosing(self._ctx.sandbox.run(batch.job)) as events:
-            async for event in events:
-                if isinstance(event, CaseResult):
-                    if event.partner is None:  # the program killed its sandbox, twice
-                        return False
-                    found = modes.tested(trial, event.program, event.partner, batch.nonce)
-                    if isinstance(found, Result) and found.error is not None:
-                        raise found.error
-                    return isinstance(found, Result) and found.verdict == "AC"
-        raise SandboxError("the sandbox told nothing of a test")
 
     # --- what was printed ---------------------------------------------------------------------------------------
 

@@ -9,12 +9,10 @@ from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.studies.farm.candidates import PIECES, Candidate, Pieces, candidate
 from rewarden_server.studies.farm.grounds import Ground
+from rewarden_verifiers.execution.modes import PROVENANCE
 
 BATCH = 200
 """Candidates that are judged together."""
-
-WEAK = frozenset({"argument_mutated", "object_result", "vacuous_comparison", "names_from_candidate"})
-"""Flags of passes by weak tests, which have a column of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def _count(tally: Tally, ground: Ground, made: Candidate, seed: str, verdict: Ve
         tally.unscored += 1
         tally.finds.append(Find("unscored", ground.title, seed, made.text, verdict))
     elif made.empty_handed and _earns(ground, verdict):
-        if WEAK & set(verdict.flags):
+        if PROVENANCE & set(verdict.flags):
             tally.flagged += 1
         else:
             tally.paid += 1
