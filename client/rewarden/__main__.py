@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from typing import Protocol, cast
 
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import Parser, say
 from rewarden.errors import Overloaded, RequestError, RewardenError, near
 
 COMMAND_GROUP = "rewarden.commands"
@@ -76,7 +76,7 @@ def _main(argv: list[str]) -> int:
     except ImportError as error:
         _say(f"command {name!r} cannot be loaded: {error}")
         return 1
-    parser = argparse.ArgumentParser(prog=f"rewarden {name}", description=command.HELP)
+    parser = Parser(prog=f"rewarden {name}", description=command.HELP)
     command.configure(parser)
     return command.run(parser.parse_args(rest))
 

@@ -21,6 +21,9 @@ from tests.client.servers import Script, http_server
 
 pytestmark = pytest.mark.needs_server
 
+HOSTILE = "\x1b[2J\x9b\x07\x7f\r\u202e\u2066\u2028"
+STEERING = set(HOSTILE) - set("[2J")
+
 
 @pytest.fixture(autouse=True)
 def served(script: Script, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
@@ -68,7 +71,7 @@ def test_a_file_of_samples_gives_verdicts_in_lines_and_bad_lines_are_named(
 def test_what_a_policy_wrote_cannot_steer_the_terminal(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, script: Script
 ) -> None:
-    hostile = "\x1b[2J\x9b\x07\x7f\r\u202e\u2066\u2028"
+    hostile = HOSTILE
     name = f"{hostile}\n0: scored 1 (passed)"
     script.judge = lambda sample, index: Verdict(
         status="scored", score=0.0, id=sample.id, index=index, extracted=f"caf\u00e9 {hostile}", feedback="a\nb: c"
@@ -77,22 +80,45 @@ def test_what_a_policy_wrote_cannot_steer_the_terminal(
     file.write_text(json.dumps({"id": name, "response": "x"}) + "\n" + json.dumps({hostile: 1}))
     assert main(["verify", str(file), "--format", "text"]) == 1
     shown = capsys.readouterr()
-    steering = set(hostile) - set("[2J")
-    assert not set(shown.out + shown.err) & steering
+    assert not set(shown.out + shown.err) & STEERING
     assert "caf\u00e9 \\u001b[2J\\u009b" in shown.out  # what is only not ASCII is shown as it is
     assert len([line for line in shown.out.splitlines() if not line.startswith("    ")]) == 1
     main(["verify", str(file)])
     told = capsys.readouterr().out
-    assert not set(told) & steering
+    assert not set(told) & STEERING
     assert json.loads(told)["id"] == name
 
 
-def test_every_command_prints_by_the_one_way_that_escapes() -> None:
-    root = Path(__file__).parents[2]
-    folders = ("client/rewarden/commands", "server/rewarden_server/cli", "server/rewarden_server/studies/rescore")
-    files = [root / "client/rewarden/__main__.py", *(file for name in folders for file in (root / name).glob("*.py"))]
-    printing = {file.name for file in files if re.search(r"(?<![\w.])print\(", file.read_text(encoding="utf-8"))}
-    assert printing == {"terminal.py"}
+PRINTING = re.compile(r"(?<![\w.])print\(|\bstd(?:out|err)\.(?:write|buffer)|\bargparse\.ArgumentParser\(")
+"""Ways round `terminal`: they would print foreign text, or an argument that argparse repeats, as it is."""
+
+
+@pytest.mark.parametrize("package", ["client/rewarden", "server/rewarden_server"])
+def test_whatever_prints_does_so_by_the_one_way_that_escapes(package: str) -> None:
+    root = Path(__file__).parents[2] / package
+    printing = {
+        str(file.relative_to(root))
+        for file in root.rglob("*.py")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        # Programs of other places, which stand here as text: they print nothing here.
+        if PRINTING.search(re.sub(r"(?:\"[^\"]*\"|'[^']*')", "", line))
+    }
+    assert printing - {"compat/sandbox_fusion.py"} == ({"commands/terminal.py"} if "client" in package else set())
+
+
+@pytest.mark.parametrize("arguments", [["verify", "x", "--no" + HOSTILE], [HOSTILE]])
+def test_an_argument_that_is_refused_cannot_steer_the_terminal(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert not set(said) & STEERING
+    assert "\\" in said
+
+
+def test_an_argument_that_is_only_not_ascii_is_repeated_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "x", "--caf\u00e9"]) == 2
+    assert "--caf\u00e9" in capsys.readouterr().err
 
 
 def test_a_recipe_may_be_a_file(tmp_path: Path, script: Script) -> None:

@@ -115,6 +115,20 @@ def test_the_rows_that_differ_are_printed_and_written(tmp_path: Path, capsys: py
 
 
 @pytest.mark.needs_server
+def test_foreign_text_cannot_look_like_a_line_of_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    forged = "x\x1b[2J\nagreement   100.0%"
+    verdicts = [[{**judged, "reason": forged} for judged in column] for column in ([OK, OK], [BAD, OK])]
+    a, b = (scored(tmp_path / f"{name}.jsonl", column) for name, column in zip("ab", verdicts, strict=True))
+    for path in (a, b):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        write(path, [{**row, "id": forged, "data_source": f"{place}{forged}"} for place, row in enumerate(rows)])
+    assert main(["compare", str(a), str(b)]) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert [line[:17] for line in shown.splitlines() if line.startswith("agreement")] == ["agreement   50.0%"]
+    assert shown.count("x\\u001b[2J\\nagreement") >= 4
+
+
 def test_two_verifiers_on_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rollouts = write(
         tmp_path / "rollouts.jsonl",

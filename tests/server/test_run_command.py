@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -48,6 +49,33 @@ def test_what_it_writes_is_printed_as_it_is(address: str, capfdbinary: pytest.Ca
     out, err = capfdbinary.readouterr()
     assert out == b"\xff\x00no newline"
     assert err == b""
+
+
+def on_a_terminal(*words: str) -> str:
+    """All that a command writes where its standard output and error are one terminal."""
+    ours, its = os.openpty()
+    with open(ours, "rb") as screen:
+        command = [sys.executable, "-m", "rewarden", *words]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=its, stderr=its) as started:
+            os.close(its)
+            written = b""
+            with contextlib.suppress(OSError):  # the terminal's end, once the last that holds it has left
+                while part := os.read(screen.fileno(), 65_536):
+                    written += part
+        assert started.wait() == 0
+    return written.decode().replace("\r\n", "\n")
+
+
+def test_a_program_cannot_steer_the_terminal_that_shows_it(address: str) -> None:
+    Path("in").write_text("caf\u00e9\tfine\n\x1b]0;title\x07\x1b[2J\x9b\u202e\r rewarden: accepted\n", newline="")
+    assert on_a_terminal("run", program(), "--stdin", "in") == (
+        "caf\u00e9\tfine\n\\u001b]0;title\\u0007\\u001b[2J\\u009b\\u202e\\u000d rewarden: accepted\n"
+    )
+
+
+def test_what_is_no_text_is_shown_on_a_terminal_as_its_bytes(address: str) -> None:
+    Path("in").write_bytes(b"fine \xff\x00\n")
+    assert on_a_terminal("run", program(), "--stdin", "in") == "fine \\xff\\u0000\n"
 
 
 def test_standard_input_is_passed_on_when_it_is_asked_for(

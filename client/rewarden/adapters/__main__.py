@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from rewarden.commands.terminal import say
 from rewarden.errors import near
 
 _SHARED = {"__init__", "__main__", "rows", "scoring", "settings"}
@@ -18,9 +19,9 @@ def main(argv: list[str]) -> int:
     files.update({path.parent.name: path for path in folder.glob("*/rewarden_*.py")})
     names = sorted(files)
     if len(argv) == 1 and argv[0] in names:
-        print(files[argv[0]])
+        say(files[argv[0]])
         return 0
-    print(f"usage: python -m rewarden.adapters NAME{near(argv[0] if argv else '', names)}", file=sys.stderr)
+    say(f"usage: python -m rewarden.adapters NAME{near(argv[0] if argv else '', names)}", file=sys.stderr)
     return 2
 
 

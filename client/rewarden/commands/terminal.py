@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import re
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Attack: an answer or an id with escape sequences (C0 and C1) that move the cursor, hide lines or set the title, or
@@ -23,3 +24,20 @@ def one_line(text: str) -> str:
 def say(text: object = "", *, file: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
     """Print, for people or as JSON; to standard output where no file is given."""
     print(visible(str(text)), file=file, end=end, flush=flush)
+
+
+def pass_on(data: bytes, stream: TextIO) -> None:
+    """Writes what a program wrote: byte by byte into a file or a pipe, escaped on a terminal, which it would steer."""
+    if stream.isatty():
+        say(data.decode(errors="backslashreplace"), file=stream, end="", flush=True)
+        return
+    stream.buffer.write(data)
+    stream.buffer.flush()
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser of arguments, and of those of its subcommands, whose errors repeat an argument without obeying it."""
+
+    def error(self, message: str) -> NoReturn:
+        """See `argparse`."""
+        super().error(one_line(message))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import one_line, say
 from rewarden.commands.use import HELP as USE_HELP
 from rewarden.commands.use import functions_of, read_use
 from rewarden.errors import InvalidRequest
@@ -90,11 +90,12 @@ async def _explain(engine: Engine, records: Sequence[Record], use: Use | None, *
 def _print(number: int, record: Record, now: dict[str, Any], changed: dict[str, tuple[Any, Any]]) -> None:
     before, after = record.verdict.get("verifier") or {}, now.get("verifier") or {}
     same = before.get("fingerprint") == after.get("fingerprint")
-    say(f"record {number}  {now.get('id') or ''}  {after.get('name')} {'(same fingerprint)' if same else '(moved)'}")
-    for name, (old, new) in changed.items():
-        say(f"   {name}: {old!r} → {new!r}")
+    name, moved = one_line(now.get("id") or ""), "(same fingerprint)" if same else "(moved)"
+    say(f"record {number}  {name}  {after.get('name')} {moved}")
+    for field, (old, new) in changed.items():
+        say(f"   {field}: {old!r} → {new!r}")
     if not changed:
         say(f"   as it was: {now['status']} {now.get('score')} {now.get('reason') or ''}")
-    for name in ("feedback", "evidence"):
-        if now.get(name):
-            say(f"   {name}: {now[name]}")
+    for field in ("feedback", "evidence"):
+        if now.get(field):
+            say(f"   {field}: " + str(now[field]).replace("\n", "\n      "))

@@ -1,4 +1,7 @@
-"""`rewarden run`: runs a program in the sandbox, prints its output unchanged, and exits with its exit code."""
+"""`rewarden run`: runs a program in the sandbox, prints its output, and exits with its exit code.
+
+A file or a pipe receives the output byte by byte; on a terminal its control characters are escaped.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ import base64
 import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any, TextIO
 
 from rewarden.commands.connection import add_connection_arguments, open_client
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import pass_on, say
 from rewarden.errors import InvalidRequest
 from rewarden.types import RunResult
 from rewarden.wire.json import dumps, run_result_to_json
@@ -128,10 +131,10 @@ def _limit(item: str) -> tuple[str, Any]:
 
 def _show(result: RunResult) -> int:
     if result.compile is not None:
-        _write(sys.stderr.buffer, result.compile.stdout, result.compile.stdout_base64)
-        _write(sys.stderr.buffer, result.compile.stderr, result.compile.stderr_base64)
-    _write(sys.stdout.buffer, result.stdout, result.stdout_base64)
-    _write(sys.stderr.buffer, result.stderr, result.stderr_base64)
+        _write(sys.stderr, result.compile.stdout, result.compile.stdout_base64)
+        _write(sys.stderr, result.compile.stderr, result.compile.stderr_base64)
+    _write(sys.stdout, result.stdout, result.stdout_base64)
+    _write(sys.stderr, result.stderr, result.stderr_base64)
     if result.status not in ("ok", "runtime_error"):
         words = result.status.replace("_", " ")
         about = result.message or (f"{result.limit} was reached" if result.limit else "")
@@ -142,6 +145,5 @@ def _show(result: RunResult) -> int:
     return 128 + (result.signal or 0)
 
 
-def _write(stream: BinaryIO, text: str, whole: str | None) -> None:
-    stream.write(text.encode() if whole is None else base64.b64decode(whole))
-    stream.flush()
+def _write(stream: TextIO, text: str, whole: str | None) -> None:
+    pass_on(text.encode() if whole is None else base64.b64decode(whole), stream)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import one_line, say
 from rewarden.errors import InvalidRequest, RewardenError
 from rewarden_server.studies.verdicts import corpus
 from rewarden_server.studies.verdicts.change import Difference, difference
@@ -109,7 +109,7 @@ def _told(found: Difference, show: int) -> Iterator[str]:
         yield f"{name}: {len(changes):,}, {same or f'version {old_version} → {new_version}'}"
         for change in changes[:show]:
             fields = "; ".join(f"{field} {_short(old)} → {_short(new)}" for field, old, new in change.fields())
-            yield f"  {change.title.removeprefix(f'{name}: ')}: {fields}"
+            yield f"  {one_line(change.title.removeprefix(f'{name}: '))}: {fields}"
         if len(changes) > show:
             yield f"  … and {len(changes) - show:,} more"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from rewarden.commands.terminal import one_line
 from rewarden_server.studies.calibration.agreement import Figure
 from rewarden_server.studies.calibration.assault import Assault
 from rewarden_server.studies.calibration.calibration import Calibration
@@ -34,7 +35,9 @@ def table(found: Calibration) -> str:
     for (status, fault, reason), count in found.unscored.items():
         lines.append(f"            {unscored_text(status, fault, reason)}: {count:,}")
     if not found.scored:
-        return "\n".join([*lines, *([f"            {found.problem}"] if found.problem else [])])
+        return "\n".join(
+            [*lines, *([" " * 12 + found.problem.replace("\n", "\n" + " " * 12)] if found.problem else [])]
+        )
     lines += ["", f"{'':22}{'value':>8}   95 % interval"]
     lines += [figure_line(NAMES[name], found.figures[name], name in SHARES) for name in NAMES if name in found.figures]
     if found.grades is not None:
@@ -59,7 +62,7 @@ def use_text(found: Calibration) -> str:
 
 def unscored_text(status: str, fault: str, reason: str) -> str:
     """Returns a short reason for an unscored verdict."""
-    return f"{status}, fault {fault or 'unknown'}" + (f": {reason}" if reason else "")
+    return f"{status}, fault {fault or 'unknown'}" + (f": {one_line(reason)}" if reason else "")
 
 
 def value_text(figure: Figure, percent: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rewarden.commands.terminal import one_line
 from rewarden_server.studies.comparison.comparison import Comparison, Table
 from rewarden_server.studies.comparison.pairing import Judged, Pair
 
@@ -14,7 +15,7 @@ def table(found: Comparison, a: str, b: str) -> str:
     """Returns the comparison as text for a terminal. `a`, `b`: the names of the two."""
     said = found.to_json()
     whole = found.table
-    lines = [f"A  {a}", f"B  {b}", ""]
+    lines = [f"A  {one_line(a)}", f"B  {one_line(b)}", ""]
     lines.append(f"responses   {found.rows:,}; scored by both {whole.rows:,}; judged otherwise {found.differing:,}")
     for item in said["statuses"]:
         if (item["a"], item["b"]) != ("scored", "scored"):
@@ -29,14 +30,16 @@ def table(found: Comparison, a: str, b: str) -> str:
         lines += [_source(name, one) for name, one in sorted(found.sources.items())]
     if said["reasons"]:
         lines += ["", "where they differ (A → B)"]
-        lines += [f"{item['rows']:8,}  {item['a']} → {item['b']}" for item in said["reasons"][:12]]
+        differing = [(item["rows"], one_line(str(item["a"])), one_line(str(item["b"]))) for item in said["reasons"]]
+        lines += [f"{rows:8,}  {of_a} → {of_b}" for rows, of_a, of_b in differing[:12]]
     return "\n".join(lines)
 
 
 def difference(pair: Pair) -> str:
     """One response that is judged otherwise, in two lines."""
     name = next((str(pair.values[key]) for key in ("id", "sample_id", "rollout_id") if key in pair.values), "")
-    where = f"row {pair.row}" + (f", response {pair.place}" if pair.place else "") + (f"  {name}" if name else "")
+    where = f"row {pair.row}" + (f", response {pair.place}" if pair.place else "")
+    where += f"  {one_line(name)}" if name else ""
     return f"{where}\n   A {_judgement(pair.left)}\n   B {_judgement(pair.right)}"
 
 
@@ -66,11 +69,12 @@ def _source(name: str, one: Table) -> str:
     said = one.to_json()
     agreed = "-" if said["agreement"] is None else f"{said['agreement']:.1%}"
     value = "-" if said["kappa"] is None else f"{said['kappa']:.3f}"
-    return f"{name[:23]:24}{one.rows:8,}{agreed:>9}{value:>8}{said['a_passed']:>10.1%}{said['b_passed']:>10.1%}"
+    counts = f"{one.rows:8,}{agreed:>9}{value:>8}{said['a_passed']:>10.1%}{said['b_passed']:>10.1%}"
+    return f"{one_line(name)[:23]:24}{counts}"
 
 
 def _judgement(judged: Judged) -> str:
     score = "-" if judged.score is None else f"{judged.score:g}"
     extracted = judged.verdict.get("extracted") if isinstance(judged.verdict, dict) else None
     shown = "" if extracted is None else f"  {str(extracted)[:_SHOWN]!r}"
-    return f"{judged.status:9} {score:>8}  {judged.reason or ''}{shown}"
+    return f"{judged.status:9} {score:>8}  {one_line(str(judged.reason or ''))}{shown}"

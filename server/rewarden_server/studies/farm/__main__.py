@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
 
+from rewarden.commands.terminal import Parser, say
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.studies.farm.grounds import grounds_of
@@ -15,7 +15,7 @@ from rewarden_server.studies.farm.search import Tally, farm
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 1 where anything was farmed."""
-    parser = argparse.ArgumentParser(prog="farm", description=__doc__)
+    parser = Parser(prog="farm", description=__doc__)
     parser.add_argument("names", nargs="*", help="verifiers and recipes; default: all")
     parser.add_argument("--tries", type=int, default=10_000, help="candidates for each (default: 10,000)")
     parser.add_argument("--seed", default="1", help="another search by another seed")
@@ -28,14 +28,14 @@ async def _farm(names: Sequence[str], tries: int, seed: str, show: int) -> int:
     engine = Engine(settings=EngineSettings(cache_bytes=0))
     await engine.start()
     farmed = False
-    print(f"{'verifier':34} {'tries':>7} {'unscored':>9} {'paid':>6} {'flagged':>8} {'per 10,000':>11}")
+    say(f"{'verifier':34} {'tries':>7} {'unscored':>9} {'paid':>6} {'flagged':>8} {'per 10,000':>11}")
     try:
         for name in names or engine.registry.names():
             tally = await farm(engine, name, grounds_of(engine.registry.get(name)), tries, f"{seed}:{name}")
-            print(line(tally), flush=True)
+            say(line(tally), flush=True)
             for find in tally.finds[:show]:
                 said = f"{find.verdict.status} {find.verdict.reason} {find.verdict.score}"
-                print(f"    {find.kind} {find.seed} [{find.title}] {said}: {find.text[:100]!r}", flush=True)
+                say(f"    {find.kind} {find.seed} [{find.title}] {said}: {find.text[:100]!r}", flush=True)
             farmed = farmed or bool(tally.finds)
     finally:
         await engine.close()
