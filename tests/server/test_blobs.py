@@ -7,6 +7,7 @@ import errno
 import hashlib
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -112,7 +113,7 @@ def test_a_blob_must_be_what_its_name_says_and_fit() -> None:
         blobs.put(name_of(b"x" * 61), b"x" * 61)
 
 
-@pytest.mark.parametrize("at", ["write", "fsync", "replace"])
+@pytest.mark.parametrize("at", ["write", "fsync", "replace", "folder"])
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
     blobs = store(tmp_path)
 
@@ -122,6 +123,8 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     with monkeypatch.context() as broken:
         if at == "write":
             broken.setattr("tempfile.mkstemp", full)
+        elif at == "folder":
+            broken.setattr("rewarden_server.intake.blobs.sync_folder", full)
         else:
             broken.setattr(os, at, full)
         with pytest.raises(StorageFull, match="blob_dir"):
@@ -132,13 +135,20 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     assert blobs.get(name_of(b"data")) == b"data"
 
 
-def test_a_blob_is_on_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_blob_is_on_disk_before_it_has_its_name_and_the_name_before_it_is_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done: list[str] = []
     sync, replace = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda handle: (done.append("fsync"), sync(handle)))
-    monkeypatch.setattr(os, "replace", lambda *paths: (done.append("replace"), replace(*paths)))
+
+    def synced(handle: int) -> None:
+        done.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", lambda *paths: (done.append("name"), replace(*paths)))
     store(tmp_path).put(name_of(b"data"), b"data")
-    assert done == ["fsync", "replace"]
+    assert done == ["file", "name", "folder"]
 
 
 async def test_a_full_disk_is_507(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

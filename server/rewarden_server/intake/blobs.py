@@ -21,6 +21,7 @@ from typing import Any
 
 from rewarden.errors import InvalidRequest, NotFound, StorageFull, TooLarge
 from rewarden.types import BadSample, Media, Sample
+from rewarden_server.folder_sync import sync_folder
 from rewarden_server.intake.json_expansion import read_json
 from rewarden_server.intake.settings import LimitSettings
 from rewarden_server.observe.logs import get_logger
@@ -113,21 +114,23 @@ class Blobs:
 
 
 def _write(path: Path, data: bytes | bytearray) -> None:
-    """Write a file whole or not at all: a reader never sees half of it, not even after a power cut.
+    """Write a file whole or not at all: after a power cut it has all of its content and its name, or was never there.
 
     Raises StorageFull where the disk takes no more; nothing is left behind.
     """
-    temporary: str | None = None
+    written: Path | None = None
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent)
+        written = Path(temporary)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        written = written.replace(path)
+        sync_folder(path.parent)  # the name is the folder's content, which a power cut takes as it takes a file's
     except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+        if written is not None:
+            written.unlink(missing_ok=True)
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise StorageFull("the disk of limits.blob_dir is full: nothing was kept; make room there") from None

@@ -24,6 +24,7 @@ from typing import Any
 
 from rewarden.errors import RewardenError
 from rewarden.wire.json import dumps, loads
+from rewarden_server.folder_sync import sync_folder
 from rewarden_server.studies.rescore.options import RescoreError
 
 COMPACT_BYTES = 32 * 1024**2
@@ -202,12 +203,3 @@ def hold(folder: Path) -> int:
         os.close(descriptor)
         raise RescoreError(f"another rescore is at work in {str(folder)!r}") from None
     return descriptor
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until the names of a folder's files are on disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

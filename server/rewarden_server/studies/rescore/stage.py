@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import zstandard
 
-from rewarden_server.studies.rescore.journal import sync_folder
+from rewarden_server.folder_sync import sync_folder
 from rewarden_server.studies.rescore.options import RescoreError
 from rewarden_server.studies.rescore.parquet_output import ParquetPacker, is_parquet_target
 from rewarden_server.studies.rescore.sort import ExternalSort
