@@ -42,7 +42,7 @@ FAULTY = {"outcome": "error", "who": "tests", "kind": "test_code"}
 def said(job: host.Job, report: dict[str, str]) -> bytes:
     """Returns what the room of the tests reports: with the nonce that it was given."""
     nonce = json.loads(job.cases[0].partner_request)["nonce"]
-    return json.dumps({"done": True, "nonce": nonce, **report}).encode()
+    return json.dumps({"done": True, "nonce": nonce, "provenance": {}, **report}).encode()
 
 
 async def by_their_words(job: host.Job) -> AsyncGenerator[host.JobEvent, None]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from rewarden.errors import InvalidReference, SandboxError
+from rewarden_sandboxes.agent.provenance import MOST, Provenance
 from rewarden_sandboxes.job import Report
 from rewarden_verifiers.execution import calls, judges, modes
 from rewarden_verifiers.execution.feedback import MAX_LISTED, evidence, excerpt, feedback
@@ -289,9 +291,7 @@ FILE = Test(type="file", name="test_f.py", content="", expect=("test_a", "T::tes
 
 
 def told(**fields: Any) -> bytes:
-    import json
-
-    blank = {"done": True, "outcome": "passed", "kind": None, "who": None, "tests": {}, "nonce": "n"}
+    blank = {"done": True, "outcome": "passed", "kind": None, "who": None, "tests": {}, "provenance": {}, "nonce": "n"}
     return json.dumps({**blank, **fields}).encode()
 
 
@@ -370,10 +370,48 @@ def test_a_report_of_passing_must_name_every_expected_test(tests: Any, passes: b
 
 
 def test_only_known_flags_of_a_pass_are_heard() -> None:
-    provenance = {"argument_mutated": [1], "object_result": "x", "invented": [2]}
+    provenance = {"argument_mutated": [1], "names_from_candidate": ["norm"], "invented": {"of": "a newer host"}}
     found = modes.tested(assertion(), OK, ended(0, reply=told(provenance=provenance)), "n")
     assert isinstance(found, Result)
-    assert found.provenance == {"argument_mutated": [1]}
+    assert found.provenance == {"argument_mutated": [1], "names_from_candidate": ["norm"]}
+
+
+@pytest.mark.parametrize(
+    "provenance",
+    [
+        None,
+        [],
+        {"argument_mutated": "x"},
+        {"argument_mutated": []},
+        {"argument_mutated": [[1]]},
+        {"argument_mutated": [True]},
+        {"argument_mutated": [-1]},
+        {"object_result": [10**30]},
+        {"object_result": ["norm"]},
+        {"vacuous_comparison": [1.5]},
+        {"vacuous_comparison": list(range(1001))},
+        {"names_from_candidate": [1]},
+        {"names_from_candidate": ["x" * 201]},
+    ],
+)
+def test_a_provenance_that_no_agent_reports_is_the_candidates_doing(provenance: Any) -> None:
+    """Attack: have test code evaluate what changes the report, and then pass, or go unscored, as one likes."""
+    test = Test(type="assert", code="assert eval(f())")
+    found = modes.tested(assertion(test), OK, ended(0, reply=told(provenance=provenance)), "n")
+    assert isinstance(found, Doubted)
+    assert (found.presumed, found.otherwise.verdict, found.otherwise.credit) == ("candidate", "WA", 0.0)
+
+
+def test_the_most_that_an_agent_tells_is_of_the_shape_that_is_expected() -> None:
+    agent = Provenance()
+    for number in range(MOST + 1):
+        agent.returned(1, None, changed=True, made=False)
+        agent.named("x" * number)
+    reported = json.loads(json.dumps(agent.told()))
+    found = modes.tested(assertion(), OK, ended(0, reply=told(provenance=reported)), "n")
+    assert isinstance(found, Result)
+    assert found.provenance == reported
+    assert {flag: len(of) for flag, of in reported.items()} == {"argument_mutated": 1000, "names_from_candidate": 201}
 
 
 def test_the_share_of_a_files_tests_is_short_of_all() -> None:

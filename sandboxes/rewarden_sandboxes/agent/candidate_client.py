@@ -221,6 +221,8 @@ class CandidateClient:
             return {"ref": {"thing": number_of(value)}}
         if isinstance(value, ProxyType):
             return {"ref": {"thing": value._rewarden_number}}
+        if value is self.provenance.zip:
+            return {"ref": {"builtin": "zip"}}
         name = getattr(value, "__name__", None)
         if type(name) is str and getattr(builtins, name, None) is value:
             return {"ref": {"builtin": name}}

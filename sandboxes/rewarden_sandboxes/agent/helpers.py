@@ -27,10 +27,10 @@ _ALIASES = {
 """Names by which everybody compares, and the modules and members behind them."""
 
 _MODULES = frozenset({*PLAIN_MODULES, "numpy"})
-_REACHING_OUT = frozenset(
-    {"input", "open", "print", "exec", "eval", "compile", "globals", "locals", "vars", "__import__"}
-)
-"""Built-in functions whose effect depends on where they are called."""
+_REACHING_OUT = frozenset({"input", "open", "exec", "eval", "compile", "globals", "locals", "vars", "__import__"})
+"""Built-in functions whose effect depends on where they are called. `print` is none: nobody judges what test code or
+the candidate beside it prints, and a test that captures output has that of both.
+"""
 
 
 class Helpers:

@@ -92,7 +92,7 @@ class Names(dict):  # type: ignore[type-arg]
     of the candidate's can hide `len`, `isinstance` or a module that the tests import."""
 
     def __init__(self, client: CandidateClient, source: Source, entry_point: str | None, prompt: str = "") -> None:
-        super().__init__(vars(builtins))
+        super().__init__(vars(builtins), zip=client.provenance.zip)
         self.client = client
         self.source = source
         self.entry_point = entry_point

@@ -1,23 +1,40 @@
 """The provenance of a pass: what it may rest on beside the values that the candidate returned.
 
 A weak test can be passed by what no value shows: an argument that was emptied in place, an object whose truth and
-length lie, nothing at all where a loop compares. None of that is wrong by itself, so it is told, and judged elsewhere.
+length lie, nothing at all where a loop compares, one element where a list was wanted. None of that is wrong by itself,
+so it is told, and judged elsewhere.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
+import functools
+import importlib
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from rewarden_sandboxes.agent.proxies import Proxy
 
 ARGUMENT, OBJECT, VACUOUS, NAMES = "argument_mutated", "object_result", "vacuous_comparison", "names_from_candidate"
 MADE = "object_made"
 """As OBJECT, of objects that the test code made of the candidate's classes: what it was asked for is a class, or one
 that passes for a function.
 """
+MOST, LONGEST = 1000, 200
+"""Calls or names that are told of each flag, and characters of a name."""
 
 _COLLECTIONS = (str, list, tuple, set, frozenset, dict)
 _COMPARING = frozenset({"all", "allclose", "array_equal", "assert_allclose", "assert_array_equal", "isclose", "zip"})
+_BROADCASTING = {
+    "numpy": ("allclose", "isclose"),
+    "numpy.testing": ("assert_allclose", "assert_almost_equal", "assert_array_almost_equal", "assert_array_equal"),
+}
+"""Functions that stretch a smaller array until it is as large as the other."""
+_RECENT, _LARGEST = 8, 100_000
+"""Results that are remembered, and the elements of one: the tests' room holds no more of them than that."""
 
 
 class Provenance:
@@ -25,13 +42,15 @@ class Provenance:
 
     def __init__(self) -> None:
         self.loops = False
+        self.zip: Any = zip
         self._calls = 0
         self._found: dict[str, set[Any]] = {}
         self._objects: dict[int, str] = {}
+        self._recent: deque[tuple[Any, int]] = deque(maxlen=_RECENT)
 
     def read(self, source: bytes) -> None:
         """Note whether this test code compares element by element, or in loops over results: over nothing they compare
-        nothing.
+        nothing. What it pairs and compares by is watched from here on: `zip` of this object, and numpy's functions.
         """
         nodes = list(ast.walk(ast.parse(source)))
         results = {
@@ -41,11 +60,21 @@ class Provenance:
             for target in node.targets
             if isinstance(target, ast.Name)
         }
+        mentioned: set[Any] = set()
         for node in nodes:
             if isinstance(node, (ast.For, ast.comprehension)):
                 self.loops = self.loops or any(_is_result(part, results) for part in ast.walk(node.iter))
             else:
-                self.loops = self.loops or getattr(node, "attr", getattr(node, "id", None)) in _COMPARING
+                mentioned |= {getattr(node, field, None) for field in ("attr", "id")}
+                if isinstance(node, ast.ImportFrom):
+                    mentioned |= {str(node.module).partition(".")[0], *(alias.name for alias in node.names)}
+        self.loops = self.loops or bool(mentioned & _COMPARING)
+        if "zip" in mentioned:
+            self.zip = _watched_zip(self._pairing)
+        if mentioned & {"np", "numpy", "allclose"}:
+            for module, names in _BROADCASTING.items():
+                if mentioned & set(names):
+                    self._watch(module, names)
 
     def returned(self, result: Any, number: int | None, *, changed: bool, made: bool) -> None:
         """A call has ended. number: of the object of a class of the candidate's that it returned, if one. changed:
@@ -57,9 +86,10 @@ class Provenance:
         if number is not None:
             self._objects[number] = MADE if made else OBJECT
         # By its type first: an object of the candidate's would be asked.
-        empty = result.size == 0 if type(result).__name__ == "ndarray" else type(result) in _COLLECTIONS and not result
-        if self.loops and empty:
+        size = result.size if _is_array(result) else len(result) if type(result) in _COLLECTIONS else 1
+        if self.loops and size == 0:
             self._note(VACUOUS, self._calls)
+        self._recent.append((result if size <= _LARGEST else None, self._calls))
 
     def used(self, number: int) -> None:
         """An object was asked for what it may lie about: truth, length, text, or an attribute."""
@@ -68,14 +98,104 @@ class Provenance:
 
     def named(self, name: str) -> None:
         """The candidate lent the test code a name that is not its entry point."""
-        self._note(NAMES, name)
+        self._note(NAMES, name[:LONGEST])
 
     def told(self) -> dict[str, list[Any]]:
         """Flag to the calls or the names behind it."""
         return {flag: sorted(of) for flag, of in self._found.items()}
 
     def _note(self, flag: str, of: Any) -> None:
-        self._found.setdefault(flag, set()).add(of)
+        found = self._found.setdefault(flag, set())
+        if len(found) < MOST:
+            found.add(of)
+
+    # What is compared with nothing.
+
+    def _call_of(self, value: Any) -> int | None:
+        """The number of the call that returned this very object, or None. Equal numbers and texts may be one object,
+        wherever they come from, so that of these only the last result counts.
+        """
+        of_its_own = type(value) in (list, set, dict, Proxy) or _is_array(value)
+        recent = self._recent if of_its_own else list(self._recent)[-1:]
+        return next((call for known, call in recent if known is value and value is not None), None)
+
+    def _pairing(self, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The parts that `zip` is to pair. Attack: one right element, where `zip` leaves the rest of what is expected uncompared.
+
+        More elements than are expected are no attack: all that is expected is compared.
+        """
+        asked = [(part, _length(part), self._call_of(part)) for part in parts]
+        least = min((length for _, length, call in asked if call is None and length is not None), default=0)
+        for _, length, call in asked:
+            if call is not None and length is not None and length < least:
+                self._note(VACUOUS, call)
+        return tuple(
+            self._counted(part, call, least) if call is not None and type(part) is Proxy else part
+            for part, _, call in asked
+        )
+
+    def _counted(self, part: Any, call: int, least: int) -> Iterator[Any]:
+        """The items of an object of the candidate's, such as a generator."""
+        count = 0
+        for item in part:
+            yield item
+            count += 1
+        if count < least:
+            self._note(VACUOUS, call)
+
+    def _watch(self, module: str, names: tuple[str, ...]) -> None:
+        with contextlib.suppress(ImportError):
+            found = importlib.import_module(module)
+            for name in names:
+                setattr(found, name, self._comparing(getattr(found, name)))
+
+    def _comparing(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of numpy's that compares. Attack: one number, which it stretches over all that is expected."""
+
+        @functools.wraps(function)
+        def compare(*args: Any, **kwargs: Any) -> Any:
+            for value, other in (args[:2], args[1::-1]) if len(args) > 1 else ():
+                call = self._call_of(value)
+                if call is not None and self._call_of(other) is None and _size(value) < _size(other):
+                    self._note(VACUOUS, call)
+            return function(*args, **kwargs)
+
+        return compare
+
+
+def _watched_zip(pairing: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Any:
+    """A `zip` that tells of what it is given. It makes real ones, which `isinstance` takes for its own."""
+
+    class Kind(type):
+        def __instancecheck__(cls, value: Any) -> bool:
+            return isinstance(value, zip)
+
+    class Watched(metaclass=Kind):
+        def __new__(cls, *parts: Any, **named: Any) -> Any:
+            return zip(*pairing(parts), **named)  # noqa: B905 - the test code says it, or not
+
+    Watched.__name__ = Watched.__qualname__ = "zip"
+    return Watched
+
+
+def _is_array(value: Any) -> bool:
+    return type(value).__name__ == "ndarray" and type(value).__module__ == "numpy"
+
+
+def _length(value: Any) -> int | None:
+    """The length of a plain collection or an array; None for anything else."""
+    if _is_array(value):
+        return len(value) if value.ndim else None
+    return len(value) if type(value) in _COLLECTIONS else None
+
+
+def _size(value: Any) -> int:
+    """The count of what an array or nested lists hold; 1 for anything else, which is not asked: it may be the
+    candidate's.
+    """
+    if _is_array(value):
+        return int(value.size)
+    return sum(map(_size, value)) if type(value) in (list, tuple) else 1
 
 
 def _is_result(node: ast.AST, results: set[str]) -> bool:

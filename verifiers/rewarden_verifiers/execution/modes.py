@@ -33,10 +33,13 @@ _WRONG = frozenset({"assertion", "uncrossable_value", "no_pass", "bad_frame", "t
 """The reasons of failed tests that are a wrong answer: WA. Every other is an exception: RE."""
 _FLAGGED = frozenset({"uncrossable_value", "bad_frame", "candidate_exit", "candidate_lost", "tampered"})
 _MESSAGE = 600
+_MOST_BEHIND, _LONGEST_NAME, _MOST_CALLS = 1000, 200, 2**53
+"""The most that an agent tells of a flag: calls or names, a name's characters, and a call's number."""
 
 ARGUMENT_MUTATED = "argument_mutated"
 OBJECT_RESULT, OBJECT_MADE = "object_result", "object_made"
-PROVENANCE = frozenset({ARGUMENT_MUTATED, OBJECT_RESULT, OBJECT_MADE, "vacuous_comparison", "names_from_candidate"})
+NAMES_FROM_CANDIDATE = "names_from_candidate"
+PROVENANCE = frozenset({ARGUMENT_MUTATED, OBJECT_RESULT, OBJECT_MADE, "vacuous_comparison", NAMES_FROM_CANDIDATE})
 """Flags of a pass that may rest on something else than the values that were compared. An object that the tests made
 themselves, of a class, is one only where the solution passes without."""
 
@@ -106,7 +109,10 @@ def tested(trial: Trial, program: Report, partner: Report, nonce: str) -> Result
             return _disturbed(trial, program, "the test code came to a bad end after it had passed")
         if failed in LIMITS:
             return result_of(trial, program, failed)
-        return replace(result_of(trial, program, "AC"), provenance=_provenance(said))
+        provenance = _provenance(said)
+        if provenance is None:
+            return _disturbed(trial, program, "the report of the test code is not of its shape")
+        return replace(result_of(trial, program, "AC"), provenance=provenance)
     if said.get("who") == "tests":
         return _at_fault(trial, program, said)
     if said.get("kind") == "candidate_lost" and failed in LIMITS:
@@ -138,12 +144,26 @@ def _doubted(trial: Trial, program: Report, error: InvalidReference, how: str, p
     return Doubted(trial=trial, report=program, error=error, otherwise=otherwise, presumed=presumed)
 
 
-def _provenance(said: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The flags of a pass and what is behind each, as the report has it: nothing where it is of no known shape."""
+def _provenance(said: Mapping[str, Any]) -> dict[str, list[int] | list[str]] | None:
+    """The flags of a pass and the calls or names behind each; None where no agent reports such a thing. A flag that is
+    not known here is left out: the host may be newer.
+
+    Attack: have test code evaluate what changes the report, so that a pass has no flag or none of a known shape.
+    """
     found = said.get("provenance")
     if not isinstance(found, dict):
-        return {}
-    return {flag: of for flag, of in found.items() if flag in PROVENANCE and isinstance(of, list)}
+        return None
+    known = {flag: of for flag, of in found.items() if flag in PROVENANCE}
+    return known if all(_is_behind(flag, of) for flag, of in known.items()) else None
+
+
+def _is_behind(flag: str, of: Any) -> bool:
+    """Returns whether these are calls, by their numbers, or names."""
+    if not isinstance(of, list) or not 0 < len(of) <= _MOST_BEHIND:
+        return False
+    if flag == NAMES_FROM_CANDIDATE:
+        return all(isinstance(name, str) and len(name) <= _LONGEST_NAME for name in of)
+    return all(type(number) is int and 0 <= number < _MOST_CALLS for number in of)
 
 
 def shared(trial: Trial, program: Report, nonce: str) -> Result | Doubted:
