@@ -125,3 +125,9 @@ def test_waiting_is_for_workers() -> None:
         @verifier(version="1", blocking=True, inline=True)
         def toy(response: str) -> Any:
             return right()
+
+
+async def test_wall_time_in_which_a_worker_could_run_and_did_not_is_nobodys(make_engine: Make) -> None:
+    engine = await make_engine(workers=1, query_workers=1, slow_query_workers=1)
+    (verdict,) = (await engine.verify(batch("starved"))).verdicts
+    assert (verdict.status, verdict.score) == ("scored", 1.0)

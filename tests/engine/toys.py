@@ -189,8 +189,9 @@ def plant(reference: object, params: object, resources: Garden) -> tuple[object,
 
 @verifier(version="1", blocking=True, resources=Garden, prepare=plant)
 def toy_garden(response: str, prepared: tuple[object, str], resources: Garden, watch: Watch) -> Outcome:
-    """Says where it runs and what it has there; `long` begins anew, `hang` never comes back to the interpreter, and
-    `preparing` does as its second word says at the reference's expense."""
+    """Says where it runs and what it has there; `long` begins anew, `hang` never comes back to the interpreter,
+    `starved` is runnable beyond its wall time, and `preparing` does as its second word says at the reference's
+    expense."""
     reference, planted = prepared
     if reference == "long" and watch.quick_s is not None:
         raise Expired
@@ -207,6 +208,12 @@ def toy_garden(response: str, prepared: tuple[object, str], resources: Garden, w
                     time.sleep(3600)
             raise MemoryError if reference.endswith("memory") else ValueError
         raise MemoryError
+    if reference == "starved":
+        # As of a process that has all to go on with and is not run: it is runnable, and its time passes.
+        with watch.limit(wall_s=0.001):
+            until = time.process_time() + 0.5
+            while time.process_time() < until:
+                pass
     evidence = {"reference": reference, "grows": resources.plant, "prepared_for": planted}
     return right(evidence={**evidence, "quick_s": watch.quick_s, "pid": os.getpid()})
 

@@ -25,7 +25,7 @@ from rewarden.errors import InvalidSample
 from rewarden_verifiers.contract import Expired, Unwatched
 from rewarden_verifiers.sql.connections import MOST_SERVED, Connections, DatabaseUnavailable, open_session
 from rewarden_verifiers.sql.databases import Database, EngineName, Table
-from rewarden_verifiers.sql.engines import scratch
+from rewarden_verifiers.sql.engines import mysql_wire, scratch, served
 from rewarden_verifiers.sql.engines.engine import Caps, DatabaseFailed, QueryFailed, Session
 from rewarden_verifiers.sql.engines.mysql_wire import Wire, connect_arguments
 from rewarden_verifiers.sql.engines.served import Late
@@ -765,7 +765,10 @@ def frozen(server: Server) -> Iterator[None]:
 
 
 @pytest.mark.alone
-def test_a_server_that_stops_answering_is_our_failure_and_no_late_statement(hosted: Hosted) -> None:
+def test_a_server_that_stops_answering_is_our_failure_and_no_late_statement(
+    hosted: Hosted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mysql_wire, "OWN_S", 0.5)
     session = hosted.session()
     with frozen(hosted.server), pytest.raises(DatabaseFailed) as failed:
         session.query("SELECT name FROM person", Caps(time_s=0.1), Unwatched())
@@ -773,19 +776,110 @@ def test_a_server_that_stops_answering_is_our_failure_and_no_late_statement(host
     assert ask(hosted.session(), "SELECT count(*) FROM person") == [(4,)]
 
 
-def test_a_statement_is_not_late_because_the_session_is_reset_late(
+def lost(*_: object) -> None:
+    """Raises what PyMySQL does where a server does not answer in time."""
+    raise pymysql.OperationalError(2013, "Lost connection to MySQL server during query (timed out)")
+
+
+def test_what_a_statement_gave_stands_however_late_its_session_is_reset(
     mysql: Hosted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = mysql.session()
+    ask(session, "SELECT COUNT(*) FROM person")
+    (before,) = mysql.sessions()
+    with monkeypatch.context() as slow:
+        slow.setattr(Wire, "reset", lost)
+        assert ask(session, "SELECT COUNT(*), @mark := 7 FROM person") == [(4, 7)]
+        assert refused(session, "SELECT nothing FROM person") == "runtime_error"
+    # And nothing of it is there for the next, which has a session of its own.
+    assert ask(session, "SELECT @mark") == [(None,)]
+    assert mysql.wait(lambda: before not in mysql.sessions())
 
-    def slow(wire: Wire) -> None:
+
+def test_a_write_stands_however_late_its_session_is_reset(mysql: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = mysql.session(copy=True)
+    with monkeypatch.context() as slow:
+        slow.setattr(Wire, "reset", lost)
+        session.write("DELETE FROM person WHERE id = 1", Caps(), Unwatched())
+    assert ask(session, "SELECT COUNT(*) FROM person") == [(3,)]
+
+
+@pytest.mark.parametrize("step", ["SET ", "START TRANSACTION", "SHOW SESSION STATUS", "COMMIT"])
+def test_a_statement_is_not_late_because_one_of_ours_is(
+    mysql: Hosted, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    session = mysql.session(copy=True)
+    stream = Wire.stream
+
+    def slow(wire: Wire, text: str, until: float | None = None) -> Any:
+        if text.startswith(step):
+            raise Late
+        return stream(wire, text, until)
+
+    monkeypatch.setattr(Wire, "stream", slow)
+    asked, text = (session.write, "DELETE FROM person") if step == "COMMIT" else (session.query, "SELECT 1")
+    with pytest.raises(DatabaseFailed, match="too slow") as failed:
+        asked(text, Caps(), Unwatched())
+    assert failed.value.ours
+
+
+def test_a_statement_is_watched_and_what_is_ours_is_not(mysql: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watch ends the process, and what it ends is the response's: the server's slowness must not fall into it."""
+    session = mysql.session(copy=True)
+    session.query("SELECT 1", Caps(), Unwatched())
+    within: list[bool] = []
+    seen: dict[bool, list[str]] = {True: [], False: []}
+    stream, end, reset = Wire.stream, Wire.end, Wire.reset
+
+    class Watching(Unwatched):
+        @contextlib.contextmanager
+        def limit(self, *, cpu_s: float | None = None, wall_s: float | None = None) -> Iterator[None]:
+            within.append(True)
+            yield
+            within.pop()
+
+    def noted(wire: Wire, text: str, until: float | None = None) -> Any:
+        seen[bool(within)].append(text.split()[0])
+        return stream(wire, text, until)
+
+    def told(name: str, call: Callable[[Wire], None]) -> Callable[[Wire], None]:
+        return lambda wire: (seen[bool(within)].append(name), call(wire))[1]
+
+    monkeypatch.setattr(Wire, "stream", noted)
+    monkeypatch.setattr(Wire, "end", told("end", end))
+    monkeypatch.setattr(Wire, "reset", told("reset", reset))
+    session.query("SELECT name FROM person", Caps(), Watching())
+    session.write("DELETE FROM person WHERE id = 1", Caps(), Watching())
+    assert seen[True] == ["SELECT", "DELETE"]
+    assert {"SET", "START", "SHOW", "COMMIT", "reset"} <= set(seen[False])
+    with pytest.raises(QueryFailed, match="more than"):
+        session.query(endless(MYSQL, "watched"), Caps(time_s=0.1), Watching())
+    assert "end" not in seen[True]
+
+
+def test_a_late_statement_that_cannot_be_ended_is_our_failure(mysql: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = mysql.session()
+
+    def late(*_: object) -> Any:
         raise Late
 
-    monkeypatch.setattr(Wire, "reset", slow)
-    for statement in ("SELECT name FROM person", "SELECT nothing FROM person"):
-        with pytest.raises(DatabaseFailed) as failed:
-            session.query(statement, Caps(), Unwatched())
-        assert failed.value.ours
+    for kill, expected in ((lost, DatabaseFailed), (lambda wire: None, QueryFailed)):
+        with monkeypatch.context() as slow:
+            slow.setattr(type(session), "_fetch", late)
+            slow.setattr(Wire, "end", kill)
+            with pytest.raises(expected) as failed:
+                session.query("SELECT name FROM person", Caps(), Unwatched())
+        assert getattr(failed.value, "ours", True)
+        assert getattr(failed.value, "reason", "time_limit") == "time_limit"
+
+
+def test_what_came_in_time_is_read_however_late_this_process_is(mysql: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flake: a process that a busy host does not run finds its rows there, and its time over."""
+    session = mysql.session()
+    session.query("SELECT 1", Caps(), Unwatched())
+    monkeypatch.setattr(served.Run, "begin", lambda run: setattr(run, "until", time.monotonic() - 60))
+    assert ask(session, "SELECT COUNT(*) FROM person") == [(4,)]
+    assert len(ask(session, "SELECT seq FROM seq_1_to_5000")) == 5000
 
 
 def test_a_worker_keeps_few_sessions_to_servers(hosted: Hosted) -> None:

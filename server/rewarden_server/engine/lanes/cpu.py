@@ -432,7 +432,8 @@ class CpuLane:
                 used = worker.cpu_s()
             except OSError:
                 continue  # it has just died; the reader notices
-            if 0 < cpu_until < used or 0 < wall_until < now:
+            # Of a process that the host does not let run, wall time says nothing.
+            if 0 < cpu_until < used or (0 < wall_until < now and self._sleeps(worker)):
                 worker.kill("limit")
             elif used - since > limit * 1.5 + 0.1:
                 worker.kill("expired")

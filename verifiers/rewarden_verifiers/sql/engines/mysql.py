@@ -115,12 +115,16 @@ class MysqlSession:
     def query(self, statement: str, caps: Caps, watch: Watch) -> ResultSet:
         """See `Session.query`."""
         script.check(statement, "mysql")
+        _check(statement)
         run = Run(caps, watch)
-        with self._ended(run, statement):
+        with _ours():
             self._begin(run, "READ ONLY, WITH CONSISTENT SNAPSHOT")
             before = self._reads()
+        with self._timed(run):
             result = self._fetch(run, statement)
+        with _ours():
             result.cost = self._reads() - before
+        self._reset()
         return result
 
     def write(self, statement: str, caps: Caps, watch: Watch) -> int | None:
@@ -128,11 +132,15 @@ class MysqlSession:
         if self._copy is None:
             raise QueryFailed("forbidden", "only a copy may be written")
         script.check(statement, "mysql", write=True)
+        _check(statement)
         run = Run(caps, watch)
-        with self._ended(run, statement):
+        with _ours():
             self._begin(run, "READ WRITE")
+        with self._timed(run):
             touched = self._wire.run(statement, run.until)
-            self._wire.run("COMMIT", run.until)
+        with _ours():
+            self._wire.run("COMMIT")
+        self._reset()
         return touched
 
     def schema(self) -> Schema:
@@ -150,7 +158,6 @@ class MysqlSession:
             # The server may end a connection that was idle, or have been started anew: no answer's doing.
             self._wire.close()
             self._wire = self._connect()
-            run.begin()
         memory = run.caps.memory_mb * 1024**2
         if self._wire.mariadb:
             # A recursion cut off after 1000 steps, MariaDB's default, would end in a wrong answer without a word.
@@ -158,8 +165,8 @@ class MysqlSession:
             limits += ", max_recursive_iterations = 4294967295"
         else:
             limits = f"max_execution_time = {max(1, math.ceil(run.limit_s * 1000))}"
-        self._wire.run(f"SET {limits}, tmp_table_size = {memory}, max_heap_table_size = {memory}", run.until)
-        self._wire.run(f"START TRANSACTION {mode}", run.until)
+        self._wire.run(f"SET {limits}, tmp_table_size = {memory}, max_heap_table_size = {memory}")
+        self._wire.run(f"START TRANSACTION {mode}")
 
     def _reads(self) -> float:
         return float(sum(int(row[1]) for row in self._wire.rows("SHOW SESSION STATUS LIKE 'Handler_read%'")))
@@ -177,34 +184,58 @@ class MysqlSession:
         return ResultSet(columns, rows)
 
     @contextlib.contextmanager
-    def _ended(self, run: Run, statement: str) -> Iterator[None]:
-        """Runs a statement, and leaves nothing of it in the session. Raises QueryFailed, DatabaseFailed, Expired."""
-        if script.names_scratch(statement):
-            raise QueryFailed("forbidden", "it names a database other than the one that is asked")
-        try:
-            statement.encode()
-        except UnicodeEncodeError:
-            raise QueryFailed("syntax_error", "it is not Unicode") from None
+    def _timed(self, run: Run) -> Iterator[None]:
+        """Runs the statement that is judged, and nothing else: its time begins here.
+
+        Raises QueryFailed, DatabaseFailed, Expired.
+        """
+        run.begin()
         try:
             with run.watched():
                 yield
-                self._reset()
         except Late:
+            with _ours():
+                self._wire.end()
             raise run.late() from None
         except pymysql.Error as error:
             failed = _failure(error, run)
             if isinstance(failed, QueryFailed) and failed.reason in ("syntax_error", "runtime_error", "forbidden"):
                 self._reset()
             raise failed from None
+        except BaseException:
+            with contextlib.suppress(pymysql.Error):
+                self._wire.end()
+            raise
 
     def _reset(self) -> None:
-        """Raises DatabaseFailed, whatever happens: the statement has ended, and is not to blame for a slow server."""
+        """Leaves nothing of the last statement in the session: a new one takes its place where the server does not
+        reset it. The statement has ended by then, and what it gave stands, however slow the server is afterwards.
+        """
         try:
             self._wire.reset()
-        except Late:
-            raise DatabaseFailed("its server is slow: the last statement's session was not reset", ours=True) from None
-        except pymysql.Error as lost:
-            raise DatabaseFailed(f"its server failed: {said(lost)}", ours=True) from None
+        except (Late, pymysql.Error):
+            self._wire.close()
+
+
+@contextlib.contextmanager
+def _ours() -> Iterator[None]:
+    """Statements of our own. Raises DatabaseFailed, whatever happens: none of it is the doing of what is judged."""
+    try:
+        yield
+    except Late:
+        raise DatabaseFailed("its server is too slow for the verifier's own statements", ours=True) from None
+    except pymysql.Error as error:
+        raise DatabaseFailed(f"its server failed: {said(error)}", ours=True) from None
+
+
+def _check(statement: str) -> None:
+    """Raises QueryFailed for a statement that no server is asked."""
+    if script.names_scratch(statement):
+        raise QueryFailed("forbidden", "it names a database other than the one that is asked")
+    try:
+        statement.encode()
+    except UnicodeEncodeError:
+        raise QueryFailed("syntax_error", "it is not Unicode") from None
 
 
 _LATE = (1969, 3024, 1907)

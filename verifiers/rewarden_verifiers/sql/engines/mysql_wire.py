@@ -17,10 +17,8 @@ from pymysql.constants import COMMAND, FIELD_TYPE
 from pymysql.converters import decoders
 
 from rewarden_verifiers.sql.engines.engine import DatabaseFailed
-from rewarden_verifiers.sql.engines.served import CONNECT_S, OWN_S, Late
+from rewarden_verifiers.sql.engines.served import CONNECT_S, LATE_S, OWN_S, Late
 
-_KILL_S = 2
-"""Seconds that a server has for each step of ending a connection."""
 _NO_SUCH_THREAD = 1094
 _CHUNK = 64
 _RESET_CONNECTION = 0x1F
@@ -58,7 +56,12 @@ class Wire:
     def stream(
         self, text: str, until: float | None = None
     ) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]], int]]:
-        """The rows of one statement as they come: the columns' names, some rows, and how many rows it touched."""
+        """The rows of one statement as they come: the columns' names, some rows, and how many rows it touched.
+
+        Raises Late where nothing comes any more when the time is up. What has come by then is read, however late this
+        process gets to it: a busy machine is nothing that the statement has caused. Whatever is raised but an error
+        of the statement's own, the connection is to be ended.
+        """
         until = time.monotonic() + OWN_S if until is None else until
         result = MySQLResult(self._connection)
         try:
@@ -79,25 +82,15 @@ class Wire:
         except pymysql.OperationalError as error:
             _forget(result)
             if number(error) in _LOST and time.monotonic() >= until:
-                self.end()
                 raise Late from None
             raise
-        except pymysql.Error:
-            _forget(result)  # an error is the last that comes of a result
-            raise
-        except Late:
-            _forget(result)
-            self.end()
-            raise
         except BaseException:
-            _forget(result)
-            with contextlib.suppress(pymysql.Error):
-                self.end()
+            _forget(result)  # an error is the last that comes of a result
             raise
 
     def reset(self) -> None:
         """Forget whatever the last statement left in the session."""
-        self._patience(time.monotonic() + 1.0)
+        self._patience(time.monotonic() + OWN_S)
         self._connection._execute_command(_RESET_CONNECTION, b"")
         self._connection._read_ok_packet()
         self._settle()
@@ -115,8 +108,7 @@ class Wire:
         the statement that is late.
         """
         self._connection._force_close()
-        given = {**self._given, "connect_timeout": _KILL_S, "read_timeout": _KILL_S}
-        with pymysql.connect(**given) as other, other.cursor() as cursor:
+        with pymysql.connect(**self._given) as other, other.cursor() as cursor:
             try:
                 cursor.execute(f"KILL CONNECTION {self._thread}")
             except pymysql.OperationalError as error:
@@ -132,11 +124,8 @@ class Wire:
         self.run(_SETTINGS.format(mode=_MARIADB_MODE if self.mariadb else _MYSQL_MODE))
 
     def _patience(self, until: float) -> None:
-        left = until - time.monotonic()
-        if left <= 0:
-            raise Late
         # PyMySQL takes it from its constructor alone; each statement has its own.
-        self._connection._read_timeout = left
+        self._connection._read_timeout = max(until - time.monotonic(), LATE_S)
 
 
 def connect_arguments(dsn: str, name: str | None = None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ CONNECT_S = 5
 """Seconds that a server has to accept a connection."""
 OWN_S = 10.0
 """Seconds that statements of our own have."""
-_LATE_S = 0.05
+LATE_S = 0.05
 """Seconds after which the server is not waited for any longer to end a statement by itself."""
 _CANCEL_S = 4.0
 """Seconds that it has to be told so, before the process is killed."""
@@ -34,10 +34,12 @@ class Run:
 
     def begin(self) -> None:
         """Its time begins now."""
-        self.until = time.monotonic() + self.limit_s + _LATE_S
+        self.until = time.monotonic() + self.limit_s + LATE_S
 
     def watched(self) -> AbstractContextManager[None]:
-        """Kills the process if the server neither answers nor lets itself be told to stop."""
+        """Kills the process if the statement neither ends nor lets itself be given up. Nothing but the statement is
+        within: what the server takes for statements of our own is not the response's time.
+        """
         return self._watch.limit(wall_s=self.limit_s + GRACE_S + _CANCEL_S)
 
     def late(self) -> BaseException:
