@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+
+import docker
+from docker.errors import DockerException
 
 from rewarden_sandboxes.launchers.bwrap import BwrapLauncher
 from rewarden_sandboxes.launchers.docker import DockerLauncher
@@ -34,14 +39,37 @@ LEAN_PROJECTS = f"tests={TOOLCHAIN}"
 """The value of REWARDEN_LEAN_PROJECTS for a server in these cases."""
 
 
+def is_installed(name: str) -> bool:
+    """Returns whether the launcher's tools are there: bubblewrap, or a container engine that answers."""
+    if name == "bwrap":
+        return shutil.which("bwrap") is not None
+    try:
+        engine = docker.from_env(timeout=5)
+        try:
+            return bool(engine.ping())
+        finally:
+            engine.close()
+    except (DockerException, OSError):
+        return False
+
+
+def absent(name: str, reason: str) -> str:
+    """The reason with which tests skip that want this launcher. Raises AssertionError with it in CI, where the
+    launcher's tools are there: one that we broke must not look like one that the machine lacks.
+    """
+    if os.environ.get("CI") == "true" and is_installed(name):
+        raise AssertionError(f"{name} is installed here and does not work: {reason}")
+    return reason
+
+
 async def problem_of(name: str) -> str | None:
-    """Returns why this machine cannot have slots of that launcher, or None."""
+    """Returns why this machine cannot have slots of that launcher, or None. Raises AssertionError, see `absent`."""
     launcher = (DockerLauncher if name == "docker" else BwrapLauncher)(HostSettings())
     try:
         for image in ("python", "toolchains"):
             problem = await launcher.problem(image)
             if problem is not None:
-                return f"{name}: {problem}"
+                return absent(name, f"{name}: {problem}")
         return None
     finally:
         launcher.close()

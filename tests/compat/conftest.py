@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import pytest_asyncio
 
+from tests.programs import absent
 from tests.server.conftest import Running, Start, start
 from tests.server.test_run_real import missing
 
@@ -16,7 +17,7 @@ def docker() -> None:
     """Programs can really run here, in containers."""
     reason = missing("docker")
     if reason is not None:
-        pytest.skip(f"docker: {reason}")
+        pytest.skip(absent("docker", f"docker: {reason}"))
 
 
 @pytest_asyncio.fixture

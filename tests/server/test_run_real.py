@@ -21,6 +21,7 @@ from rewarden_server import scaffold
 from rewarden_server.engine.lanes.own_host import OwnHost
 from rewarden_server.processes.host import HostProcess
 from rewarden_server.processes.settings import SandboxSettings
+from tests.programs import absent
 from tests.server.conftest import Running, Start
 from tests.server.process import ServerProcess
 
@@ -47,7 +48,7 @@ def launcher(request: pytest.FixtureRequest) -> str:
     """Each launcher that works here."""
     reason = missing(request.param)
     if reason is not None:
-        pytest.skip(f"{request.param}: {reason}")
+        pytest.skip(absent(request.param, f"{request.param}: {reason}"))
     return str(request.param)
 
 

@@ -120,9 +120,10 @@ class Provenance:
         return next((call for known, call in recent if known is value and value is not None), None)
 
     def _pairing(self, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The parts that `zip` is to pair. Attack: one right element, where `zip` leaves the rest of what is expected uncompared.
+        """The parts that `zip` is to pair.
 
-        More elements than are expected are no attack: all that is expected is compared.
+        Attack: one right element, where `zip` leaves the rest of what is expected uncompared. More elements than are
+        expected are no attack: all that is expected is compared.
         """
         asked = [(part, _length(part), self._call_of(part)) for part in parts]
         least = min((length for _, length, call in asked if call is None and length is not None), default=0)

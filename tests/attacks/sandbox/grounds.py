@@ -16,6 +16,7 @@ from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import CaseResult, CompileResult, Job, JobEvent, Report
 from rewarden_sandboxes.settings import HostSettings
 from tests.attacks.sandbox.attack import MARK
+from tests.programs import absent
 
 LAUNCHERS = ("docker", "bwrap")
 
@@ -103,7 +104,7 @@ def ground(launcher: str, **settings: Any) -> Iterator[Ground]:
     try:
         probe = made.ask(made.host.status(probe=True))["probe"]
         if not probe["ok"]:
-            pytest.skip(f"{launcher} runs no room here: {probe['reason']}")
+            pytest.skip(absent(launcher, f"{launcher} runs no room here: {probe['reason']}"))
         yield made
     finally:
         made.close()

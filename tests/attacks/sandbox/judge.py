@@ -15,6 +15,7 @@ from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.processes.settings import SandboxSettings
 from rewarden_verifiers.registry import Registry
+from tests.programs import absent
 
 
 class Judge:
@@ -76,7 +77,7 @@ def judge(launcher: str, slots: int = 3) -> Iterator[Judge]:
     try:
         problem = made.works()
         if problem is not None:
-            pytest.skip(f"{launcher} runs no program here: {problem}")
+            pytest.skip(absent(launcher, f"{launcher} runs no program here: {problem}"))
         yield made
     finally:
         made.close()
