@@ -80,13 +80,14 @@ class Resolver:
                 most_s = max(most_s, limits["cpu_s"] + limits["wall_s"])
                 memory = max(memory, limits["memory_mb"])
         tiers = frozenset(part["tier"] for part in (header["program"], header.get("partner")) if part is not None)
-        # The wall time at which the supervisor gives up a run, which may be run three times, and its own work beside.
+        # The wall time at which the supervisor gives up a run, which may be run three times and once more to have a
+        # network, and its own work beside.
         return Ready(
             header=header,
             body=body,
             image=image,
             tiers=tiers,
-            pace_s=3 * (4 * most_s + 10) + 60,
+            pace_s=4 * (4 * most_s + 10) + 60,
             memory_mb=int(memory),
             mounts=_mounts(program, partner),
             languages=tuple(language.name for language in (program, partner) if language is not None),

@@ -99,8 +99,14 @@ _MAKE_ROOMS: dict[str, tuple[int, int]] = {"unshare": (272, 97), "setns": (308, 
 namespace, and with that which makes brothers."""
 
 _WATCHED = {
-    "x86_64": {"clone": 56, "clone3": 435, "socket": 41, "socketpair": 53, "ioctl": 16, "prlimit64": 302},
-    "aarch64": {"clone": 220, "clone3": 435, "socket": 198, "socketpair": 199, "ioctl": 29, "prlimit64": 261},
+    "x86_64": {
+        **{"clone": 56, "clone3": 435, "socket": 41, "socketpair": 53, "ioctl": 16, "prlimit64": 302},
+        **{"rt_sigaction": 13, "seccomp": 317},
+    },
+    "aarch64": {
+        **{"clone": 220, "clone3": 435, "socket": 198, "socketpair": 199, "ioctl": 29, "prlimit64": 261},
+        **{"rt_sigaction": 134, "seccomp": 277},
+    },
 }
 _ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NEWEST = 463
@@ -116,11 +122,15 @@ namespace. No AF_ALG, AF_PACKET and the rest."""
 _NETLINK, _NETLINK_ROUTE = 16, 0
 """Run times ask NETLINK_ROUTE for their interfaces. Attack: the other protocols of netlink carry messages between
 processes (NETLINK_USERSOCK), list sockets, and reach the kernel's audit, crypto and packet filters."""
+_THREADS = (32, 33)
+"""The C library's own signals, with which it ends threads: it handles them from the first thread on."""
 _TERMINAL_INPUT = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX write into a terminal's input."""
 
 _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
+_WAIT = 0x7FC00000
+"""SECCOMP_RET_USER_NOTIF: the call waits for whoever listens. Of two filters' answers an error counts before it."""
 _EPERM = 0x50000 | errno.EPERM
 _ENOSYS = 0x50000 | errno.ENOSYS
 _EAFNOSUPPORT = 0x50000 | errno.EAFNOSUPPORT
@@ -155,15 +165,32 @@ class _Code:
         return b"".join(self._parts)
 
 
-def last(machine: str) -> bytes:
-    """The short filter. Raises KeyError for an architecture that is not known."""
-    code = _Code(machine)
+def last(machine: str, *, network: bool) -> bytes:
+    """The short filter. Raises KeyError for an architecture that is not known.
+
+    Without a `network` a call waits for whoever listens, for ever, when it asks for a socket; also when it sets what a
+    signal does, because a signal that is handled would end the wait, and the call with an error that it never has; and
+    when it takes a filter, of which only one may be listened to.
+    """
+    code, watched = _Code(machine), _WATCHED[machine]
     code.put(_LD, 0, 0, 0)
-    code.put(_JEQ, 0, 4, _WATCHED[machine]["clone"])
+    code.put(_JEQ, 0, 4, watched["clone"])
     code.argument(0)
     code.put(_JSET, 0, 1, _NAMESPACES | _PARENT)
     code.put(_RET, 0, 0, _EPERM)
     code.put(_RET, 0, 0, _ALLOW)
+    if not network:
+        for name in ("socket", "socketpair", "seccomp"):
+            code.put(_JEQ, 0, 1, watched[name])
+            code.put(_RET, 0, 0, _WAIT)
+        code.put(_JEQ, 0, 5 + len(_THREADS), watched["rt_sigaction"])
+        code.argument(1)
+        code.put(_JEQ, 2 + len(_THREADS), 0, 0)  # it only asks what the signal does
+        code.argument(0)
+        for place, number in enumerate(_THREADS):
+            code.put(_JEQ, len(_THREADS) - place, 0, number)
+        code.put(_RET, 0, 0, _WAIT)
+        code.put(_RET, 0, 0, _ALLOW)
     return code.refuse(_MAKE_ROOMS.values())
 
 
@@ -227,15 +254,22 @@ class _Filter:
         check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
         check(LIBC.prctl(_PR_SET_SECCOMP, 2, self._place, 0, 0), "seccomp")
 
+    def take_and_listen(self) -> int:
+        """The same, where no_new_privs is set. Returns the descriptor that can be read while a call waits."""
+        number = _WATCHED[MACHINE]["seccomp"]
+        return check(int(LIBC.syscall(number, _SET_FILTER, _NEW_LISTENER, self._place)), "seccomp")
+
 
 MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
 _known = MACHINE in _ARCHITECTURE
 STANDING = _Filter(standing(MACHINE) if _known else b"")
-_LAST = _Filter(last(MACHINE) if _known else b"")
+_LAST = _Filter(last(MACHINE, network=True) if _known else b"")
+_LAST_WITHOUT_NETWORK = _Filter(last(MACHINE, network=False) if _known else b"")
 _CAP_HEADER = (ctypes.c_uint32 * 2)(0x20080522, 0)
 _CAP_NONE = (ctypes.c_uint32 * 6)()
 
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 38, 22
+_SET_FILTER, _NEW_LISTENER = 1, 8
 
 
 def lock_down() -> None:
@@ -245,6 +279,14 @@ def lock_down() -> None:
     """
     check(LIBC.capset(_CAP_HEADER, _CAP_NONE), "capset")
     _LAST.take()
+
+
+def lock_down_without_network() -> int:
+    """The same for a program that is in nobody's network. Returns the descriptor that can be read when it wants one of
+    its own. Raises OSError, also where somebody listens to a filter already.
+    """
+    check(LIBC.capset(_CAP_HEADER, _CAP_NONE), "capset")
+    return _LAST_WITHOUT_NETWORK.take_and_listen()
 
 
 def check(result: int, what: str) -> int:

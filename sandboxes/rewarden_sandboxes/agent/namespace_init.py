@@ -34,9 +34,10 @@ def main(channel: socket.socket, *, alone: bool) -> None:
         LIBC.prctl(room.SET_DUMPABLE, 0, 0, 0, 0)  # nor any zygote's memory: a program has the same user here
     else:
         try:
-            room.unshare(room.NEW_USER | room.NEW_MOUNT)
+            room.unshare(room.NEW_USER | room.NEW_MOUNT | room.NEW_NET)
             room.own_namespace(uid, gid)
             _hide()
+            room.open_network()
         except OSError as error:
             trouble = str(error)
     unsafe = ""

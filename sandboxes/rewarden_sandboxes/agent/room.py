@@ -6,6 +6,10 @@ user namespace of its own below the namespace init's, and drops what it could do
 how it ended is told by the kernel, and by nothing that a program could forge. When init is killed, the kernel kills all
 that is left.
 
+A network costs a fifth of a short run's rate, so there is a room without: it stays in the namespace init's network, in
+which there is no socket, ever, and the first call for one waits until the supervisor ends the room and begins the run
+again in one that has a network.
+
 The plan of a run lies in a memory file that only the room reads: a header and the bytes that it points into, as
 `marshal` writes them, for the supervisor is the same interpreter.
 """
@@ -25,7 +29,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rewarden_sandboxes.agent.filters import LIBC, MACHINE, check, lock_down
+from rewarden_sandboxes.agent.filters import LIBC, MACHINE, check, lock_down, lock_down_without_network
 from rewarden_sandboxes.agent.snapshot import unpack
 
 BOX = "/tmp/box"
@@ -78,9 +82,10 @@ def live(files: Files, uid: int, gid: int, start: Start, *, alone: bool = False)
         if alone:
             os.makedirs(BOX, 0o755, exist_ok=True)
         else:
-            unshare(NEW_MOUNT | NEW_IPC | NEW_NET)
+            unshare(NEW_MOUNT | NEW_IPC | (NEW_NET if header["network"] else 0))
             _mounts(header)
-            _open_network()
+            if header["network"]:
+                open_network()
             unshare(NEW_USER)  # after the mounts: /proc belongs to the pid namespace, which is the namespace init's
             own_namespace(uid, gid)
         _become(files, status, header, blobs, start, alone=alone)
@@ -152,7 +157,7 @@ def _mounts(header: dict[str, Any]) -> None:
     os.mkdir(BOX, 0o755)
 
 
-def _open_network() -> None:
+def open_network() -> None:
     """Set the loopback interface up, which is all that there is in a new network namespace. Raises OSError."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sH22x", b"lo", _UP))
@@ -195,19 +200,33 @@ def _become(
         socket.send_fds(status, [b"B"], [folder])
         os.close(folder)
     if header["python"]:
-        lock_down()
+        _lock(status, header)
         status.close()
         os._exit(start(header, blobs) & 0xFF)
     arguments = header["run"]
     path = _find(arguments[0])
     status.set_inheritable(False)
-    lock_down()
+    _lock(status, header)
     try:
         os.execve(path, arguments, header["env"])
     except (PermissionError, FileNotFoundError) as error:
         # What the compilation left is no program: the program's fault.
         os.write(2, f"{error.strerror}: {arguments[0]}\n".encode())
         os._exit(126)
+
+
+def _lock(status: socket.socket, header: dict[str, Any]) -> None:
+    """Take from the program what it may not do, and give the supervisor the ear for what it then waits for."""
+    if header["network"]:
+        lock_down()
+        return
+    try:
+        listener = lock_down_without_network()
+    except OSError:  # the host's own filter is listened to: then every run has a network from its start
+        status.send(b"N")
+        os._exit(125)
+    socket.send_fds(status, [b"N"], [listener])
+    os.close(listener)
 
 
 def _find(name: str) -> str:

@@ -28,6 +28,7 @@ MOST_WALL, MOST_WALL_MORE_S = 4, 10
 _FIRST_LOOK_S, _LATER_LOOK_S, _FULL_LOOK_S = 0.02, 0.05, 0.01
 _PIPE = 1 << 16
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+_CHANNEL, _LISTENER = "channel", "listener"
 _EXITING = 4
 """The kernel's flag of a process that is ending."""
 
@@ -58,9 +59,11 @@ class Part:
 
 
 class Room:
-    """A running room, and what came out of it so far. `cause`: why it must end, or why it was ended. Of its end:
-    `status`: the program's wait status, None when we killed it. `used`: CPU seconds of it and of what it waited for.
-    `trouble`: what hindered us; `full`: by what the program left, or brought. `kept`: the files that are to be kept.
+    """A running room, and what came out of it so far. `cause`: why it must end, or why it was ended. `listener`: the
+    descriptor that can be read once the program wants a network, or -1; `unheard`: none could be had; `begun`: its
+    process says no more. Of its end: `status`: the program's wait status, None when we killed it. `used`: CPU seconds
+    of it and of what it waited for. `trouble`: what hindered us; `full`: by what the program left, or brought. `kept`:
+    the files that are to be kept.
     """
 
     def __init__(self, part: Part, init: int, pid: int, pipes: dict[str, int], channel: socket.socket) -> None:
@@ -78,9 +81,12 @@ class Room:
         self.trouble: str | None = None
         self.full = False
         self.kept = -1
+        self.listener = -1
+        self.unheard = self.begun = False
+        self._folder = -1
         self._collect = part.collect
         self._killed = False
-        self._channel = channel
+        self.channel = channel
         self._output: dict[str, list[bytes]] = {name: [] for name in pipes}
         self._reply_size = 0
 
@@ -138,22 +144,30 @@ class Room:
             while data := read(number):
                 self.take(name, data)
 
-    def hear_last_words(self) -> None:
-        """Take the files that are to be kept, and what its process said before it was the program's."""
+    def hear(self) -> None:
+        """Take what its process said before it was the program's."""
         while True:
             try:
-                message, numbers, _, _ = socket.recv_fds(self._channel, 4096, 1)
+                message, numbers, _, _ = socket.recv_fds(self.channel, 4096, 1)
             except OSError:
                 return
             if not message:
+                self.begun = True
                 return
             if message[:1] == b"B":
-                if self.status is not None:
-                    self._keep(numbers[0])
-                os.close(numbers[0])
+                self._folder = numbers[0]
+            elif message[:1] == b"N":
+                self.begun, self.unheard = True, not numbers
+                self.listener = numbers[0] if numbers else -1
             else:
                 self.trouble = message[1:].decode("utf-8", "replace")
                 self.full = message[:1] == b"D"
+
+    def hear_last_words(self) -> None:
+        """The same for the last time, and take the files that are to be kept."""
+        self.hear()
+        if self._folder >= 0 and self.status is not None:
+            self._keep(self._folder)
 
     def _keep(self, folder: int) -> None:
         try:
@@ -164,9 +178,10 @@ class Room:
 
     def close(self) -> None:
         """Let go of its descriptors."""
-        for number in (*self.pipes.values(), self.watch):
-            os.close(number)
-        self._channel.close()
+        for number in (*self.pipes.values(), self.watch, self.listener, self._folder):
+            if number >= 0:
+                os.close(number)
+        self.channel.close()
 
 
 Ends = Callable[[Room], bool]
@@ -174,7 +189,9 @@ Ends = Callable[[Room], bool]
 
 
 class Run:
-    """See the module. Used in a `with`; at its end nothing of the rooms lives."""
+    """See the module. Used in a `with`; at its end nothing of the rooms lives. `network`: whether each room has one.
+    `wants_network`: it has none and must begin again with one; `unheard`: so must every run of this slot.
+    """
 
     def __init__(
         self,
@@ -185,8 +202,12 @@ class Run:
         parts: Sequence[Part],
         body: bytes,
         hard: float = HARD,
+        *,
+        network: bool,
     ) -> None:
         self.rooms: list[Room] = []
+        self.wants_network = self.unheard = False
+        self._network = network
         self.unseen = 0.0
         self._zygotes = zygotes
         self._counters = counters
@@ -270,6 +291,9 @@ class Run:
             for name, number in (("", room.watch), *room.pipes.items()):
                 poll.register(number, select.POLLIN)
                 owner[number] = (room, name)
+            if not self._network:
+                poll.register(room.channel, select.POLLIN)
+                owner[room.channel.fileno()] = (room, _CHANNEL)
         next_look = time.monotonic() + min(_FIRST_LOOK_S, self.rooms[0].limits["cpu_s"])
         told = put_off = False
         while not all(room.ended for room in self.rooms) and not any(room.cause for room in self.rooms):
@@ -278,12 +302,23 @@ class Run:
             if self.killed_for_memory():
                 self.rooms[0].cause = "memory_mb"
                 break
-            for number, _ in ready:
+            for number, events in ready:
                 if number not in owner:
                     heed()
                     continue
                 room, name = owner[number]
-                if not name:
+                if name == _CHANNEL:
+                    room.hear()
+                    if room.begun:
+                        poll.unregister(number)
+                    self.unheard = self.unheard or room.unheard
+                    if room.listener >= 0:
+                        poll.register(room.listener, select.POLLIN)
+                        owner[room.listener] = (room, _LISTENER)
+                elif name == _LISTENER:
+                    poll.unregister(number)
+                    self.wants_network = self.wants_network or bool(events & select.POLLIN)
+                elif not name:
                     room.reap()
                     self.unseen = self.clock.unseen(_LATER_LOOK_S)
                     poll.unregister(number)
@@ -296,6 +331,8 @@ class Run:
                         room.take(name, data)
                     elif data is not None:
                         poll.unregister(number)
+            if self.wants_network or self.unheard:
+                break
             if time.monotonic() >= next_look and not all(room.ended for room in self.rooms):
                 if self._counters.full and not put_off:
                     # Looking takes memory as well, and whoever is over the limit may die in this moment.
@@ -401,6 +438,7 @@ class Run:
             "channel": channel,
             "reply": program["mode"] != "script",
             "collect": part.collect is not None,
+            "network": self._network,
         }
         return marshal.dumps((header, b"".join(blobs.parts)))
 

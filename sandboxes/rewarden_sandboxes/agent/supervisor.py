@@ -15,7 +15,7 @@ from typing import Any
 
 from rewarden_sandboxes.agent import snapshot
 from rewarden_sandboxes.agent.accounting import Counters
-from rewarden_sandboxes.agent.frames import Body, FrameError, receive, send
+from rewarden_sandboxes.agent.frames import Body, FrameError, receive, send, view
 from rewarden_sandboxes.agent.reports import Report, Story, reports
 from rewarden_sandboxes.agent.run import HARD, Part, Room, Run
 from rewarden_sandboxes.agent.session import Session
@@ -23,6 +23,9 @@ from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
 
 _MOST_RUNS = 3
 """Runs of a case that are needed at most until two agree."""
+
+_NETWORKERS = (b"socket", b"asyncio", b"signal", b"subprocess", b"http", b"multiprocessing")
+"""Words of programs that will likely want a network: a guess, which costs a beginning where it is wrong."""
 
 _COMPILED_AT = 946_684_800
 """The time that compilers know, since 1970. Attack: work for them that depends on the second in which they run."""
@@ -45,6 +48,7 @@ class Supervisor:
         self._inodes = int(hello["inodes"])
         self._env = {str(key): str(value) for key, value in hello["env"].items()}
         self._zygotes = zygotes
+        self._unheard = self._alone
         self._counters = Counters(given)
         self._tell(
             {
@@ -82,6 +86,7 @@ class Supervisor:
 
     def _job(self, job: dict[str, Any], body: bytes) -> None:
         kept: dict[str, int] = {}
+        job["network"] = _begins_with_network(job, body)
         try:
             for who in ("program", "partner"):
                 program = job.get(who)
@@ -124,7 +129,7 @@ class Supervisor:
 
     def _session(self, session: dict[str, Any], body: bytes) -> None:
         part = Part("program", session["program"], session["case"], -1, None)
-        with Run(self._zygotes, self._counters, self._env, self._inodes, [part], body) as run:
+        with Run(self._zygotes, self._counters, self._env, self._inodes, [part], body, network=True) as run:
             feed = run.open_fed(part, body)
             try:
                 self._tell({"ev": "begun"})
@@ -175,10 +180,17 @@ class Supervisor:
             return partner.exit_code in job["rejecting"]
 
         hard = 1.0 if job["once"] else HARD
-        with Run(self._zygotes, self._counters, self._env, self._inodes, parts, body, hard) as run:
-            run.open(parts, job["join"], body)
-            run.watch(self._host, self._heed, self._rest, ends)
-            return reports(run, self._counters, unharmed=not self._alone or self._zygotes.alive)
+        while True:
+            network = job["network"] or self._unheard
+            with Run(self._zygotes, self._counters, self._env, self._inodes, parts, body, hard, network=network) as run:
+                run.open(parts, job["join"], body)
+                run.watch(self._host, self._heed, self._rest, ends)
+                if network or not (run.wants_network or run.unheard):
+                    return reports(run, self._counters, unharmed=not self._alone or self._zygotes.alive)
+            # Nothing of that run is known outside of it: it begins again, and all others of the job begin so.
+            job["network"] = job["network"] or run.wants_network
+            self._unheard = self._unheard or run.unheard
+            self._rest(False)
 
     # --- the host --------------------------------------------------------------------------------------------------
 
@@ -217,6 +229,20 @@ class Supervisor:
             send(self._host, header, body)
         except OSError:
             raise Gone from None
+
+
+def _begins_with_network(job: dict[str, Any], body: bytes) -> bool:
+    """Returns whether a job's runs have a network from the start, and so never begin again to have one.
+
+    Attack: hear from tests or a partner what they drew by lot, and begin again where it does not suit. Attack: use up
+    the time first, where the clock of whoever waits is the limit. Programs in other languages handle signals from
+    their first moment, and take long compared to the making of a network.
+    """
+    program = job["program"]
+    if job["once"] or job.get("partner") is not None or program["mode"] == "shared" or not program["python"]:
+        return True
+    code = view(body, program["code"])
+    return any(word in code for word in _NETWORKERS)
 
 
 def _told(parts: Sequence[Part], run: Sequence[Report], out: Body) -> dict[str, Any]:

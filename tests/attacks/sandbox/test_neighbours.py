@@ -468,7 +468,11 @@ for path in found:
 del found["/proc"]
 print(json.dumps(found, sort_keys=True))
 """
-"""All that the kernel says of a program's network, keys, message queues and settings."""
+"""All that the kernel says of a program's network, keys, message queues and settings. The program asks for no socket, so
+that it has no network."""
+
+NETWORKED = "import socket\nsocket.socket().close()\n"
+"""Put before it, so that it has one."""
 
 
 @pytest.fixture(scope="module")
@@ -489,22 +493,23 @@ def test_an_honest_server_scores_in_every_test_beside_others_with_sockets(bench:
     assert [verdict.score for verdict in verdicts] == [1.0] * 6, [verdict.feedback for verdict in verdicts]
 
 
-def test_what_the_kernel_says_of_a_runs_network_is_the_same_after_a_hostile_run(one: Ground) -> None:
-    before = json.loads(one.report(script(SURVEY)).stdout)
+@pytest.mark.parametrize("survey", [SURVEY, NETWORKED + SURVEY], ids=["without a network", "with one"])
+def test_what_the_kernel_says_of_a_runs_network_is_the_same_after_a_hostile_run(one: Ground, survey: str) -> None:
+    before = json.loads(one.report(script(survey)).stdout)
     assert len(before) > 300
     assert "lo:" in before["/proc/net/dev"]
     word = "w" + random_words.token_hex(8)
     for hostile in (LEAVE, OTHER_SOCKETS):
         left = one.report(script(hostile, stdin=word.encode()))
         assert (left.status, left.stdout) == ("ok", b"fine\n"), left
-        after = json.loads(one.report(script(SURVEY)).stdout)
+        after = json.loads(one.report(script(survey)).stdout)
         assert {
             path: (before.get(path), after.get(path)) for path in before | after if before.get(path) != after.get(path)
         } == {}
 
 
 def test_a_survey_sees_what_its_own_run_has_done(one: Ground) -> None:
-    before = json.loads(one.report(script(SURVEY)).stdout)
+    before = json.loads(one.report(script(NETWORKED + SURVEY)).stdout)
     changed = one.report(script(OTHER_SOCKETS + SURVEY)).stdout.splitlines()
     after = json.loads(changed[-1])
     seen = {path for path in after if before.get(path) != after[path]}
