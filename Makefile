@@ -10,6 +10,7 @@
 #   make test-all  every test there is
 #   make stress N=20 K=NAME  the tests that fight the kernel, N times each; tells how often each failed
 #   make farm N=10000 USE=NAME  what a policy could farm: unscored or paid for nothing, of so many hostile candidates
+#                (REPLAY=SEED: the one candidate of a find; LAUNCHER=bwrap; JSON=benchmarks/farm.json: for the scorecard)
 #   make lean    a Lean for the tests, where gcc is (make test does so)
 #   make judge-model  a chat model for the tests; gigabytes (make test does so with MODELS=1)
 #   make test-models  small models that give numbers, for the tests; gigabytes (make test does so with MODELS=1)
@@ -99,7 +100,9 @@ stress: setup
 	@$(PYTHON) -m tests.suite --stress $(or $(N),20) $(if $(K),-k "$(K)")
 
 farm: setup
-	@$(PYTHON) -m rewarden_server.studies.farm $(if $(N),--tries $(N)) $(if $(SEED),--seed $(SEED)) $(USE)
+	@$(if $(wildcard $(VENV)/lean-toolchain/bin/lean),REWARDEN_LEAN_PROJECTS=tests=$(abspath $(VENV))/lean-toolchain) \
+	  $(PYTHON) -m rewarden_server.studies.farm $(if $(N),--tries $(N)) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(LAUNCHER),--launcher $(LAUNCHER)) $(if $(JSON),--json $(JSON)) $(if $(REPLAY),--replay $(REPLAY)) $(USE)
 
 soak: setup
 	$(PYTHON) -m benchmarks.soak

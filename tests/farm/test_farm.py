@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import ast
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
 import pytest
 
 from rewarden.types import Outcome, Sample, Use
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.processes.settings import SandboxSettings
 from rewarden_server.studies.farm.candidates import PIECES, Pieces, candidate
+from rewarden_server.studies.farm.figures import Figures, read_figures
 from rewarden_server.studies.farm.grounds import Ground, grounds_of
-from rewarden_server.studies.farm.search import Tally, farm
+from rewarden_server.studies.farm.programs import program
+from rewarden_server.studies.farm.search import Tally, farm, replay
 from rewarden_verifiers.contract import spec_of, verifier
 from rewarden_verifiers.outcome import right, undecided, wrong
 from rewarden_verifiers.registry import Registry
+from tests.programs import LAUNCHERS, problem_of
 
 
 @verifier(version="1", inline=True)
@@ -88,16 +98,116 @@ def test_grounds_have_a_reference_that_a_response_of_the_cases_earns_all_of() ->
     assert any(ground.wrong for ground in grounds)
 
 
-@pytest.mark.parametrize("name", ["choice", "number", "text", "label"])
-async def test_a_short_search_finds_nothing(name: str) -> None:
-    engine = Engine(settings=EngineSettings(workers=1, cache_bytes=0))
+def finds_of(tally: Tally) -> list[tuple[str, str, str]]:
+    return [(find.kind, find.seed, find.text[-200:]) for find in tally.finds]
+
+
+async def searched(name: str, tries: int, grounds: Sequence[Ground] | None = None, launcher: str = "none") -> Tally:
+    settings = EngineSettings(workers=1, query_workers=1, cache=False)
+    engine = Engine(settings=settings, sandbox=SandboxSettings(launcher=cast("Any", launcher)))
     await engine.start()
     try:
-        tally = await farm(engine, name, grounds_of(engine.registry.get(name)), 200, f"ci:{name}")
+        spec = engine.registry.get(name)
+        return await farm(engine, name, grounds_of(spec) if grounds is None else grounds, tries, f"ci:{name}")
     finally:
         await engine.close()
+
+
+@pytest.mark.parametrize("name", ["choice", "number", "text", "label", "accuracy_format", "logic_rl", "sql_r1"])
+async def test_a_short_search_finds_nothing(name: str) -> None:
+    tally = await searched(name, 200, grounds_of(Registry().get(name))[:4])
     assert tally.tries == 200
-    assert [(find.kind, find.seed, find.text[:200]) for find in tally.finds] == []
+    assert finds_of(tally) == []
+
+
+MODES = {
+    "reads stdin, prints to stdout",
+    "a call",
+    "a method",
+    "assertions",
+    "HumanEval's check",
+    "a test file",
+    "a judge that is a program",
+    "a judge that talks",
+    "tests in the same process",
+}
+"""Grounds of `code`, one for each way in which a program is judged."""
+
+
+@pytest.mark.needs_server
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+async def test_a_short_search_of_programs_finds_nothing(launcher: str) -> None:
+    if (problem := await problem_of(launcher)) is not None:
+        pytest.skip(problem)
+    grounds = [ground for ground in grounds_of(Registry().get("code")) if ground.title in MODES]
+    assert {ground.title for ground in grounds} == MODES
+    tally = await searched("code", 18, grounds, launcher)
+    assert (tally.tries, tally.untried) == (18, None)
+    assert finds_of(tally) == []
+
+
+@pytest.mark.parametrize("names", [(), ("f",), ("f", "Solution.g", "Solution.h")])
+def test_hostile_programs_parse_and_define_what_the_tests_call(names: tuple[str, ...]) -> None:
+    """A program that does not parse tries nothing but the parser."""
+    for seed in range(300):
+        response = program("python", names, random.Random(seed))
+        code = response.partition("import atexit")[2].rpartition("\n```")[0]
+        if "import atexit" in response and response.count("```") == 2:
+            tree = ast.parse("import atexit" + code.partition("\n```")[0])
+            defined = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+            assert {name.partition(".")[0] for name in names[:1]} <= defined
+
+
+def test_a_ground_of_programs_says_what_its_tests_call_and_has_short_limits() -> None:
+    grounds = {ground.title: ground for ground in grounds_of(Registry().get("code"))}
+    assert grounds["a method"].names == ("Solution.pairs",)
+    assert grounds["HumanEval's check"].names == ("largest",)
+    assert grounds["C++"].language == "cpp"
+    assert all(ground.sample.reference["limits"]["wall_s"] < 1 for ground in grounds.values() if ground.language)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("judge", "learned: no judge and no model is configured"),
+        ("rm_scalar", "learned: no judge and no model is configured"),
+        ("asearcher", "learned: no judge and no model is configured"),
+        ("consensus", "judges groups, not responses"),
+    ],
+)
+async def test_what_cannot_be_searched_says_why(name: str, reason: str) -> None:
+    assert (await searched(name, 10)).untried == reason
+
+
+async def test_a_seed_is_replayed_on_the_ground_that_it_was_tried_on() -> None:
+    engine = Engine(settings=EngineSettings(workers=1, cache=False))
+    await engine.start()
+    try:
+        found = await replay(engine, "7:choice:17")
+        again = await replay(engine, "7:choice:17")
+        with pytest.raises(ValueError, match="no seed of a find"):
+            await replay(engine, "17")
+    finally:
+        await engine.close()
+    assert (found.kind, found.verdict.status) == ("", "scored")
+    assert (found.text, found.title) == (again.text, again.title)
+
+
+def test_figures_of_one_name_leave_those_of_others(tmp_path: Path) -> None:
+    file = tmp_path / "farm.json"
+    figures = Figures({})
+    figures.add(Tally("math", tries=400, paid=2), seed="1")
+    figures.write(file)
+    figures = read_figures(file)
+    figures.add(Tally("lean", untried="no case in text"), seed="2")
+    figures.write(file)
+    rows = read_figures(file).rows
+    assert rows == figures.rows
+    assert rows["math"].per_ten_thousand(rows["math"].paid) == 50.0
+    assert (rows["lean"].untried, rows["lean"].seed) == ("no case in text", "2")
+    file.write_text('{"math": {"tries": 1}}')
+    with pytest.raises(ValueError, match="no figures"):
+        read_figures(file)
 
 
 def test_no_piece_stands_twice() -> None:

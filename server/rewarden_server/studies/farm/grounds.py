@@ -5,20 +5,27 @@ valid, because its cases hold a response that earns all of it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rewarden.types import Sample, Use
 from rewarden.wire.json import sample_from_json
+from rewarden_server.studies.farm.programs import LIMITS, languages
 from rewarden_verifiers.cases import Case, load_cases
 from rewarden_verifiers.contract import VerifierSpec
+
+_PYTEST_CPU_S = 3.0
+"""pytest alone takes half a second of CPU where it is crowded."""
+
+_DEFINED = re.compile(r"^def (\w+)", re.MULTILINE)
 
 
 @dataclass(slots=True)
 class Ground:
     """right, wrong: responses that the cases hold to earn all and nothing. floor: the score above which a response is
-    paid.
+    paid. language: of the programs that are asked for, None where none are. names: what their tests call.
     """
 
     verifier: str
@@ -28,10 +35,14 @@ class Ground:
     floor: float = 0.0
     right: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    language: str | None = None
+    names: tuple[str, ...] = ()
 
 
 def grounds_of(spec: VerifierSpec) -> list[Ground]:
-    """The grounds that a verifier's cases hold: single responses in text, of which no judge or model is asked."""
+    """The grounds that a verifier's or a recipe's cases hold: single responses in text, of which no judge or model is
+    asked.
+    """
     found: dict[str, Ground] = {}
     cases = [case for case in load_cases(spec) if len(case.samples) == 1 and not case.script]
     for case in cases:
@@ -53,7 +64,27 @@ def grounds_of(spec: VerifierSpec) -> list[Ground]:
     kept = [ground for ground in found.values() if ground.right]
     for ground in kept:
         ground.floor = floor
+        _ask_for_programs(ground)
     return kept
+
+
+def _ask_for_programs(ground: Ground) -> None:
+    """Note what programs the reference of a ground asks for, if it does, and give them little time."""
+    reference = ground.sample.reference
+    if not isinstance(reference, Mapping) or reference.get("language") not in languages() or "tests" not in reference:
+        return
+    ground.language = reference["language"]
+    asked = [reference.get("entry_point"), *(test.get("target") for test in reference["tests"])]
+    asked += (
+        _DEFINED.findall(ground.right[0])
+        if any(test["type"] in ("assert", "file") for test in reference["tests"])
+        else []
+    )
+    ground.names = tuple(dict.fromkeys(name for name in asked if name))
+    limits = dict(LIMITS)
+    if any(test["type"] == "file" for test in reference["tests"]):
+        limits["cpu_s"] = _PYTEST_CPU_S
+    ground.sample = replace(ground.sample, reference={**reference, "limits": limits})
 
 
 def _score(case: Case) -> float:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.studies.farm.candidates import PIECES, Candidate, Pieces, candidate
-from rewarden_server.studies.farm.grounds import Ground
+from rewarden_server.studies.farm.grounds import Ground, grounds_of
+from rewarden_verifiers.contract import VerifierSpec
 from rewarden_verifiers.execution.modes import PROVENANCE
+from rewarden_verifiers.judges.resources import JUDGING
+from rewarden_verifiers.models.resources import MODELLED
+from rewarden_verifiers.registry import Registry
 
 BATCH = 200
 """Candidates that are judged together."""
+
+WEAK = PROVENANCE | {"shared_process"}
+"""Flags of passes by tests that are weak, or that the candidate shares a process with."""
+FREE_TEXT = "free_text_reference"
+"""The flag of a pass by a reference of prose, which no rule decides."""
+
+_LEARNED = frozenset({*JUDGING, *MODELLED, "cascade"})
+_EXECUTED = frozenset({"code", "lean"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +42,20 @@ class Find:
 
 @dataclass(slots=True)
 class Tally:
-    """The farmability of one verifier. untried: why there was no try. flagged: passes by weak tests."""
+    """The farmability of one verifier. untried: why there was no try. flagged: passes by weak tests. free_text: passes
+    by a reference of prose. learned: a judge or a model has a say, so that the tally is reported and held to nothing.
+    """
 
     verifier: str
     tries: int = 0
     unscored: int = 0
     paid: int = 0
     flagged: int = 0
+    free_text: int = 0
     finds: list[Find] = field(default_factory=list)
     untried: str | None = None
+    learned: bool = False
+    seconds: float = 0.0
 
     @property
     def per_ten_thousand(self) -> float:
@@ -44,26 +63,100 @@ class Tally:
         return 10_000 * (self.unscored + self.paid) / self.tries if self.tries else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A ground, with the pieces that earn nothing on it."""
+
+    ground: Ground
+    pieces: Pieces
+
+    def candidate(self, seed: str) -> Candidate:
+        """The candidate of a seed here."""
+        return candidate(self.ground, self.pieces, seed)
+
+
+def parts_of(registry: Registry, spec: VerifierSpec) -> frozenset[str]:
+    """The names of a verifier or recipe and of all that it may ask, as far as its default parameters tell."""
+    found = {spec.name}
+    with suppress(TypeError, ValueError):  # a parameter is required
+        params = spec.params_type() if spec.params_type is not None else None
+        for use in spec.children(params) if spec.children is not None else ():
+            if use.name is not None and use.name not in found:
+                found |= parts_of(registry, registry.get(use.name))
+    return frozenset(found)
+
+
 async def farm(engine: Engine, verifier: str, grounds: Sequence[Ground], tries: int, seed: str) -> Tally:
-    """The tally of so many tries, spread over a verifier's grounds."""
-    tally = Tally(verifier)
-    usable: list[tuple[Ground, Pieces]] = []
-    for ground in grounds:
-        pieces = await _worthless(engine, ground)
-        if pieces is not None:
-            usable.append((ground, pieces))
-    if not usable:
-        tally.untried = "no case in text whose right response passes here" if grounds else "no case in text"
-        return tally
-    for start in range(0, tries, BATCH):
-        seeds = [f"{seed}:{number}" for number in range(start, min(tries, start + BATCH))]
-        chosen = [usable[number % len(usable)] for number in range(start, start + len(seeds))]
-        made = [candidate(ground, pieces, one) for (ground, pieces), one in zip(chosen, seeds, strict=True)]
-        texts = [one.text for one in made]
-        verdicts = await _judged(engine, [(ground, text) for (ground, _), text in zip(chosen, texts, strict=True)])
-        for (ground, _), one, at, verdict in zip(chosen, made, seeds, verdicts, strict=True):
-            _count(tally, ground, one, at, verdict)
+    """The tally of so many tries, spread over a verifier's grounds. The candidate of number n has the seed `SEED:n`."""
+    began = time.monotonic()
+    spec = engine.registry.get(verifier)
+    parts = parts_of(engine.registry, spec)
+    tally = Tally(verifier, learned=bool(parts & _LEARNED))
+    if spec.group:
+        tally.untried = "judges groups, not responses"
+    elif tally.learned and not (engine.judges.status() or engine.models.status()):
+        tally.untried = "learned: no judge and no model is configured"
+    elif not grounds:
+        tally.untried = "no case in text"
+    else:
+        usable = await fields_of(engine, grounds, executed=bool(parts & _EXECUTED))
+        if usable:
+            await _search(engine, usable, tries, seed, tally)
+        else:
+            tally.untried = "no case in text whose right response passes here"
+    tally.seconds = time.monotonic() - began
     return tally
+
+
+async def fields_of(engine: Engine, grounds: Sequence[Ground], *, executed: bool = False) -> list[Field]:
+    """The grounds of which a right response passes here, each with its pieces. executed: responses are programs or
+    proofs, of which no piece is a right one.
+    """
+    usable = []
+    for ground in grounds:
+        pieces = await _worthless(engine, ground, executed)
+        if pieces is not None:
+            usable.append(Field(ground, pieces))
+    return usable
+
+
+async def _search(engine: Engine, usable: Sequence[Field], tries: int, seed: str, tally: Tally) -> None:
+    for start in range(0, tries, BATCH):
+        numbers = range(start, min(tries, start + BATCH))
+        chosen = [place(usable, number) for number in numbers]
+        made = [one.candidate(f"{seed}:{number}") for one, number in zip(chosen, numbers, strict=True)]
+        asked = [(one.ground, what.text) for one, what in zip(chosen, made, strict=True)]
+        verdicts = await _judged(engine, asked)
+        for one, what, number, verdict in zip(chosen, made, numbers, verdicts, strict=True):
+            _count(tally, one.ground, what, f"{seed}:{number}", verdict)
+
+
+def place(usable: Sequence[Field], number: int) -> Field:
+    """The field of the candidate of a number: each has its turn."""
+    return usable[number % len(usable)]
+
+
+async def replay(engine: Engine, seed: str) -> Find:
+    """The candidate of a seed as a find gives it (`SEED:VERIFIER:NUMBER`), and its verdict now; `kind` is empty where
+    it earns nothing.
+
+    Raises ValueError for what is no such seed.
+    """
+    head, _, last = seed.rpartition(":")
+    name = head.rpartition(":")[2]
+    if not name or not last.isdigit():
+        raise ValueError(f"{seed!r} is no seed of a find: SEED:VERIFIER:NUMBER is")
+    spec = engine.registry.get(name)
+    executed = bool(parts_of(engine.registry, spec) & _EXECUTED)
+    usable = await fields_of(engine, grounds_of(spec), executed=executed)
+    if not usable:
+        raise ValueError(f"{name} cannot be searched here")
+    chosen = place(usable, int(last))
+    made = chosen.candidate(seed)
+    (verdict,) = await _judged(engine, [(chosen.ground, made.text)])
+    tally = Tally(name)
+    _count(tally, chosen.ground, made, seed, verdict)
+    return tally.finds[0] if tally.finds else Find("", chosen.ground.title, seed, made.text, verdict)
 
 
 def _count(tally: Tally, ground: Ground, made: Candidate, seed: str, verdict: Verdict) -> None:
@@ -72,22 +165,27 @@ def _count(tally: Tally, ground: Ground, made: Candidate, seed: str, verdict: Ve
         tally.unscored += 1
         tally.finds.append(Find("unscored", ground.title, seed, made.text, verdict))
     elif made.empty_handed and _earns(ground, verdict):
-        if PROVENANCE & set(verdict.flags):
+        if WEAK & set(verdict.flags):
             tally.flagged += 1
+        elif FREE_TEXT in verdict.flags:
+            tally.free_text += 1
         else:
             tally.paid += 1
             tally.finds.append(Find("paid", ground.title, seed, made.text, verdict))
 
 
-async def _worthless(engine: Engine, ground: Ground) -> Pieces | None:
+async def _worthless(engine: Engine, ground: Ground, executed: bool) -> Pieces | None:
     """The pieces that earn nothing on a ground, and do not hold the right answer in a place where it does not count.
 
     None where a right response does not pass, so that nothing is known.
     """
     pieces = [*PIECES, *ground.wrong]
-    right, *verdicts = await _judged(engine, [(ground, text) for text in (ground.right[0], *pieces)])
+    asked = ground.right[:1] if executed else [ground.right[0], *pieces]
+    right, *verdicts = await _judged(engine, [(ground, text) for text in asked])
     if not _earns(ground, right):
         return None
+    if executed:
+        return Pieces(tuple(pieces), joined=True)
     answer = str(right.extracted).strip() if right.extracted is not None else ""
     worthless = [
         piece
@@ -111,6 +209,4 @@ def _earns(ground: Ground, verdict: Verdict) -> bool:
     """Returns whether a verdict pays: it passed, or its score is above what the cases give for nothing."""
     if verdict.status != "scored" or verdict.score is None:
         return False
-    if verdict.passed is not None:
-        return verdict.passed
-    return verdict.score > ground.floor
+    return bool(verdict.passed) or verdict.score > ground.floor
