@@ -1,10 +1,10 @@
 """Twenty minutes of mixed load on one machine: nothing is lost, no verdict is wrong, nothing grows. `make soak`.
 
-Load: closed loops over HTTP and gRPC (see `driver`), half of it code with 15 tests, one sample in twenty rough (see
-`load`), cache off; a server and sandbox hosts, each a process of its own. A quarter of the time warms up, then it is
-steady until the last 15 %, in which each service is restarted and killed under the load. The services' memory is
-looked at every few seconds while the load is steady, and all that they hold is counted when the load rests: before it
-is steady, after it, and after the restarts.
+Load: closed loops over HTTP and gRPC (see `driver`), half of it code with 15 tests, one sample in twenty rough and one
+in ten hostile (see `load`), cache off; a server and sandbox hosts, each a process of its own. A quarter of the time
+warms up, then it is steady until the last 15 %, in which each service is restarted and killed under it. The
+services' memory is looked at every few seconds while the load is steady, and all that they hold is counted when it
+rests: before it is steady, after it, and after the restarts.
 
     python -m benchmarks.soak --minutes 2 --launcher bwrap
 
@@ -206,7 +206,7 @@ class Soak:
 
     def _speed(self, tally: Tally, took: float) -> None:
         self._figure("verdicts a second", tally.total / took, "/s")
-        for kind in (*load.KINDS, "rough"):
+        for kind in (*load.KINDS, "rough", "hostile"):
             self._percentiles(f"{kind}, alone", tally.latencies.get(kind, []))
         self._percentiles(f"a batch of {BATCH}", tally.batches)
         self._percentiles(f"a stream of {STREAM}", tally.streams)

@@ -1,8 +1,10 @@
-"""The load of the soak: samples of five kinds whose right verdict is known, one in twenty of them rough.
+"""The load of the soak: samples of five kinds whose right verdict is known, one in twenty of them rough, and one in ten
+hostile.
 
-Half of the samples are code with 15 tests; the rest is math, sql, choice and json in equal shares. Rough ones are those
-that harm a server that is not made for them: bombs, loops, floods, sleepers, huge and broken texts. Every text holds a
-number of its own, so that no cache and no coalescing spares work.
+Half of the others are code with 15 tests; the rest is math, sql, choice and json in equal shares. Rough ones are those
+that harm a server that is not made for them: bombs, loops, floods, sleepers, huge and broken texts. Hostile ones are
+candidates of `make farm` that hold no right answer: each must be scored, and none paid. Every text holds a number of
+its own, so that no cache and no coalescing spares work.
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ from typing import Any
 from benchmarks.bounded import PATHOLOGICAL
 from benchmarks.pairs import Pair, pairs
 from rewarden.types import Sample, Use, Verdict
+from rewarden_server.studies.farm.candidates import PIECES
+from rewarden_server.studies.farm.programs import program
 
 KINDS = ("code", "math", "sql", "choice", "json")
 ROUGH_SHARE = 0.05
+HOSTILE_SHARE = 0.1
 TESTS = 15
 
 REFERENCES = 16
@@ -52,7 +57,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A sample, its kind (`rough` for all rough ones), a name for what it is, and what must come back."""
+    """A sample, its kind (`rough` or `hostile` for those), a name for what it is, and what must come back."""
 
     kind: str
     name: str
@@ -71,10 +76,14 @@ def samples(seed: int) -> Iterator[Asked]:
     rng = random.Random(seed)
     usual: dict[str, Make] = {"code": _code, "math": _Math(), "sql": _sql, "choice": _choice, "json": _json}
     for number in itertools.count(seed * 10_000_000):
-        if rng.random() < ROUGH_SHARE:
+        draw = rng.random()
+        if draw < ROUGH_SHARE:
             name = rng.choice(list(ROUGH))
             use, make = ROUGH[name]
             yield _asked("rough", name, use, make, rng, number)
+        elif draw < ROUGH_SHARE + HOSTILE_SHARE:
+            use = rng.choices(list(HOSTILE), (4, 1, 1, 1))[0]
+            yield _asked("hostile", f"hostile: {use}", use, HOSTILE[use], rng, number)
         else:
             kind = rng.choices(KINDS, _SHARES)[0]
             yield _asked(kind, kind, kind, usual[kind], rng, number)
@@ -278,3 +287,32 @@ ROUGH: dict[str, tuple[str, Make]] = {
     "json: a key twice": _text("json", {"a": 1}, lambda n: f'```json\n{{"a": {n}, "a": 2}}\n```'),
 }
 """Name to verifier and maker. What they must get is zero: the policy made them, so none may go unscored."""
+
+
+# --- hostile ones ----------------------------------------------------------------------------------------------
+
+_TEXTS = [piece for piece in PIECES if piece == piece.encode("utf-8", "replace").decode()]
+"""Pieces that cross a wire: half of a surrogate pair is no text, and the caller's mistake."""
+
+
+def _hostile_program(rng: random.Random, number: int) -> tuple[str, Any, Known]:
+    _, reference, _ = _code(rng, number)
+    return f"{program('python', (), rng)}\n{number}", reference, WRONG
+
+
+def _hostile_text(usual: Make) -> Make:
+    def make(rng: random.Random, number: int) -> tuple[str, Any, Known]:
+        _, reference, _ = usual(rng, number)
+        pieces = [rng.choice(_TEXTS) for _ in range(rng.choice((1, 1, 2, 3)))]
+        return "\n".join((*pieces, str(number))), reference, WRONG
+
+    return make
+
+
+HOSTILE: dict[str, Make] = {
+    "code": _hostile_program,
+    "math": _hostile_text(lambda rng, number: ("", "\\frac{7}{3}", WRONG)),
+    "sql": _hostile_text(_sql),
+    "json": _hostile_text(_json),
+}
+"""Verifier to a maker of candidates that hold no right answer: they must get zero, and none may go unscored."""
