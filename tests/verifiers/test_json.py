@@ -15,13 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rewarden.errors import InvalidParams
-from rewarden.types import Outcome, Sample, Use
+from rewarden.types import Batch, Outcome, Sample, Use
+from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.plan import Planner
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_verifiers.contract import Unwatched
 from rewarden_verifiers.equivalence import Equivalence
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.structure.json import comparing as comparing_module
 from rewarden_verifiers.structure.json import expected as expected_module
 from rewarden_verifiers.structure.json.assignment import MAX_SIDE, best_pairs
+from rewarden_verifiers.structure.json.branching import branching
 from rewarden_verifiers.structure.json.comparing import Effort, Rules
 from rewarden_verifiers.structure.json.expected import Scheme, content
 from rewarden_verifiers.structure.json.locate import fences
@@ -29,12 +33,17 @@ from rewarden_verifiers.structure.json.paths import matches, pattern_of, shown
 from rewarden_verifiers.structure.json.reading import JsonParams
 from rewarden_verifiers.structure.json.sameness import JsonEquivalence
 from rewarden_verifiers.structure.json.strict import MAX_DEPTH, MAX_VALUES, Malformed, parse
-from rewarden_verifiers.structure.json.verifier import json
+from rewarden_verifiers.structure.json.validation import MAX_EVALUATIONS
+from rewarden_verifiers.structure.json.verifier import json as judge_json
 from tests.verifiers.counting import HOSTILE, steps
 from tests.verifiers.direct import outcome_of
 
 PLANNER = Planner(Registry())
 dumps = plain_json.dumps
+
+
+def json(response: str, params: JsonParams, reference: Any = None) -> Outcome:
+    return judge_json(response, params, Unwatched(), reference)
 
 
 async def judged(response: Any, reference: Any = None, **params: Any) -> Outcome:
@@ -797,3 +806,89 @@ def test_content_counts_weight_once() -> None:
     scheme = Scheme(Rules(), (), "value", "punish")
     found = content(scheme.node({"a": [1, 2], "b": "x"}), {"a": [1], "b": "x", "c": 0}, 1.0)
     assert (found.precision, found.recall) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+
+
+# --- schemas that explode ----------------------------------------------------------------------------------------
+
+
+def doubling(depth: int, keyword: str = "anyOf") -> dict[str, Any]:
+    """A schema that tries one value 2^depth times."""
+    defs: dict[str, Any] = {f"a{level}": {keyword: [{"$ref": f"#/$defs/a{level + 1}"}] * 2} for level in range(depth)}
+    return {"$defs": {**defs, f"a{depth}": {"type": "integer", "minimum": 10}}, "$ref": "#/$defs/a0"}
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf", "allOf"])
+@pytest.mark.parametrize("where", [lambda schema: schema, lambda schema: {**schema, "$ref": "#/$defs/in"}])
+async def test_a_schema_that_explodes_is_the_references_fault(keyword: str, where: Any) -> None:
+    schema = where(doubling(40, keyword))
+    schema["$defs"]["in"] = {"type": "object", "properties": {"x": {"$ref": "#/$defs/a0"}}}
+    for response in ('{"x": 12}', "12", '{"x": "' + "a" * 1000 + '"}', "[" * 30 + "]" * 30):
+        outcome = await judged(response, {"schema": schema}, extraction="strict")
+        assert (outcome.status, outcome.reason, outcome.fault) == ("undecided", "invalid_reference", "reference")
+        assert f"/$defs/a25/{keyword}" in (outcome.feedback or "")
+    with pytest.raises(InvalidParams, match="explodes"):
+        PLANNER.bind(Use(name="json", params={"schema": schema}))
+
+
+async def test_a_schema_whose_alternatives_are_many_but_bounded_judges() -> None:
+    schema = doubling(14)
+    assert (await judged("12", {"schema": schema}, extraction="strict")).score == 1.0
+    outcome = await judged("2", {"schema": schema}, extraction="strict")
+    assert (outcome.score, outcome.reason, outcome.evidence["invalid"][0]["keyword"]) == (0.0, "invalid", "schema")
+    outcome = await judged("2", {"schema": doubling(3)}, extraction="strict")
+    assert outcome.evidence["invalid"][0]["keyword"] == "anyOf"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#"},
+        {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
+        {"allOf": [{"$ref": "#"}, {"$ref": "#"}]},
+        {"$dynamicAnchor": "x", "anyOf": [{"$dynamicRef": "#x"}, {"$dynamicRef": "#x"}, True]},
+        {"$ref": "#/$defs/n", "$defs": {"n": {"type": "object", "properties": {"next": {"$ref": "#/$defs/n"}}}}},
+        {"const": {"anyOf": [{"$ref": "#/const"}]}, "not": False, "enum": [{"a": 1}, {"anyOf": 3}]},
+    ],
+)
+async def test_a_schema_that_refers_to_itself_ends(schema: dict[str, Any]) -> None:
+    assert (await judged('{"a": 1}', {"schema": schema})).status == "scored"
+
+
+def test_evaluations_are_counted_through_references_of_every_kind() -> None:
+    def count(schema: Any, schemas: Any = None) -> int:
+        return branching(schema, schemas or {}, MAX_EVALUATIONS).evaluations
+
+    assert count({"type": "integer"}) == 1
+    assert count({"properties": {"a": {"anyOf": [{}, {}]}}}) == 3
+    assert count({"if": {}, "then": {}, "else": {"not": {}}, "dependentSchemas": {"a": {}}}) == 6
+    assert count({"$anchor": "x", "properties": {"a": {"allOf": [{"$ref": "#x"}, {"$ref": "#x"}]}}}) == 5
+    assert count({"$defs": {"a/b": {"not": {}}}, "allOf": [{"$ref": "#/$defs/a~1b"}] * 2}) == 7
+    other = {"http://x/y": {"$defs": {"a": {"not": {}}}, "$ref": "#/$defs/a"}}
+    assert count({"anyOf": [{"$ref": "http://x/y"}] * 3}, other) == 13
+    assert count({"$ref": "#/$defs/none", "anyOf": 3, "not": 3}) == count(True) == 1
+    chain: dict[str, Any] = {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(5000)}
+    assert count({"$defs": chain, "$ref": "#/$defs/a0"}) == 5001
+
+
+@pytest.mark.needs_server
+async def test_who_is_to_blame_for_a_validation_without_end() -> None:
+    """A long answer of its own choice is the policy's; an expected value on which the schema does not end is not."""
+    use = Use(name="json", params={"extraction": "strict"})
+    schema = doubling(14)
+    del schema["$ref"]
+    schema |= {"type": "array", "items": {"not": {"$ref": "#/$defs/a0"}}}
+    long = [place % 10 for place in range(10_000)]
+    mine = Sample(response=dumps(long), reference={"schema": schema})
+    honest = Sample(response="[1, 2]", reference={"schema": schema})
+    broken = Sample(response="[1, 2]", reference={"schema": schema, "expected": long})
+    engine = Engine(settings=EngineSettings(workers=1, item_cpu_s=0.3))
+    await engine.start()
+    try:
+        verdicts = (await engine.verify(Batch(samples=[mine, honest, broken], use=use))).verdicts
+    finally:
+        await engine.close()
+    assert [(one.status, one.score, one.reason, one.fault) for one in verdicts] == [
+        ("scored", 0.0, "too_expensive", "policy"),
+        ("scored", 1.0, None, None),
+        ("undecided", None, "reference_too_expensive", "reference"),
+    ]

@@ -172,6 +172,8 @@ class Reader:
             raise InvalidReference(
                 "give an expected value (in the reference) or a schema (there or as a parameter)", path="reference"
             )
+        if check is not None:
+            check.try_neutral()
         targets = tuple(self._target(value) for value in values)
         roots: tuple[type, ...] = tuple({type(value) for value in values} & {dict, list})
         if not values:

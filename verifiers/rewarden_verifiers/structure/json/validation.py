@@ -15,11 +15,19 @@ from typing import Any, Literal, NoReturn
 
 import jsonschema_rs
 
+from rewarden_verifiers.structure.json.branching import branching
+
 Draft = Literal["auto", "4", "6", "7", "2019-09", "2020-12"]
 Schema = dict[str, Any] | bool
 
 BACKTRACKS = 100_000
 """Steps back that one match may take where patterns may backtrack."""
+
+MAX_EVALUATIONS = 100_000
+"""Evaluations of one value by a schema, of its alternatives' alternatives and so on: some milliseconds."""
+
+MAX_EXPLAINED = 1_000
+"""The same, where it is told in detail why a value is not valid. That takes a thousand times as long."""
 
 MAX_SCHEMA = 1_000_000
 """Characters of a schema, written as JSON."""
@@ -32,6 +40,7 @@ _DRAFTS: Mapping[str, type[jsonschema_rs.Validator]] = {
     "2020-12": jsonschema_rs.Draft202012Validator,
 }
 _MESSAGE = 200
+_NEUTRAL: tuple[Any, ...] = ({}, [], "", 0, None)
 _LOOK_AROUND = re.compile(r"\(\?(?:[=!]|<[=!]|>)|\\[1-9]|\\k<")
 
 
@@ -41,12 +50,13 @@ def _refuse(uri: str) -> NoReturn:
 
 
 class Validation:
-    """A compiled schema."""
+    """A compiled schema. explained: it can be told in detail why a value is not valid."""
 
-    __slots__ = ("_validator",)
+    __slots__ = ("_explained", "_validator")
 
-    def __init__(self, validator: jsonschema_rs.Validator) -> None:
+    def __init__(self, validator: jsonschema_rs.Validator, *, explained: bool) -> None:
         self._validator = validator
+        self._explained = explained
 
     def holds(self, value: Any) -> bool:
         """Returns whether the value is valid. The value is from the strict parser: no NaN, no lone surrogates, not
@@ -56,6 +66,8 @@ class Validation:
 
     def faults(self, value: Any, most: int) -> list[dict[str, str]]:
         """Returns what is wrong with the value, at most so many entries: its path, the keyword, a message."""
+        if not self._explained:
+            return [{"path": "/", "keyword": "schema", "message": "the value is none that the schema allows"}]
         return [
             {
                 "path": "/" + "/".join(str(step)[:80] for step in error.instance_path),
@@ -64,6 +76,14 @@ class Validation:
             }
             for error in islice(self._validator.iter_errors(value), most)
         ]
+
+    def try_neutral(self) -> None:
+        """Judge values on which a schema that works ends at once, so that one that does not is found out before an
+        answer is: a control run.
+        """
+        for value in _NEUTRAL:
+            if not self.holds(value):
+                self.faults(value, 1)
 
 
 def validation(
@@ -99,6 +119,12 @@ def _compiled(
         if patterns == "linear"
         else jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS)
     )
+    tried = branching(schema, schemas, MAX_EVALUATIONS)
+    if tried.evaluations > MAX_EVALUATIONS:
+        raise ValueError(
+            f"the schema explodes at {tried.keyword}: one value may be tried {tried.evaluations:.3g} times, and "
+            f"{MAX_EVALUATIONS} is the limit"
+        )
     try:
         registry = jsonschema_rs.Registry(list(schemas.items()), retriever=_refuse) if schemas else None
         return Validation(
@@ -108,7 +134,8 @@ def _compiled(
                 retriever=_refuse,
                 registry=registry,
                 pattern_options=options,
-            )
+            ),
+            explained=tried.evaluations <= MAX_EXPLAINED,
         )
     except (ValueError, jsonschema_rs.ReferencingError) as error:
         raise ValueError(_told(error, patterns)) from None

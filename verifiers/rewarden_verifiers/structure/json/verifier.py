@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rewarden.types import Outcome
-from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.contract import Watch, verifier
 from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
 from rewarden_verifiers.structure.json.comparing import TooExpensive
 from rewarden_verifiers.structure.json.expected import Content
@@ -20,8 +20,8 @@ _SHOWN = 4000
 _FAULTS = 5
 
 
-@verifier(version="1", graded=True, equivalence=JsonEquivalence)
-def json(response: str, params: JsonParams, reference: Any = None) -> Outcome:
+@verifier(version="2", graded=True, equivalence=JsonEquivalence)
+def json(response: str, params: JsonParams, watch: Watch, reference: Any = None) -> Outcome:
     """The response is the JSON asked for: strictly well formed, valid for a JSON Schema, equal to an expected value.
 
     **Where it stands** is a matter of `extraction`; several values that differ are a hedge and earn nothing
@@ -33,7 +33,9 @@ def json(response: str, params: JsonParams, reference: Any = None) -> Outcome:
     a text of over a million characters or 50,000 values is `too_expensive`. All bear the flag `malformed`.
 
     **Schema.** Drafts 4 to 2020-12. References reach only into the schema itself and into the given `schemas`; nothing
-    is fetched. A schema that is none is the caller's or the reference's fault, never the policy's.
+    is fetched. A schema that is none is the caller's or the reference's fault, never the policy's. So is one that
+    explodes: whose alternatives may try one value over 100,000 times (the message names the keyword), or that does not
+    end in time on `{}`, `[]`, `""`, 0, null and the expected values, which it is tried on first.
 
     **Content.** A leaf is a scalar, or an empty list or object. The expected value's leaves that the answer has, and
     those that it adds, make precision, recall and F-beta; `exact` asks for all of them and no other. Numbers equal
@@ -49,7 +51,8 @@ def json(response: str, params: JsonParams, reference: Any = None) -> Outcome:
     (`coerce`), and "Paris " is not "Paris" (`text`).
     """
     reader = params.reader
-    expected = reader.expected(reference)
+    with watch.preparing():
+        expected = reader.expected(reference)
     try:
         found = reader.finder.find(response, expected.roots)
     except Malformed as malformed:

@@ -1,0 +1,120 @@
+"""The evaluations that a schema makes of one value: its alternatives multiply where each has alternatives in turn.
+
+Counted before anything is validated, in time that grows with the schema: whoever wrote a schema that explodes is told
+so by its path, and no answer to it is called wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+_LISTS = ("allOf", "anyOf", "oneOf")
+_SINGLE = ("not", "if", "then", "else")
+_TABLES = ("dependentSchemas", "dependencies")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_VALUES = frozenset(("const", "enum", "default", "examples"))
+"""Keywords below which there are values, and no schemas."""
+
+_Edges = list[tuple[str, dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Branching:
+    """The most evaluations of one value, not counting those of what is in it. keyword: the path of the innermost one
+    that makes more than the limit of them, or else the most."""
+
+    evaluations: int
+    keyword: str
+
+
+def branching(schema: Any, schemas: Mapping[str, Any], limit: int) -> Branching:
+    """The branching of a schema, wherever in it. schemas: others that it may refer to."""
+    documents = {"": schema, **schemas}
+    places: dict[int, str] = {}
+    nodes: list[tuple[str, dict[str, Any]]] = []
+    for name, document in documents.items():
+        for path, node in _walk(document):
+            places[id(node)] = f"{name}{path}"
+            nodes.append((name, node))
+    edges = {id(node): _edges(node, name, documents) for name, node in nodes}
+    counts = _counts([node for _, node in nodes], edges)
+    most = max(counts.values(), default=1)
+    above = [place for place, count in counts.items() if count > limit]
+    named = min(above, key=counts.__getitem__) if above else max(counts, key=counts.__getitem__, default=None)
+    if named is None:
+        return Branching(most, "")
+    keyword = max(edges[named], key=lambda edge: counts[id(edge[1])], default=("", {}))[0]
+    return Branching(most, f"{places[named]}/{keyword}")
+
+
+def _walk(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object of a document that may be a schema, and its path."""
+    pending: list[tuple[str, Any]] = [("", document)]
+    while pending:
+        path, value = pending.pop()
+        if isinstance(value, dict):
+            yield path, value
+            pending += [(f"{path}/{key}", inner) for key, inner in value.items() if key not in _VALUES]
+        elif isinstance(value, list):
+            pending += [(f"{path}/{index}", inner) for index, inner in enumerate(value)]
+
+
+def _edges(node: dict[str, Any], name: str, documents: Mapping[str, Any]) -> _Edges:
+    """The schemas that a schema tries on the value that it is tried on itself, and by which keyword."""
+    found: list[tuple[str, Any]] = []
+    for keyword in _LISTS:
+        listed = node.get(keyword)
+        found += [(keyword, one) for one in listed] if isinstance(listed, list) else []
+    for keyword in _TABLES:
+        table = node.get(keyword)
+        found += [(keyword, one) for one in table.values()] if isinstance(table, dict) else []
+    found += [(keyword, node[keyword]) for keyword in _SINGLE if keyword in node]
+    for keyword in _REFERENCES:
+        if isinstance(address := node.get(keyword), str):
+            found.append((keyword, _target(address, name, documents)))
+    return [(keyword, one) for keyword, one in found if isinstance(one, dict)]
+
+
+def _target(address: str, name: str, documents: Mapping[str, Any]) -> Any:
+    """The schema at an address; None for one that cannot be told from the text alone."""
+    base, _, pointer = address.partition("#")
+    found = documents.get(base or name)
+    if not pointer:
+        return found
+    if not pointer.startswith("/"):
+        return None if found is None else next((one for _, one in _walk(found) if _anchored(one, pointer)), None)
+    for step in unquote(pointer)[1:].split("/"):
+        step = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list):
+            found = found[int(step)] if step.isdecimal() and int(step) < len(found) else None
+        else:
+            found = found.get(step) if isinstance(found, dict) else None
+    return found
+
+
+def _anchored(node: dict[str, Any], anchor: str) -> bool:
+    return anchor in (node.get("$anchor"), node.get("$dynamicAnchor"))
+
+
+def _counts(nodes: list[dict[str, Any]], edges: Mapping[int, _Edges]) -> dict[int, int]:
+    """The evaluations by each schema of one value, itself included. A schema that leads back to itself is tried once:
+    the library stops there."""
+    counts: dict[int, int] = {}
+    opened: set[int] = set()
+    for root in nodes:
+        stack = [id(root)]
+        while stack:
+            place = stack[-1]
+            if place in counts:
+                stack.pop()
+                continue
+            if place not in opened:
+                opened.add(place)
+                stack += [id(one) for _, one in edges[place] if id(one) not in counts and id(one) not in opened]
+                continue
+            counts[place] = 1 + sum(counts.get(id(one), 0) for _, one in edges[place])
+            stack.pop()
+    return counts
