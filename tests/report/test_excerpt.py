@@ -20,6 +20,9 @@ from rewarden_server.studies.report.excerpt import Excerpt, excerpt, find_answer
         ("\\boxed{4} or \\boxed{5}", ["4", "5"], "boxed", ["4", "5"]),
         ("The answer is Paris.", "C", "phrase", ["Paris"]),  # what was read stands there in other words
         ("<think>\\boxed{9}</think>\\boxed{4}", "4", "boxed", ["4"]),
+        ("\\boxed{9}</think>\\boxed{4}", "4", "boxed", ["4"]),  # the chat template opened the thought
+        ("So \\boxed{4}, where <think> and </think> are tags.", "4", "boxed", ["4"]),
+        ("It is 4. The tag `</think>` ends a thought, as in section 4.", "4", "boxed", ["4"]),
         ("<final>4</final> 4", "4", "tag:final", ["4"]),
         ("It is 42, or 4.", "4", None, ["4"]),
         ("It is 42.", "4", None, []),  # a part of another number

@@ -14,6 +14,8 @@ from typing import Any
 
 from rewarden.errors import RequestError, SampleError
 from rewarden_verifiers.extraction import extract
+from rewarden_verifiers.thought import thought_of
+from rewarden_verifiers.view import DEFAULT_VIEW
 
 Piece = str | list[str] | int
 Excerpt = list[Piece]
@@ -21,7 +23,6 @@ Excerpt = list[Piece]
 _MOST_MARKS = 8
 _CONTEXT = 200
 """Characters that stay around a mark in a part that is cut."""
-_THOUGHT_END = "</think>"
 
 
 def messages(text: Any) -> list[tuple[str, str]]:
@@ -44,7 +45,7 @@ def _content(message: Mapping[str, Any]) -> str:
     parts: list[str] = []
     thought = message.get("reasoning_content") or message.get("reasoning")
     if isinstance(thought, str):
-        parts.append(f"<think>{thought}{_THOUGHT_END}")
+        parts.append(f"{DEFAULT_VIEW.open}{thought}{DEFAULT_VIEW.close}")
     content = message.get("content")
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, dict) and isinstance(part.get("text"), str):
@@ -66,7 +67,8 @@ def find_answer(text: str, extracted: Any, rule: Any = None) -> list[tuple[int, 
     """
     wanted = [str(item) for item in (extracted if isinstance(extracted, list) else [extracted]) if _is_plain(item)]
     wanted = [item for item in dict.fromkeys(wanted) if item.strip()]
-    begin = text.rfind(_THOUGHT_END) + len(_THOUGHT_END) if _THOUGHT_END in text else 0
+    thought = thought_of(text, DEFAULT_VIEW.open, DEFAULT_VIEW.close, starts_open=False)
+    begin = 0 if thought is None else thought.answer
     if isinstance(rule, str):
         span = _by_rule(text[begin:], rule)
         if span is not None:
