@@ -113,7 +113,7 @@ async def searched(name: str, tries: int, grounds: Sequence[Ground] | None = Non
         await engine.close()
 
 
-@pytest.mark.parametrize("name", ["choice", "number", "text", "label", "accuracy_format", "logic_rl", "sql_r1"])
+@pytest.mark.parametrize("name", ["choice", "number", "text", "label", "math", "accuracy_format", "logic_rl", "sql_r1"])
 async def test_a_short_search_finds_nothing(name: str) -> None:
     tally = await searched(name, 200, grounds_of(Registry().get(name))[:4])
     assert tally.tries == 200

@@ -75,12 +75,12 @@ def test_the_verdict_is_that_of_the_library_beside_it(seed: int) -> None:
     ],
 )
 def test_a_reference_is_boxed_unless_it_has_delimiters(reference: str | int, given: str) -> None:
-    assert prepare(reference, MathVerifyParams()) == parse(given)
+    assert prepare(reference, MathVerifyParams()).found == parse(given)
 
 
 def test_a_reference_may_be_given_as_text_or_boxed_whatever_it_holds() -> None:
-    assert prepare("7 of $9$", MathVerifyParams(reference_as="text")) == parse("7 of $9$")
-    assert prepare("$9$", MathVerifyParams(reference_as="boxed")) == parse(r"\boxed{$9$}")
+    assert prepare("7 of $9$", MathVerifyParams(reference_as="text")).found == parse("7 of $9$")
+    assert prepare("$9$", MathVerifyParams(reference_as="boxed")).found == parse(r"\boxed{$9$}")
 
 
 def test_parameters_reach_the_library() -> None:

@@ -66,13 +66,85 @@ def test_a_reference_beyond_all_bounds_is_not_the_policys_fault() -> None:
     assert equal(tower, f"${tower}$")
 
 
-def test_an_unreadable_reference_is_not_the_policys_fault() -> None:
-    assert ended(judge(r"\iiint \frac{", "7")) == ("undecided", None, "unreadable_reference", "reference")
+@pytest.mark.parametrize(
+    "reference",
+    [
+        r"\iiint \frac{", "3 +", "5 /", "(1,2", "[1, 2", r"\{1,2", "2 * (3", "1..2", "12 13", "7 maybe", "maybe 7",
+        "12 or maybe 13", "12 (or 13)", "NaN", "The two circles touch each other in one point.",
+        r"\int_0^1", r"\int x\,dx",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "answer", ["7", "3", r"\text{a circle}", "7^{7^{7^{7}}}", "?", "!", "", "1,2", r"7} or \boxed{8", "x" * 3000]
+)
+def test_an_unreadable_reference_is_not_the_policys_fault(reference: str, answer: str) -> None:
+    if answer:
+        assert ended(judge(reference, answer)) == ("undecided", None, "unreadable_reference", "reference")
+    assert equal(reference, reference) or "{" in reference
 
 
-def test_a_reference_that_only_a_larger_parser_knows() -> None:
-    assert equal(r"\int_0^1 x\,dx", r"\frac12")
-    assert not equal(r"\int_0^1 x\,dx", r"\frac13")
+def test_an_integral_that_diverges_has_no_value() -> None:
+    assert judge(r"\int_0^{\infty} \sin x\,dx", "1").reason == "unreadable_reference"
+
+
+@pytest.mark.parametrize(
+    "reference", ["odd", "First player", "Class 3", "N/A", "non-positive number", "£33", "12 or 13"]
+)
+def test_a_short_name_or_price_is_a_reference_like_any_other(reference: str) -> None:
+    assert equal(reference, reference)
+    for answer in ("7", r"\text{even}", "Class 4", "?", "£34", "7^{7^{7^{7}}}"):
+        assert ended(judge(reference, answer))[:2] == ("scored", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("reference", "right", "wrong"),
+    [
+        (
+            r"\int_0^1 x\,dx",
+            [r"\frac12", "0.5", "I = 0.50", r"\frac{2!}{4}", r"\int_0^1 t\,dt"],
+            [r"\frac13", "0.51", "x"],
+        ),
+        (r"\int_0^{10} x^6\,dx", [r"\frac{10^7}{7}", "1428571.43", "1428571.428571"], ["1428600", "1428571^2"]),
+        (r"\int_{-1}^1 x\,dx", ["0", "0.0", "1-1"], ["1", "10^{-9}"]),
+        (r"\int_0^4 x\,dx", ["8", "8.0", "2^3", r"8 \text{ square units}"], ["8.0000001", "9"]),
+        (r"\lim_{x\to0} \frac{\sin x}{x}", ["1", "x = 1"], ["0", r"\infty"]),
+        (
+            r"\frac{d}{dx} x^2",
+            ["2x", "y = 2x", "f'(x) = 2x", r"\frac{d}{dx} x^2 = 2x"],
+            ["3x", "2y", "5 = 2x", "x = 3x"],
+        ),
+    ],
+)
+def test_a_reference_that_only_a_larger_parser_knows(reference: str, right: list[str], wrong: list[str]) -> None:
+    for answer in right:
+        assert equal(reference, answer), answer
+        assert judge_text(reference, rf"\boxed{{{answer}}} and \boxed{{{answer}}}").score == 1.0
+    for answer in wrong:
+        assert not equal(reference, answer), answer
+
+
+@pytest.mark.parametrize("reference", [r"\int_0^1 x^2\,dx", r"\lim_{x\to0} \frac{\sin x}{x}", r"\frac{d}{dx} x^2"])
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        (r"\boxed{5} or \boxed{6}", "hedged"),
+        (r"\boxed{\frac13} or \boxed{1} or \boxed{2x}", "hedged"),
+        (r"\boxed{7^{7^{7^{7}}}}", None),
+        (r"\boxed{\text{no idea}!}", None),
+        (r"\boxed{\frac{}{}}", None),
+        (r"\boxed{\int_0^1}", None),
+        (r"\boxed{5!^{2^{3^{4}}}}", None),
+        (r"\boxed{\sum_{n=1}^{10^9} n!}", None),
+        (r"\boxed{" + "9" * 400 + "}", None),
+        (r"\boxed{" + "(" * 400 + ")" * 400 + "}", None),
+    ],
+)
+def test_no_answer_unscores_itself_where_the_reference_is_read(
+    reference: str, response: str, reason: str | None
+) -> None:
+    outcome = judge_text(reference, response)
+    assert (outcome.status, outcome.score, outcome.fault) == ("scored", 0.0, "policy")
+    assert reason in (None, outcome.reason)
 
 
 def test_any_of_several_references() -> None:
@@ -89,6 +161,15 @@ def test_a_reference_may_be_a_number_or_a_worked_solution() -> None:
     assert equal(r"We add and get \boxed{7}.", "7")
     assert equal("3 + 4 = 7\n#### 7", "7")
     assert equal("The answer is $7$.", "7")
+
+
+def test_the_letter_of_a_point_only_names_it() -> None:
+    assert equal("P(1,2)", "P(1,2)")
+    assert equal("P(1,2)", "(1,2)")
+    assert equal("(1,2)", "A(1,2)")
+    for answer in ("P(2,1)", "(1,3)", "5", "2:1"):
+        assert not equal("P(1,2)", answer)
+    assert not equal("(1,2)", "t(1,2)")
 
 
 def test_the_rule_that_fired_and_the_method_are_evidence() -> None:

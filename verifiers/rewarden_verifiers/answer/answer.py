@@ -12,10 +12,16 @@ from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.answer.branches import BRANCHES, Branch, branch_named, branch_of
 from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.outcome import undecided
 from rewarden_verifiers.uses import UseLike, parse_use
 
 _TYPED = {"type", "value"}
-_COMMAND = re.compile(r"\\[A-Za-z]|=\s*$")
+# A LaTeX command, or a sign that something should follow or precede; but "Na^+" is whole, and so is "18+".
+_BROKEN = re.compile(r"\\[A-Za-z$%]|[*/^=]\s*$|\s[-+]\s*$|^\s*[*/^]")
+_UNSURE = re.compile(r"\d.*\b(?:maybe|perhaps|possibly)\b|\b(?:maybe|perhaps|possibly)\b.*\d", re.IGNORECASE)
+_BRACKETS = (("{", "}"), ("([", ")]"))
+_SHORT = 80
+"""Characters of a reference that is one answer, and not a text in which numbers stand."""
 _TRUE, _FALSE = frozenset(("true", "yes")), frozenset(("false", "no"))
 
 
@@ -72,18 +78,22 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
     datasets use for kinds (`mcq`, `numeric`, `boolean`, `bbox`, `free_form` …) are understood.
 
     The response never decides who judges it: a policy could otherwise choose the verifier that is easiest to please.
-    A type that nobody knows is an error of the reference's fault, and no guess. So is a formula that cannot be read
-    (`unreadable_reference`): a response that is not literally equal to it is never called wrong.
+    A type that nobody knows is an error of the reference's fault, and no guess. So is a formula that cannot be read or
+    broke off, and a number that is taken back ("12 or maybe 13"): a response that is not literally equal to it is never
+    called wrong (`unreadable_reference`). Prose that says no type is a text, and compared as one.
     """
     branch, reference, by = _route(sample, params)
     reference = _formed(reference, branch, by, params)
     outcome = await ctx.verify(_use(branch, params), response=response, reference=reference, reference_key=None)
-    if by == "form" and branch == "math" and outcome.reason == "unreadable_reference":
-        unreadable = outcome
+    unreadable = by == "form" and branch == "math" and outcome.reason == "unreadable_reference"
+    # A formula that broke off stays undecided: no right answer need equal its text.
+    if unreadable and not _is_broken(reference):
         branch = "text"  # it looked like a formula ("Fe^{2+}", "x^2 is even"), and is none
         outcome = await ctx.verify(_use(branch, params), response=response, reference=reference, reference_key=None)
-        if outcome.status == "scored" and not outcome.passed and _is_broken(reference):
-            branch, outcome = "math", unreadable  # a formula that broke off has no text that a right answer would equal
+    if by == "form" and branch == "text" and _is_unsure(reference) and outcome.passed is False:
+        outcome = undecided(
+            "unreadable_reference", fault="reference", extracted=outcome.extracted, evidence=outcome.evidence
+        )
     asked = outcome.status == "undecided" or (
         params.fallback_on == "wrong" and outcome.status == "scored" and outcome.passed is False
     )
@@ -97,12 +107,19 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
 
 
 def _is_broken(reference: Any) -> bool:
-    """Returns whether a text is the remains of a formula: it has a LaTeX command, brackets that do not
-    match, or an equation without its right side."""
+    """Returns whether a text is the remains of a formula: it has a LaTeX command, brackets that do not match, or a sign
+    that something is missing beside."""
     if not isinstance(reference, str):
         return False
-    unmatched = any(reference.count(opening) != reference.count(closing) for opening, closing in ("{}", "()", "[]"))
-    return unmatched or _COMMAND.search(reference) is not None
+    unmatched = any(
+        sum(map(reference.count, opening)) != sum(map(reference.count, closing)) for opening, closing in _BRACKETS
+    )
+    return unmatched or _BROKEN.search(reference) is not None
+
+
+def _is_unsure(reference: Any) -> bool:
+    """Returns whether a text offers a number and takes it back: "12 or maybe 13"."""
+    return isinstance(reference, str) and len(reference) <= _SHORT and _UNSURE.search(reference) is not None
 
 
 def _route(sample: Sample, params: AnswerParams) -> tuple[Branch, Any, str]:

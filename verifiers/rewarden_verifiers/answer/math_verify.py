@@ -76,8 +76,16 @@ def _parsed(text: str, targets: tuple[Target, ...], params: MathVerifyParams) ->
     return found
 
 
-def prepare(reference: str | int | float, params: MathVerifyParams) -> list[Any]:
-    """The reference as the library reads it, once for all its candidates; empty where it finds nothing."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The reference as the library reads it. sound: it read more than a text, and what it read equals itself."""
+
+    found: list[Any]
+    sound: bool
+
+
+def prepare(reference: str | int | float, params: MathVerifyParams) -> Prepared:
+    """The reference, read once for all its candidates."""
     from sympy import Integer
 
     text = str(reference)
@@ -85,7 +93,8 @@ def prepare(reference: str | int | float, params: MathVerifyParams) -> list[Any]
     found = _parsed(f"\\boxed{{{text}}}" if boxed else text, params.reference_targets, params)
     # A reference that cannot even be compared with a plain number in time ends here, where no response is blamed.
     _same(found, [Integer(1)], params)
-    return found
+    # Of what cannot be parsed the text alone is left. A letter that was looked for (`string`) is found, and has both.
+    return Prepared(found, sound=len(found) > 1 and _same(found, found, params))
 
 
 def _same(reference: list[Any], found: list[Any], params: MathVerifyParams) -> bool:
@@ -114,20 +123,25 @@ def warm() -> None:
 
 
 @verifier(version="1", view="full", prepare=prepare, warm=warm, libraries=("latex2sympy2_extended", "sympy"))
-def math_verify(response: str, prepared: list[Any], params: MathVerifyParams) -> Outcome:
+def math_verify(response: str, prepared: Prepared, params: MathVerifyParams) -> Outcome:
     """The response equals the reference in the judgement of the Math-Verify library, whose verdict is given unchanged.
 
     For those who must keep the numbers that they have, and to be compared with `math` before they change:
     `rewarden compare math math_verify --on FILE`. As the trainers do, it reads the whole response, thought included
     (`view` changes that). Two things are ours. Time: the library gives up after 5 s, a worker after its limit of CPU
-    time (`engine.item_cpu_s`, 2 s by default); both score it at the bottom. And a reference in which the library finds
-    nothing leaves the outcome undecided, where the library would call every answer wrong.
+    time (`engine.item_cpu_s`, 2 s by default); both score it at the bottom. And a reference that the library cannot
+    parse, or that does not equal itself, leaves the outcome undecided, where the library would call every answer wrong
+    that is not the same text.
     """
-    if not prepared:
+    if not prepared.found:
         return undecided("unreadable_reference", fault="reference")
     found = _parsed(response, params.response_targets, params)
     if not found:
         return no_answer()
     # Its texts alone: to write an expression down may take for ever.
     extracted = next((each for each in reversed(found) if isinstance(each, str)), None)
-    return right(extracted=extracted) if _same(prepared, found, params) else wrong(extracted=extracted)
+    if _same(prepared.found, found, params):
+        return right(extracted=extracted)
+    if not prepared.sound:
+        return undecided("unreadable_reference", fault="reference", extracted=extracted)
+    return wrong(extracted=extracted)

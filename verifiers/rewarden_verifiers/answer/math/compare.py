@@ -115,6 +115,9 @@ class Comparison:
         """The node without what only announces it: `S = {1, 2}`, `x in {1, 2}`, `(a, b) = (1, 2)`, `x = ±2`."""
         if isinstance(node, Membership) and isinstance(node.container, Braces | Listing):
             return node.container
+        match node:
+            case Product(factors=(Symbol(name=name), Group(opening="(") as point)) if name[0].isupper():
+                return point  # P(1, 2)
         if not isinstance(node, Relation):
             return node
         operands, operators = node.operands, node.operators

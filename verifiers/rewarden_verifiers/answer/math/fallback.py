@@ -10,15 +10,21 @@ from __future__ import annotations
 import cmath
 import importlib
 import re
+from fractions import Fraction
 from typing import Any
 
 from rewarden_verifiers.answer.math.limits import MAX_FALLBACK_TEXT
 
-_RISKY = re.compile(r"!|\d{7}|\^\s*\{?\s*\d{4}|\^[^^]{0,40}\^|\\(?:sum|prod)")
+_RISKY = re.compile(r"!|\d{40}|\^\s*\{?\s*\d{4}|\^[^^]{0,40}\^|\\(?:sum|prod)")
 # The limits of an integral are no powers: `\int_0^1 x^2` is no tower.
 _LIMITS = re.compile(r"(\\i*int)\s*_\s*(?:\{[^{}^]*\}|[^\\{}^])\s*\^\s*(?:\{[^{}^]*\}|[^\\{}^])")
 _FOREIGN = re.compile(r"\\(?:i*int|lim|partial|nabla)(?![a-z])|\\d?frac\s*\{\s*d")
 _POINTS = 4
+_NOTHING = 1e-15
+_PRECISION = 36
+"""Bits to which a reference's value must be known: eleven digits."""
+DIGITS = 10
+"""Significant digits of a reference's value. The quadrature behind it is good for more."""
 
 
 def load() -> None:
@@ -27,9 +33,36 @@ def load() -> None:
     importlib.import_module("sympy")
 
 
+def value_of(reference: str) -> Fraction | None:
+    """The number that a reference in such notation is, rounded to `DIGITS` significant digits; None where it holds
+    letters, is complex or cannot be read."""
+    read = _read(reference)
+    if read is None or len(read) != 1 or read[0].free_symbols:
+        return None
+    try:
+        value = _value(read[0])
+    except Exception:  # noqa: BLE001 (a foreign library, which raises anything)
+        return None
+    if value is None or abs(value.imag) > _NOTHING:
+        return None
+    return Fraction(f"{value.real:.{DIGITS - 1}e}")
+
+
 def same(reference: str, candidate: str) -> bool | None:
     """Returns whether two short LaTeX expressions agree; None where that cannot be told."""
-    texts = [text.replace("$", " ").strip() for text in (reference, candidate)]
+    read = _read(reference, candidate)
+    if read is None:
+        return None
+    ours, theirs = read
+    try:
+        return True if ours == theirs else _agree(ours, theirs)
+    except Exception:  # noqa: BLE001 (a foreign library, which raises anything)
+        return None
+
+
+def _read(reference: str, *candidates: str) -> list[Any] | None:
+    """The expressions; None where the reference has no such notation, or a text is none that may be handed over."""
+    texts = [text.replace("$", " ").strip() for text in (reference, *candidates)]
     if not _FOREIGN.search(texts[0]):
         return None
     if any(len(text) > MAX_FALLBACK_TEXT or _RISKY.search(_LIMITS.sub(r"\1 ", text)) for text in texts):
@@ -39,12 +72,10 @@ def same(reference: str, candidate: str) -> bool | None:
 
     tidy = NormalizationConfig(malformed_operators=True, nits=True, boxed="none")
     try:
-        ours, theirs = (_resolved(latex2sympy(normalize_latex(text, tidy))) for text in texts)
-        if not isinstance(ours, Expr) or not isinstance(theirs, Expr):
-            return None
-        return True if ours == theirs else _agree(ours, theirs)
+        read = [_resolved(latex2sympy(normalize_latex(text, tidy))) for text in texts]
     except Exception:  # noqa: BLE001 (two foreign libraries, which raise anything)
         return None
+    return read if all(isinstance(one, Expr) for one in read) else None
 
 
 def _resolved(expression: Any) -> Any:
@@ -62,10 +93,24 @@ def _agree(ours: Any, theirs: Any) -> bool | None:
     symbols = sorted(ours.free_symbols | theirs.free_symbols, key=str)
     for row in range(_POINTS if symbols else 1):
         point = {name: Rational(7 * row + 5 * column + 3, 11) for column, name in enumerate(symbols)}
-        one, two = (complex(side.subs(point).evalf(20)) for side in (ours, theirs))
-        if not cmath.isfinite(one):
+        one, two = _value(ours.subs(point)), complex(theirs.subs(point).evalf(20))
+        if one is None:
             return None
         # Without this `0/0` and infinity would agree with everything: no comparison with them is true.
         if not cmath.isfinite(two) or abs(one - two) > 1e-10 * max(abs(one), abs(two), 1e-6):
             return False
     return True
+
+
+def _value(reference: Any) -> complex | None:
+    """The value of an expression without letters; None where it has none, or where it is known to a few digits only, as
+    that of an integral which diverges."""
+    from sympy import Float
+
+    value = reference.evalf(20)
+    number = complex(value)
+    if not cmath.isfinite(number):
+        return None
+    if abs(number) < _NOTHING:
+        return 0j
+    return number if all(part._prec >= _PRECISION for part in value.atoms(Float)) else None

@@ -53,6 +53,7 @@ _DAMAGED = {
 }  # fmt: skip
 _LOST_FRACTION = re.compile(r"(?<![A-Za-z\\])rac\{")
 _DOUBLED = re.compile(r"\\\\(?=[A-Za-z]{2,})")
+_PRICE = re.compile(r"([€£]) ?(\d[\d,]*(?:\.\d+)?)")
 _HTML_RAISED = re.compile(r"<sup>([^<]{0,200})</sup>", re.IGNORECASE)
 _HTML_LOWERED = re.compile(r"<sub>([^<]{0,200})</sub>", re.IGNORECASE)
 _DELIMITERS = re.compile(r"(?<!\\)\$|\\\(|\\\)|\\\[(?!\d+(?:pt|em|ex|mm)\])|\\\](?!\w)")
@@ -75,6 +76,7 @@ def clean(text: str, limit: int = MAX_TEXT) -> str:
 
 def _mend(text: str) -> str:
     if not text.isascii():
+        text = _PRICE.sub(r"\2\1", text)  # the unit behind its number
         text = _RAISED.sub(lambda run: "^{" + "".join(_SUPERSCRIPTS[sign] for sign in run[0]) + "}", text)
         text = _LOWERED.sub(lambda run: "_{" + "".join(_SUBSCRIPTS[sign] for sign in run[0]) + "}", text)
         text = text.translate(_TABLE)

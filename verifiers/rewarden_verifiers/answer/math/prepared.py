@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal, TypeAlias
 
+from rewarden_verifiers.answer.math import fallback, words
 from rewarden_verifiers.answer.math.cursor import Style
 from rewarden_verifiers.answer.math.limits import MAX_REFERENCE_TEXT, MAX_TEXT, TooExpensive, Unreadable
 from rewarden_verifiers.answer.math.reading import read
-from rewarden_verifiers.answer.math.syntax import Node, Text
+from rewarden_verifiers.answer.math.syntax import Node, Number, Text
 from rewarden_verifiers.extraction import boxes
 
 # One answer, or several of which one must be met.
@@ -19,15 +22,26 @@ Problem: TypeAlias = Literal["empty_reference", "unreadable_reference", "referen
 
 _SEGMENT = re.compile(r"\$\$?([^$]{1,2000})\$\$?")
 _MATHEMATICAL = re.compile(r"\\(?!text|mathrm|mbox|,|;|!| )[A-Za-z]|[\^_=<>]")
+# Remains of mathematics: numerals and signs. A dash or stroke between letters ("N/A") is none.
+_REMAINS = re.compile(r"\d|[+*|]|(?<![^\W\d_])[-/]|[-/](?![^\W\d_])")
+# "Class 3", "Player 1": a name may end in a numeral.
+_NUMBERED = re.compile(r"((?:[^\W\d_]+ ){1,4})\d+")
+_LONGEST_NAME = 6
+"""Words of a reference that is the name of something. A sentence has more, and many others say the same."""
 
 
 @dataclass(slots=True)
 class Alternative:
-    """One reference: its text and its trees, the usual reading first."""
+    """One reference: its text and its trees, the usual reading first.
+
+    beyond: it has notation beyond the parser, which `fallback` reads. unreadable: nobody reads it: words where
+    mathematics was meant, the remains of a formula, or prose.
+    """
 
     text: str
     nodes: list[Node]
-    unreadable: bool = False  # words where mathematics was meant
+    beyond: bool = False
+    unreadable: bool = False
 
 
 @dataclass(slots=True)
@@ -37,6 +51,13 @@ class PreparedReference:
     alternatives: list[Alternative] = field(default_factory=list)
     problem: Problem | None = None
     limit: int = MAX_TEXT  # how long a candidate may be
+
+    @property
+    def fault(self) -> Problem | None:
+        """Returns what is wrong with the reference, so that no answer can be called wrong by it."""
+        if self.problem is None and any(alternative.unreadable for alternative in self.alternatives):
+            return "unreadable_reference"
+        return self.problem
 
 
 def prepare_reference(reference: Reference) -> PreparedReference:
@@ -76,14 +97,45 @@ def readings(text: str, limit: int) -> Iterator[Node]:
 
 def _alternative(text: str) -> Alternative:
     nodes = list(readings(text, MAX_REFERENCE_TEXT))
-    if isinstance(nodes[0], Text):
-        segments = _SEGMENT.findall(text)
-        if len(segments) == 1:  # "The answer is $5$."
-            inner = list(readings(segments[0], MAX_REFERENCE_TEXT))
-            if not isinstance(inner[0], Text):
-                return Alternative(text, inner)
-        return Alternative(text, nodes, unreadable=_MATHEMATICAL.search(text.replace("$", "")) is not None)
-    return Alternative(text, nodes)
+    if not isinstance(nodes[0], Text):
+        # The missing value of a table, written out, reads as a product of letters, and "12 or maybe 13" as a list.
+        said = words.plain(text).split()
+        return Alternative(text, nodes, unreadable=said == ["nan"] or not words.DOUBTS.isdisjoint(said))
+    segments = _SEGMENT.findall(text)
+    if len(segments) == 1:  # "The answer is $5$."
+        inner = list(readings(segments[0], MAX_REFERENCE_TEXT))
+        if not isinstance(inner[0], Text):
+            return Alternative(text, inner)
+    value = fallback.value_of(text)
+    if value is not None:
+        return Alternative(text, [_valued(value)], beyond=True)
+    if fallback.same(text, "1") is not None:
+        return Alternative(text, nodes, beyond=True)
+    return Alternative(text, nodes, unreadable=not _is_name(text, nodes[0].words))
+
+
+def _valued(value: Fraction) -> Number:
+    """A value from the fallback: a whole number, or a decimal with as many places as are known."""
+    if value.denominator == 1:
+        return Number(value)
+    places = fallback.DIGITS - 1 - math.floor(math.log10(abs(value)))
+    return Number(value, max(places, 1))
+
+
+def _is_name(text: str, plain: str) -> bool:
+    """Returns whether a reference in words, `plain` without its markup, is the name of something ("odd", "First
+    player"), which an answer has or has not. An answer that differs from prose, or from a formula that broke off, may
+    be right all the same.
+    """
+    bare = text.replace("$", "")
+    if _MATHEMATICAL.search(bare) or sum(map(str.isalpha, plain.split())) > _LONGEST_NAME:
+        return False
+    if any(bare.count(opening) != bare.count(closing) for opening, closing in ("{}", "()", "[]")):
+        return False
+    numbered = _NUMBERED.fullmatch(plain)
+    if numbered is not None:
+        return words.HEDGES.isdisjoint(numbered[1].split())
+    return _REMAINS.search(bare) is None
 
 
 def _texts(reference: Reference) -> list[str]:

@@ -8,6 +8,7 @@ handed to an evaluator of strings, and every size is bounded before it is comput
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -25,6 +26,8 @@ from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.equivalence import Equivalence
 from rewarden_verifiers.extraction import Extracted, extract
 from rewarden_verifiers.outcome import no_answer, right, too_expensive, undecided, wrong
+
+_LABEL = re.compile(r"[\s$]*[A-Za-z]'{0,3}(?:_\{?\w{1,9}\}?)?(?:\([A-Za-z]\))?\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +91,7 @@ def warm() -> None:
 
 
 @verifier(
-    version="1",
+    version="2",
     prepare=prepare,
     equivalence=equivalence,
     warm=warm,
@@ -99,8 +102,11 @@ def math(response: str, prepared: PreparedReference, params: MathParams) -> Outc
     What earns nothing and says why: no answer (`no_answer`), an answer that hedges (`hedged`: "12 or 13" where the
     reference is one value), an expression too large to check (`too_expensive`), text that is no mathematics where
     mathematics is expected (`unparseable_answer`), the wrong form where `form` is asked (`wrong_form`), a wrong answer.
-    A reference that is empty, unreadable or too expensive leaves the outcome undecided, and so does a legitimate
-    expression whose equality could be neither proven nor refuted.
+    A reference that is empty, unreadable or too expensive leaves the outcome undecided unless the answer is literally
+    equal to it, and so does a legitimate expression whose equality could be neither proven nor refuted. Unreadable is
+    what broke off ("3 +", "(1,2"), what takes itself back ("12 or maybe 13"), and prose. The name of something ("odd",
+    "First player", "Class 3") is compared as words. A reference with an integral, a limit or a derivative is read by
+    SymPy, and is its value where it has one.
 
     Lenient by default, as trainers expect of a verifier of final answers: a missing unit or degree sign, `50%` for 50,
     labels (`x = 5` for 5), trailing conditions ("for all n"), bare lists in any order. `strict` turns these off.
@@ -118,14 +124,17 @@ def judge(found: Extracted, prepared: PreparedReference, params: MathParams) -> 
     evidence: dict[str, Any] = {"rule": found.rule}
     details: dict[str, Any] = {"extracted": found.text if len(found.texts) == 1 else list(found.texts)}
     details["evidence"] = evidence
+    spelled = {_spelled(text) for text in found.texts}
     for index, alternative in enumerate(prepared.alternatives):
-        if len(found.texts) == 1 and params.form is None and _spelled(found.text) == _spelled(alternative.text):
+        if params.form is None and spelled == {_spelled(alternative.text)}:
             return right(**details | {"evidence": {**evidence, "method": "text", "reference": index}})
     try:
         candidates = _candidates(found.texts, prepared.limit)
-    except TooExpensive:
-        return too_expensive(**details)
-    except Unreadable:
+    except (TooExpensive, Unreadable) as error:
+        if prepared.fault is not None:
+            return undecided(prepared.fault, fault="reference", **details)
+        if isinstance(error, TooExpensive):
+            return too_expensive(**details)
         return wrong("unparseable_answer", flags=("unparseable_answer",), **details)
     rules = rules_of(params)
     hedged = expensive = unknown = misshapen = False
@@ -147,29 +156,47 @@ def judge(found: Extracted, prepared: PreparedReference, params: MathParams) -> 
                     return right(**details)
                 hedged = hedged or comparison.hedged
                 unknown = unknown or verdict is None
+    agreed: bool | None = False
+    for index, alternative in enumerate(prepared.alternatives):
+        if alternative.beyond and params.form is None:
+            agreed = _agreed(alternative.text, found.texts)
+            if agreed:
+                evidence |= {"method": "sympy", "reference": index}
+                return right(**details)
+            hedged = hedged or len(spelled) > 1
+    if prepared.fault is not None:
+        return undecided(prepared.fault, fault="reference", **details)
     if misshapen:
         return wrong("wrong_form", **details)
     if hedged:
         return wrong("hedged", flags=("hedged",), **details)
     if expensive:
         return _blame(prepared, candidates, details)
-    if prepared.problem is not None:
-        return undecided(prepared.problem, fault="reference", **details)
-    for index, alternative in enumerate(prepared.alternatives):
-        if alternative.unreadable:
-            if params.form is None and len(found.texts) == 1:
-                agreed = fallback.same(alternative.text, found.text)
-                if agreed is not None:
-                    evidence |= {"method": "sympy", "reference": index}
-                    return right(**details) if agreed else wrong(**details)
-            return undecided("unreadable_reference", fault="reference", **details)
     if unknown:
         return undecided("undecided_equality", **details)
-    if isinstance(candidates[0], Text) and not any(
-        isinstance(alternative.nodes[0], Text) for alternative in prepared.alternatives
+    if agreed is None or (
+        isinstance(candidates[0], Text)
+        and not any(isinstance(alternative.nodes[0], Text) for alternative in prepared.alternatives)
     ):
         return wrong("unparseable_answer", flags=("unparseable_answer",), **details)
     return wrong(**details)
+
+
+def _agreed(reference: str, texts: Sequence[str]) -> bool | None:
+    """Returns whether all answers agree with a reference in notation beyond the parser; None where one is unreadable.
+
+    Of "f'(x) = 2x" and of the reference's own text before the sign, the right side is the answer.
+    """
+    agreed: bool | None = True
+    for text in dict.fromkeys(texts):
+        same = fallback.same(reference, text)
+        name, sign, value = text.rpartition("=")
+        if same is None and sign and (_LABEL.fullmatch(name) or _spelled(name) == _spelled(reference)):
+            same = fallback.same(reference, value)
+        if same is False:
+            return False
+        agreed = agreed and same
+    return agreed
 
 
 def _spelled(text: str) -> str:

@@ -15,6 +15,7 @@ CONDITION_WORDS = frozenset({"for", "if", "where", "when", "with", "such", "prov
 HEDGES = frozenset(
     {"not", "maybe", "perhaps", "possibly", "otherwise", "else", "but", "never", "alternatively", "nor", "versus", "vs"}
 )
+DOUBTS = frozenset({"maybe", "perhaps", "possibly"})
 NEVER_UNITS = frozenset({"or", "and", "is", "are", "mod", "base"})
 # Words that may stand before the answer proper.
 LEADING_WORDS = frozenset({"answer", "is", "the", "are", "only", "about", "approximately", "exactly", "either", "both"})

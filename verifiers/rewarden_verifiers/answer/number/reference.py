@@ -101,6 +101,8 @@ def _expected(given: Single, params: NumberParams) -> Expected:
     if isinstance(given, tuple):
         return _vector(given, params)
     if isinstance(given, str) and given.strip()[:1] in tuple("[({\\"):
+        if sum(map(given.count, "[({")) != sum(map(given.count, "])}")):
+            raise _bad(given, "has brackets that do not match")
         try:
             entries = read_vector(given, params.decimal)
         except Unreadable:

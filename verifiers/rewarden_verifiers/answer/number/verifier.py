@@ -41,7 +41,7 @@ def warm() -> None:
     read_scalar("3.2 km/h", "point")
 
 
-@verifier(version="1", graded=True, prepare=prepare, equivalence=NumberEquivalence, warm=warm)
+@verifier(version="2", graded=True, prepare=prepare, equivalence=NumberEquivalence, warm=warm)
 def number(response: str, prepared: Prepared, params: NumberParams) -> Outcome:
     r"""The number of a response is the expected one: with tolerances, units, percentages; ranges, vectors, tables.
 
