@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import ctypes
+import json
 import logging
 import os
 import resource
@@ -20,6 +21,9 @@ import uvicorn
 import uvloop
 
 from rewarden_models.app import App
+from rewarden_models.checkpoint import check
+from rewarden_models.failure import Failure
+from rewarden_models.folder import find_here
 from rewarden_models.http_server import HttpServer
 from rewarden_models.settings import ProcessSettings, settings_from_json
 from rewarden_sandboxes.stale import remove_stale
@@ -33,9 +37,11 @@ _log = logging.getLogger(__name__)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until SIGTERM. Exit code 2: the settings are wrong, or it cannot listen."""
+    """Serve until SIGTERM, or check. Exit code 2: the settings are wrong, or it cannot listen."""
     parser = argparse.ArgumentParser(prog="rewarden models serve", description=__doc__)
-    parser.add_argument("--address", required=True, help="unix:PATH or HOST:PORT")
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--address", help="unix:PATH or HOST:PORT")
+    action.add_argument("--check", action="store_true", help="load nothing; print what would be refused, as JSON")
     parser.add_argument("--settings", default="{}", help="JSON object of settings")
     parser.add_argument("--tied", action="store_true", help="end when standard input does")
     given = parser.parse_args(arguments)
@@ -44,11 +50,31 @@ def main(arguments: list[str] | None = None) -> int:
         logging.getLogger(library).setLevel(logging.WARNING)
     try:
         settings = settings_from_json(given.settings)
+        if given.check:
+            print(json.dumps(refusals(settings)))
+            return 0
         serve(settings, given.address, tied=given.tied)
     except (OSError, ValueError) as error:
         print(f"rewarden models serve: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def refusals(settings: ProcessSettings) -> dict[str, str | None]:
+    """By model, what loading would say of its files before it reads the weights; None: nothing. Models whose files are
+    not here yet are left out."""
+    found: dict[str, str | None] = {}
+    for name, model in settings.models.items():
+        try:
+            folder = find_here(model.model, model.revision)
+            if folder is not None:
+                check(folder)
+                found[name] = None
+        except Failure as failure:
+            found[name] = failure.message
+        except OSError as error:
+            found[name] = f"{model.model}: {error.strerror or error}"
+    return found
 
 
 def serve(

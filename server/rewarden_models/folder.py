@@ -11,6 +11,9 @@ from typing import Any
 
 from rewarden_models.failure import Failure
 
+INDEX = "model.safetensors.index.json"
+"""The file that says which shard has which weight."""
+
 _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 _HUB = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(?:/[\w./-]+\.gguf)?|[\w][\w.-]*")
 _WANTED = ("*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken")
@@ -56,6 +59,18 @@ def find(model: str, revision: str | None) -> Folder:
     return _downloaded(model, revision)
 
 
+def find_here(model: str, revision: str | None) -> Folder | None:
+    """As `find`, but nothing is downloaded. Returns None for a hub's name whose files are not all here. Raises Failure
+    for a place of this machine, as `find` does."""
+    place = Path(model).expanduser()
+    if place.exists() or place.is_absolute() or model.startswith((".", "~")) or not _HUB.fullmatch(model):
+        return find(model, revision)
+    try:
+        return _downloaded(model, revision, fetch=False)
+    except (ImportError, Failure):  # without the library there is no hub, and nothing was fetched from it
+        return None
+
+
 def files_beside(model: str, revision: str | None) -> Folder:
     """The files beside a model's weights, for a model that another engine runs: tokenizer, template, configuration.
     Those of a hub's name are downloaded. Raises Failure for what is not there."""
@@ -67,12 +82,13 @@ def files_beside(model: str, revision: str | None) -> Folder:
     return Folder(_snapshot(model, model, revision, [*_WANTED, "*_*/config.json"]), (), model)
 
 
-def _downloaded(model: str, revision: str | None) -> Folder:
+def _downloaded(model: str, revision: str | None, *, fetch: bool = True) -> Folder:
     name, file = model, None
     if model.endswith(".gguf"):
         owner, repository, file = model.split("/", 2)
         name = f"{owner}/{repository}"
-    path = _snapshot(model, name, revision, [file] if file else [*_WANTED, "*_*/config.json", "*.safetensors"])
+    wanted = [file] if file else [*_WANTED, "*_*/config.json", "*.safetensors"]
+    path = _snapshot(model, name, revision, wanted, fetch=fetch)
     if file:
         if not (path / file).is_file():
             raise Failure("loading", f"{model}: the repository has no such file")
@@ -80,12 +96,12 @@ def _downloaded(model: str, revision: str | None) -> Folder:
     return _local(path, model)
 
 
-def _snapshot(model: str, name: str, revision: str | None, wanted: list[str]) -> Path:
+def _snapshot(model: str, name: str, revision: str | None, wanted: list[str], *, fetch: bool = True) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+        return Path(snapshot_download(name, revision=revision, allow_patterns=wanted, local_files_only=not fetch))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError, ValueError) as error:
         what = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise Failure(
@@ -96,12 +112,13 @@ def _snapshot(model: str, name: str, revision: str | None, wanted: list[str]) ->
 def _local(folder: Path, source: str) -> Folder:
     if (folder / "adapter_config.json").exists():
         raise Failure("loading", f"{folder}: holds an adapter; merge it into its model (peft's merge_and_unload) first")
-    one, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    one, index = folder / "model.safetensors", folder / INDEX
     if one.is_file():
         return Folder(folder, (one,), source)
     if index.is_file():
         weight_map = Folder(folder, (), source).read(index.name).get("weight_map", {})
-        names = sorted(set(weight_map.values()))
+        listed = isinstance(weight_map, dict) and all(isinstance(name, str) for name in weight_map.values())
+        names = sorted(set(weight_map.values())) if listed else []
         if not names or any(Path(name).name != name for name in names):  # a shard's name may lead out of the folder
             raise Failure("loading", f"{index}: its `weight_map` does not name files of this folder")
         missing = [name for name in names if not (folder / name).is_file()]

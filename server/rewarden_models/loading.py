@@ -5,20 +5,17 @@ Code that comes with a model is never run (`trust_remote_code` is off), and weig
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from rewarden_models.checkpoint import Head, Pooling, check, failure_of, refuse_unfit
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
 from rewarden_models.folder import Folder, find
 from rewarden_models.model_version import files_of, software, version_of
 from rewarden_models.rendering import Reader
 from rewarden_verifiers.inference import About
-
-Head = Literal["sequence", "token", "causal", "encoder"]
-Pooling = Literal["mean", "cls", "last"]
 
 KINDS: Mapping[Head, tuple[str, ...]] = {
     "sequence": ("classify",),
@@ -37,12 +34,6 @@ _AUTO: Mapping[Head, str] = {
 
 _UNSAID = 4096
 """Tokens of the longest input of a model that says nothing about it."""
-
-_POOLED: Mapping[str, Pooling] = {
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_lasttoken": "last",
-}
 
 
 @dataclass(slots=True, eq=False)
@@ -98,8 +89,8 @@ class Loaded:
 def load(name: str, settings: ModelEndpoint) -> Loaded:
     """The model that a configuration calls `name`. Takes seconds to minutes, and blocks.
 
-    Raises Failure (`loading`), which names the place and the mend: for what is not there, needs code of its own, lacks
-    weights that it should have (they would be random), or does not fit the device (`memory`).
+    Raises Failure (`loading`), which names the place and the mend: for what is not there or what `checkpoint.check`
+    refuses, or does not fit the device (`memory`).
     """
     folder = find(settings.model, settings.revision)
     try:
@@ -109,15 +100,10 @@ def load(name: str, settings: ModelEndpoint) -> Loaded:
     except Exception as error:  # noqa: BLE001  # a checkpoint of others may break the library anywhere
         import torch
 
-        where = f"{folder.source} ({folder.path})"
         if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+            where = f"{folder.source} ({folder.path})"
             raise Failure("memory", f"{where}: does not fit {settings.device}; choose a smaller dtype") from None
-        if isinstance(error, ImportError):
-            raise Failure("loading", f"{where}: {error}") from None
-        said = " ".join(str(error).split())[:500]
-        if "trust_remote_code" in said or "custom code" in said:
-            said = "brings code of its own, which is not run; take a checkpoint of an architecture of transformers"
-        raise Failure("loading", f"{where}: {type(error).__name__}: {said}") from None
+        raise failure_of(folder, error) from None
 
 
 def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
@@ -128,9 +114,8 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
     disable_progress_bar()
     device = _device(settings.device)
     dtype = settings.dtype if settings.dtype != "auto" else "bfloat16" if device.type == "cuda" else "float32"
-    config = folder.read("config.json")
-    head = "causal" if folder.gguf else _head(folder, config)
-    sees = head in ("causal", "sequence") and "vision_config" in config and not folder.gguf
+    checkpoint = check(folder)
+    head, sees = checkpoint.head, checkpoint.sees
     common: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     if folder.gguf:
         common["gguf_file"] = folder.gguf
@@ -146,13 +131,13 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
         options["device_map"] = {"": str(device)}  # weights go there straight, and are never twice in memory
     auto = getattr(transformers, "AutoModelForImageTextToText" if sees and head == "causal" else _AUTO[head])
     model, told = auto.from_pretrained(folder.path, **options)
-    _whole(folder, head, told)
+    refuse_unfit(checkpoint, model, told)
     model.to(device)
     model.eval()
     model.requires_grad_(False)
     if settings.compile:
         model.base_model.compile(dynamic=True)  # heads are run on their own, see `forward`
-    pooling = _pooling(folder, head, settings.pooling)
+    pooling = checkpoint.pooling or settings.pooling or ("last" if head == "causal" else "mean")
     embeddings = _embeddings(model)
     pad = _pad(tokenizer, model.config, embeddings)
     context = _context(folder, model, tokenizer, settings.context)
@@ -200,76 +185,6 @@ def _device(name: str) -> Any:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise Failure("loading", f"there is no device {name!r} here: torch sees {torch.cuda.device_count()} GPUs")
     return device
-
-
-def _head(folder: Folder, config: Mapping[str, Any]) -> Head:
-    names: Sequence[str] = config.get("architectures") or ()
-    if not config:
-        raise Failure("loading", f"{folder.source} ({folder.path}): has no config.json")
-    if not names:
-        raise Failure("loading", f"{folder.source} ({folder.path}): its config.json names no `architectures`")
-    if config.get("is_encoder_decoder"):
-        raise Failure("loading", f"{folder.source}: {names[0]} reads and writes with two models; that is not supported")
-    if config.get("auto_map") and not _known(names[0]):
-        raise Failure(
-            "loading",
-            f"{folder.source}: {names[0]} brings code of its own, which is not run; take a checkpoint of an "
-            "architecture that transformers has",
-        )
-    if names[0].endswith("ForSequenceClassification"):
-        return "sequence"
-    if names[0].endswith("ForTokenClassification"):
-        return "token"
-    if names[0].endswith(("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForImageTextToText")):
-        return "causal"
-    if names[0].endswith(("Model", "ForMaskedLM", "Encoder", "ForPreTraining")) and _known(names[0]):
-        return "encoder"
-    raise Failure(
-        "loading",
-        f"{folder.source}: what {names[0]} computes is not known here; there are sequence and token classification, "
-        "causal and image-text models, and plain encoders",
-    )
-
-
-def _known(architecture: str) -> bool:
-    import transformers
-
-    return hasattr(transformers, architecture)
-
-
-def _whole(folder: Folder, head: Head, told: Any) -> None:
-    """Raises Failure where weights were missing: transformers draws them at random, and says so in a log alone."""
-    missing = sorted(told.get("missing_keys") or ())
-    if head == "encoder":
-        missing = [key for key in missing if "pooler." not in key]  # vectors are pooled here, not by it
-    wrong = [str(key[0] if isinstance(key, tuple) else key) for key in told.get("mismatched_keys") or ()]
-    if missing or wrong:
-        some = ", ".join([*missing, *wrong][:5])
-        raise Failure(
-            "loading",
-            f"{folder.source} ({folder.path}): {len(missing) + len(wrong)} weights are missing or of another shape, "
-            f"among them {some}; they would be random. config.json must be that of the weights",
-        )
-
-
-def _pooling(folder: Folder, head: Head, setting: Pooling | None) -> Pooling:
-    """As a sentence-transformers folder says it, else as configured, else the mean, or the last token's of a causal
-    model."""
-    modules = folder.path / "modules.json"
-    found: Pooling | None = None
-    if head in ("encoder", "causal") and modules.is_file():
-        for module in json.loads(modules.read_text(encoding="utf-8")):
-            kind, path = str(module.get("type", "")).rsplit(".", 1)[-1], str(module.get("path", ""))
-            if kind == "Pooling":
-                modes = folder.read(f"{path}/config.json")
-                named = [mode for mode, on in modes.items() if mode.startswith("pooling_mode_") and on is True]
-                if len(named) != 1 or named[0] not in _POOLED:
-                    known = ", ".join(_POOLED)
-                    raise Failure("loading", f"{folder.source}: pools by {', '.join(named)}, not by one of {known}")
-                found = _POOLED[named[0]]
-            elif kind not in ("Transformer", "Normalize"):
-                raise Failure("loading", f"{folder.source}: its vectors pass a module {kind}, which is not supported")
-    return found or setting or ("last" if head == "causal" else "mean")
 
 
 def _embeddings(model: Any) -> int | None:

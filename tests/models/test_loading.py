@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rewarden_models.endpoint import ModelEndpoint
+from tests.models import tiny as tiny_models
 from tests.models.real import FOLDER, loaded, needs_models, plain, settings
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow, needs_models]
@@ -35,6 +36,20 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     BertModel(BertConfig(vocab_size=30522, **shape)).save_pretrained(folder)
     AutoTokenizer.from_pretrained(FOLDER / "minilm").save_pretrained(folder)
     return folder
+
+
+def reward(folder: Path) -> Any:
+    """A folder with a reward model of two narrow layers. Returns the model."""
+    from transformers import LlamaConfig, LlamaForSequenceClassification
+
+    made = tiny_models.tokenizer()
+    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    torch.manual_seed(0)
+    config = LlamaConfig(vocab_size=len(made), num_labels=1, pad_token_id=made.pad_token_id, **shape)
+    model = LlamaForSequenceClassification(config).eval()
+    model.save_pretrained(folder)
+    made.save_pretrained(folder)
+    return model
 
 
 @pytest.fixture
@@ -197,6 +212,53 @@ class TestRefusals:
         said = refusal(copy)
         assert "classifier.weight" in said
         assert "random" in said
+
+    @pytest.mark.parametrize(
+        ("name", "shape", "why"),
+        [
+            ("gating.0.weight", (16, 16), "no place in LlamaForSequenceClassification"),
+            ("regression_layer.weight", (19, 16), "no place in LlamaForSequenceClassification"),
+            ("score.bias", (1,), "no place in LlamaForSequenceClassification"),
+        ],
+    )
+    def test_a_reward_model_with_more_than_its_class_takes_is_refused(
+        self, name: str, shape: tuple[int, ...], why: str, tmp_path: Path
+    ) -> None:
+        model = reward(tmp_path / "gated")
+        model.save_pretrained(tmp_path / "gated", state_dict={**model.state_dict(), name: torch.ones(shape)})
+        said = refusal(tmp_path / "gated")
+        assert name in said
+        assert why in said
+
+    def test_one_that_merely_carries_what_changes_no_score_gives_its_own(self, tmp_path: Path) -> None:
+        model = reward(tmp_path / "honest")
+        spare = {
+            "lm_head.weight": model.model.embed_tokens.weight.clone(),
+            "model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4),
+        }
+        model.save_pretrained(tmp_path / "honest", state_dict={**model.state_dict(), **spare})
+        made = load("m", ModelEndpoint(model=str(tmp_path / "honest"), device="cpu"))
+        assert made.kinds == ("classify",)
+        ids = torch.tensor([[1, 2, 3]])
+        with torch.inference_mode():
+            assert torch.equal(made.model(ids).logits, model(ids).logits)
+
+    def test_weights_that_transformers_leaves_out_after_all_are_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Loading is the last to say so: here the check before it has seen nothing.
+        model = reward(tmp_path / "gated")
+        gated = {**model.state_dict(), "gating.0.weight": torch.ones(16, 16)}
+        model.save_pretrained(tmp_path / "gated", state_dict=gated)
+        monkeypatch.setattr("rewarden_models.checkpoint._compare", lambda checkpoint: None)
+        assert "gating.0.weight" in refusal(tmp_path / "gated")
+
+    def test_a_map_to_code_is_refused_though_the_class_is_known(self, tmp_path: Path) -> None:
+        reward(tmp_path / "own")
+        assert load("m", ModelEndpoint(model=str(tmp_path / "own"), device="cpu")).kinds == ("classify",)
+        own = {"AutoModelForSequenceClassification": "modeling_custom.LlamaForRewardModelWithGating"}
+        edited(tmp_path / "own" / "config.json", auto_map=own)
+        assert "modeling_custom.LlamaForRewardModelWithGating" in refusal(tmp_path / "own")
 
     def test_a_head_that_nobody_knows_is_named(self, copy: Path) -> None:
         edited(copy / "config.json", architectures=["BertForNextSentencePrediction"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rewarden_server.cli import doctor, model_state
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.models.identity import source
 from rewarden_server.verifier_resources import resources_of
+from tests.models.checkpoints import REWARD, make, refusal
 from tests.models.scripted import NAME, ScriptedModel
 
 ROOT = Path(__file__).parents[2]
@@ -144,33 +146,42 @@ async def test_the_packages_that_are_not_installed_are_told_with_the_command(mon
     assert "models need torch" not in missing
 
 
-async def test_folders_and_files_are_looked_at_and_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_folders_and_files_are_checked_by_what_loading_checks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(model_state, "find_spec", lambda name: object())
-    well, bare, pickle, gguf = (tmp_path / name for name in ("well", "bare", "model.bin", "model.gguf"))
-    for path in (well, bare):
-        path.mkdir()
-    (well / "model.safetensors").write_bytes(b"no weights at all")
-    (well / "config.json").write_text('{"max_position_embeddings": 2048}')
-    for path in (pickle, gguf):
-        path.touch()
+    well = make(tmp_path / "well")
+    gated = make(tmp_path / "gated", {**REWARD, "gating.0.weight": (8, 8)})
+    own = make(tmp_path / "own", auto_map={"AutoModel": "modeling_own.OwnModel"})
+    bare, pickle, gguf = (tmp_path / name for name in ("bare", "model.bin", "model.gguf"))
+    bare.mkdir()
+    pickle.touch()
+    gguf.write_bytes(b"GGUF")
     text, missing = await told(
         well={"model": str(well)},
         much={"model": str(well), "context": 4096},
+        gated={"model": str(gated)},
+        own={"model": str(own)},
         bare={"model": str(bare)},
         pickle={"model": str(pickle)},
         gguf={"model": str(gguf)},
         gone={"model": str(tmp_path / "gone")},
-        hub={"model": "org/name"},
+        hub={"model": "nobody-at-all/nothing"},
     )
-    assert f"  well: {well} a folder, reads 2048 tokens, on auto" in text
+    assert f"  well: {well} a folder, reads 64 tokens, on auto" in text
     assert f"  gguf: {gguf} a GGUF file, on auto" in text
-    assert "  hub: org/name of the hub" in text
-    assert set(missing) == {
-        "models.named.much: context 4096 is more than the model reads, 2048",
-        "models.named.bare: its folder holds no .safetensors and no .gguf",
-        "models.named.pickle: model.bin is no GGUF file",
-        f"models.named.gone: there is no {tmp_path / 'gone'}",
-    }
+    assert "  hub: nobody-at-all/nothing of the hub" in text
+    refused = {"gated": gated, "own": own, "bare": bare, "pickle": pickle, "gone": tmp_path / "gone"}
+    words = {f"models.named.{name}: {refusal(folder)}" for name, folder in refused.items()}
+    assert set(missing) == {"models.named.much: context 4096 is more than the model reads, 64", *words}
+    assert "gating.0.weight" in str(words)
+
+
+async def test_a_check_that_ends_without_a_word_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [sys.executable, "-c", "import sys; print('no JSON'); sys.exit('killed')"]
+    monkeypatch.setattr(model_state, "check_command", lambda models: command)
+    _, missing = await told(well={"model": str(make(tmp_path / "well"))})
+    assert "models.named.well: the check of its files ended with code 1: killed" in missing
 
 
 async def test_models_that_run_elsewhere_are_called_upon(scripted: ScriptedModel) -> None:

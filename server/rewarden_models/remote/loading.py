@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rewarden_models.checkpoint import Head, refuse_own_code
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
 from rewarden_models.folder import Folder, files_beside
-from rewarden_models.loading import Head, Loaded
+from rewarden_models.loading import Loaded
 from rewarden_models.model_version import files_of, software, version_of
 from rewarden_models.remote.connection import Connection
 from rewarden_models.remote.protocol import PROBES, Engine, raw
@@ -38,15 +39,16 @@ class Remote:
 
 def load(name: str, settings: ModelEndpoint) -> Remote:
     """Returns what can be known of it. Blocks. Raises Failure where its server does not answer, has no such model, or
-    gives a head's outputs only after an activation.
+    gives a head's outputs only after an activation, and where its tokenizer is code of its own.
     """
     folder = files_beside(
         settings.tokenizer or settings.model, settings.revision if settings.tokenizer is None else None
     )
     import transformers
 
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder.path, trust_remote_code=False, local_files_only=True)
     config = folder.read("config.json")
+    refuse_own_code(folder, config, tokenizer_alone=True)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder.path, trust_remote_code=False, local_files_only=True)
     labels = config.get("id2label") or {}
     head = HEADS[settings.task or "generate"]
     loaded = Loaded(

@@ -1,25 +1,33 @@
-"""The doctor's word on models: whether each can be had, without loading it."""
+"""The doctor's word on models: whether each can be had, without loading it.
+
+The model process checks the files of those that the server would run, by the function by which it checks them when it
+loads them."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 import httpx
 
 from rewarden.errors import ModelError, SampleError
-from rewarden_models.endpoint import ModelEndpoint, is_local
+from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.config import Config
 from rewarden_server.lean.projects import without_credentials
 from rewarden_server.models.identity import default_model
-from rewarden_server.models.process import is_ours
+from rewarden_server.models.process import check_command, is_ours
 from rewarden_server.models.process_backend import backends_of
 from rewarden_server.models.settings import ModelSettings
 
 _PATIENCE_S = 30.0
+_CHECK_S = 600.0
+"""For all models together: torch alone takes a while to import, and a configuration may name a folder far away."""
+
+_FIX = "see the table 'What is refused' of docs/models.md"
 _PACKAGES = ("torch", "transformers", "safetensors")
 _LENGTHS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length")
 """The names that the configurations of models have for the length of the longest input."""
@@ -29,7 +37,7 @@ Found = tuple[str, list[tuple[str, str]]]
 
 async def model_state(config: Config) -> Found:
     """Returns a description of the configured models, and what is missing, each with the fix. Models with an address
-    are called; for those that the server would run itself, packages and files are looked up.
+    are called; for those that the server would run itself, packages are looked up, and files checked.
     """
     settings = config.models
     if not settings.named:
@@ -41,17 +49,46 @@ async def model_state(config: Config) -> Found:
     absent = [name for name in _PACKAGES if here and find_spec(name) is None]
     if absent:
         missing.append((f"models need {', '.join(absent)}", "pip install 'rewarden-server[models]'"))
-    found = await asyncio.gather(*(_looked(name, settings) for name in settings.named))
+    refused = await _refusals({name: model for name, model in settings.named.items() if is_ours(model)})
+    found = await asyncio.gather(*(_looked(name, settings, refused) for name in settings.named))
     for (name, model), (told, problems) in zip(settings.named.items(), found, strict=True):
         lines.append(f"  {name}: {model.model} {told}")
         missing += [(f"models.named.{name}: {problem}", mend) for problem, mend in problems]
     return "\n".join(lines), missing
 
 
-async def _looked(name: str, settings: ModelSettings) -> Found:
+async def _refusals(models: Mapping[str, ModelEndpoint]) -> Mapping[str, str | None]:
+    """By model, what loading would refuse; None: nothing. Models that are not here yet are not in it. The files of
+    others are read in a process of their own."""
+    if not models:
+        return {}
+    process = await asyncio.create_subprocess_exec(
+        *check_command(models),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(_CHECK_S):
+            out, errors = await process.communicate()
+        # Libraries print as they are imported: the result is the last line.
+        found = json.loads(out.splitlines()[-1])
+        return {name: found[name] for name in models if name in found}
+    except TimeoutError:
+        return dict.fromkeys(models, f"its files could not be checked within {_CHECK_S:g} s")
+    except (IndexError, ValueError):
+        last = errors.decode(errors="replace").strip().rpartition("\n")[2]
+        return dict.fromkeys(models, f"the check of its files ended with code {process.returncode}: {last}")
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _looked(name: str, settings: ModelSettings, refused: Mapping[str, str | None]) -> Found:
     model = settings.named[name]
     if is_ours(model):
-        return await asyncio.to_thread(_files, model)
+        return await asyncio.to_thread(_files, model, name in refused, refused.get(name))
     started = time.monotonic()
     at = f"at {without_credentials(model.address or '')}"
     try:
@@ -96,20 +133,16 @@ async def _engine(model: ModelEndpoint) -> str:
     return f"served by {model.backend}" + (f", reads {context} tokens" if isinstance(context, int) else "")
 
 
-def _files(model: ModelEndpoint) -> Found:
-    """A model that the server would run: what lies there, unopened but for its configuration."""
-    if not is_local(model.model) and not Path(model.model).exists():
-        return f"of the hub, on {model.device}; it is fetched, unless it was, when the server starts", []
+def _files(model: ModelEndpoint, here: bool, refusal: str | None) -> Found:
+    """A model that the server would run: where its files are, and what loading would refuse of them."""
+    if not here:
+        return f"of the hub, on {model.device}; it is fetched when the server starts", []
+    if refusal is not None:
+        return "cannot be loaded", [(refusal, _FIX)]
     path = Path(model.model).expanduser()
-    if not path.exists():
-        return "is not there", [(f"there is no {path}", "correct model: a folder, a GGUF file, or a hub's name")]
-    if path.is_file():
-        if path.suffix.lower() != ".gguf":
-            return "cannot be read", [(f"{path.name} is no GGUF file", "give the model's folder, or a GGUF file")]
-        return f"a GGUF file, on {model.device}", []
+    if not path.is_dir():
+        return f"{'a GGUF file' if path.is_file() else 'of the hub, fetched'}, on {model.device}", []
     problems: list[tuple[str, str]] = []
-    if not any(path.glob("*.safetensors")) and not any(path.glob("*.gguf")):
-        problems.append(("its folder holds no .safetensors and no .gguf", "save it with save_pretrained(FOLDER)"))
     longest = _context(path / "config.json")
     if longest is not None and model.context is not None and model.context > longest:
         problems.append((f"context {model.context} is more than the model reads, {longest}", f"context = {longest}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -86,9 +87,18 @@ class ModelProcess(KeptProcess[Connection]):
 
 def command(settings: ProcessSettings, address: str) -> list[str]:
     """The command line of a model process with these settings."""
+    return [*_host(), "--address", address, "--settings", settings_to_json(settings)]
+
+
+def check_command(models: Mapping[str, ModelEndpoint]) -> list[str]:
+    """The command line that prints, as a JSON object by model, what loading would refuse of its files; null: nothing.
+    Models that are not here yet are not in it."""
+    return [*_host(), "--check", "--settings", settings_to_json(ProcessSettings(models=models))]
+
+
+def _host() -> list[str]:
     # -P: a folder of our name, where the server happens to stand, is not ours.
-    host = [sys.executable, "-P", "-m", "rewarden_models"]
-    return [*host, "--address", address, "--settings", settings_to_json(settings)]
+    return [sys.executable, "-P", "-m", "rewarden_models"]
 
 
 _ELSEWHERE = "elsewhere"

@@ -1,0 +1,395 @@
+"""The check of a checkpoint before it is loaded: whether the model that would be built of it is the one it holds.
+
+transformers builds the class that config.json names, leaves out the weights which that class does not take, draws at
+random those which it lacks, and says so in a log alone; and it builds a class of its own in place of code that is not
+run. Either is another model, and its numbers look like any other. Loading refuses such a checkpoint by name, and so
+does `rewarden doctor`, by the same function: without torch as far as files say it, with torch for every weight.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Literal
+
+from rewarden_models.failure import Failure
+from rewarden_models.folder import Folder
+from rewarden_models.weights import Weight, read_weights, weights_in
+
+Head = Literal["sequence", "token", "causal", "encoder"]
+Pooling = Literal["mean", "cls", "last"]
+
+_SUFFIXES: Mapping[Head, tuple[str, ...]] = {
+    "sequence": ("ForSequenceClassification",),
+    "token": ("ForTokenClassification",),
+    "causal": ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForImageTextToText"),
+    "encoder": ("Model", "ForMaskedLM", "Encoder", "ForPreTraining"),
+}
+
+_HEADS: Mapping[Head, frozenset[str]] = {
+    "sequence": frozenset(
+        {
+            *("score", "classifier", "pre_classifier", "classification_head", "pooler", "dense", "head"),
+            *("sequence_summary", "logits_proj"),
+        }
+    ),
+    "token": frozenset({"score", "classifier", "head"}),
+}
+"""The names by which the classes of transformers 5 call what stands on top of the body."""
+
+_SIBLINGS = (
+    *("AutoModel", "AutoModelForCausalLM", "AutoModelForMaskedLM", "AutoModelForPreTraining"),
+    "AutoModelForImageTextToText",
+)
+"""The plain classes of a body, whose outputs no other class of it passes on: a pooler, or the head that predicts words
+in pretraining. Many checkpoints of rewards carry these still; without them the number is the same."""
+
+_POOLED: Mapping[str, Pooling] = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_lasttoken": "last",
+}
+
+_NAMED = 4
+"""Weights that a message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A folder that is about to be loaded. architecture: the class that its config.json names; weights: none of a GGUF
+    file, whose names are its own. pooling: of a sentence-transformers folder, which says how a vector is made."""
+
+    folder: Folder
+    config: Mapping[str, Any]
+    architecture: str
+    head: Head
+    weights: Mapping[str, Weight]
+    pooling: Pooling | None = None
+
+    @property
+    def where(self) -> str:
+        """The name of its place in messages."""
+        return f"{self.folder.source} ({self.folder.path})"
+
+    @property
+    def sees(self) -> bool:
+        """Returns whether it reads images."""
+        return self.head in ("causal", "sequence") and "vision_config" in self.config and self.folder.gguf is None
+
+
+def check(folder: Folder) -> Checkpoint:
+    """Returns what loads as the model that it is. Raises Failure (`loading`) for what would not.
+
+    Reads the configuration and the headers of the weights. Where torch and transformers are installed, the class is
+    built without memory and compared with them by transformers' own rules; elsewhere by the names of heads alone.
+    """
+    try:
+        return _checked(folder)
+    except Failure:
+        raise
+    except Exception as error:  # noqa: BLE001  # a checkpoint of others may break the libraries anywhere
+        raise failure_of(folder, error) from None
+
+
+def _checked(folder: Folder) -> Checkpoint:
+    config = folder.read("config.json")
+    if folder.gguf is not None:
+        with (folder.path / folder.gguf).open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise Failure("loading", f"{folder.path / folder.gguf}: is no GGUF file; copy it again")
+        return Checkpoint(folder, config, "", "causal", {}, _pooling(folder, "causal"))
+    refuse_own_code(folder, config)
+    architecture, head = _architecture(folder, config)
+    made = Checkpoint(folder, config, architecture, head, read_weights(folder), _pooling(folder, head))
+    _refuse_elsewhere(made)
+    _refuse_integers(made)
+    if all(find_spec(package) is not None for package in ("torch", "transformers")):
+        _compare(made)
+    elif not made.sees:
+        _compare_heads(made)
+    return made
+
+
+def failure_of(folder: Folder, error: Exception) -> Failure:
+    """Returns the failure for an exception that a library raised over a checkpoint."""
+    where = f"{folder.source} ({folder.path})"
+    if isinstance(error, ImportError):
+        return Failure("loading", f"{where}: {error}")
+    said = " ".join(str(error).split())[:500]
+    if "trust_remote_code" in said or "custom code" in said:
+        said = "brings code of its own, which is not run; take a checkpoint of an architecture of transformers"
+    return Failure("loading", f"{where}: {type(error).__name__}: {said}")
+
+
+def refuse_own_code(folder: Folder, config: Mapping[str, Any], *, tokenizer_alone: bool = False) -> None:
+    """Raises Failure where a file maps a class to code that comes with the model (`auto_map`). That code is not run,
+    and where transformers has a class of the same name it would be silently taken instead. tokenizer_alone: of a model
+    that another engine runs."""
+    parts = [config, *(part for part in config.values() if isinstance(part, dict))]
+    found = [("config.json", part.get("auto_map")) for part in parts]
+    names = ["tokenizer_config.json"]
+    if "vision_config" in config:
+        names += ["processor_config.json", "preprocessor_config.json"]
+    found += [(name, folder.read(name).get("auto_map")) for name in names]
+    for file, mapped in found:
+        classes = mapped if isinstance(mapped, dict) else {"AutoTokenizer": mapped} if mapped else {}
+        for auto, code in classes.items():
+            concerned = auto == "AutoTokenizer" or not (tokenizer_alone or file == "tokenizer_config.json")
+            given = [each for each in (code if isinstance(code, list) else [code]) if each]
+            if concerned and given:
+                raise Failure(
+                    "loading",
+                    f"{folder.source} ({folder.path}): brings code of its own, which is not run: {file} maps {auto} to "
+                    f"{given[0]} (`auto_map`). Take a checkpoint of an architecture that transformers has; if the "
+                    "classes of transformers compute the same as that code, remove `auto_map` from the file",
+                )
+
+
+def _architecture(folder: Folder, config: Mapping[str, Any]) -> tuple[str, Head]:
+    where = f"{folder.source} ({folder.path})"
+    if not config:
+        raise Failure("loading", f"{where}: has no config.json")
+    names: Sequence[str] = config.get("architectures") or ()
+    if not names:
+        raise Failure("loading", f"{where}: its config.json names no `architectures`")
+    name = str(names[0])
+    if config.get("is_encoder_decoder"):
+        raise Failure("loading", f"{where}: {name} reads and writes with two models; that is not supported")
+    if config.get("transformers_weights"):
+        # Another file than the one that is checked and that the version is a digest of.
+        raise Failure("loading", f"{where}: its config.json names other weights (`transformers_weights`); remove that")
+    for head, suffixes in _SUFFIXES.items():
+        if name.endswith(suffixes):
+            return name, head
+    raise Failure(
+        "loading",
+        f"{where}: what {name} computes is not known here; there are sequence and token classification, causal and "
+        "image-text models, and plain encoders",
+    )
+
+
+def _pooling(folder: Folder, head: Head) -> Pooling | None:
+    """As the modules of a sentence-transformers folder say it. Raises Failure for a module that is not carried out."""
+    modules = folder.path / "modules.json"
+    if head not in ("encoder", "causal") or not modules.is_file():
+        return None
+    found: Pooling | None = None
+    for module in json.loads(modules.read_text(encoding="utf-8")):
+        whole, path = str(module.get("type", "")), str(module.get("path", ""))
+        package, kind = whole.partition(".")[0], whole.rpartition(".")[2]
+        if package == "sentence_transformers" and kind == "Pooling":
+            modes = folder.read(f"{path}/config.json")
+            named = [mode for mode, on in modes.items() if mode.startswith("pooling_mode_") and on is True]
+            if len(named) != 1 or named[0] not in _POOLED:
+                known = ", ".join(_POOLED)
+                raise Failure("loading", f"{folder.source}: pools by {', '.join(named)}, not by one of {known}")
+            found = _POOLED[named[0]]
+        elif package != "sentence_transformers" or kind not in ("Transformer", "Normalize"):
+            # A module of the folder's own code may bear the name of a plain one.
+            raise Failure("loading", f"{folder.source}: its vectors pass a module {whole}, which is not supported")
+    return found
+
+
+def _refuse_elsewhere(checkpoint: Checkpoint) -> None:
+    """Raises Failure for weights in a file that nothing reads, such as a value head that was saved apart. Copies under
+    the same names are none, nor is the original form of some checkpoints (consolidated.safetensors)."""
+    folder = checkpoint.folder
+    for file in sorted({*folder.path.glob("*.safetensors")} - {*folder.weights}):
+        if not file.name.startswith("consolidated"):
+            beside = sorted(set(weights_in(file)) - set(checkpoint.weights))
+            if beside:
+                raise Failure(
+                    "loading",
+                    f"{checkpoint.where}: {file.name} holds {_some(beside)}, which nothing reads; save the whole model "
+                    "by the class that config.json names, or take the file away if it is of another model",
+                )
+
+
+def _refuse_integers(checkpoint: Checkpoint) -> None:
+    """Raises Failure for weights that are stored as integers, and would be read as numbers without their scales."""
+    parts = (checkpoint.config, checkpoint.config.get("text_config") or {})
+    if any(part.get("quantization_config") for part in parts):
+        return
+    found = [
+        name
+        for name, weight in checkpoint.weights.items()
+        if weight.dtype.startswith(("I", "U")) and len(weight.shape) > 1 and name.endswith(".weight")
+    ]
+    if found:
+        raise Failure(
+            "loading",
+            f"{checkpoint.where}: {_some(found)} are stored as integers, and config.json has no `quantization_config` "
+            "that says how to read them; take the checkpoint in floating point",
+        )
+
+
+def _compare_heads(checkpoint: Checkpoint) -> None:
+    """Raises Failure for a head that no class of transformers has, or for none at all, by the first part of the
+    weights' names. The body is where most of them are."""
+    known = _HEADS.get(checkpoint.head)
+    if known is None:
+        return
+    names = [name for name, weight in checkpoint.weights.items() if not _constant(name, weight)]
+    tops = [name.partition(".")[0] for name in names]
+    body = max(dict.fromkeys(tops), key=tops.count, default="")
+    words = ("lm_head", "cls", "lm_predictions")  # heads of pretraining, see _SIBLINGS
+    strange = [name for name, top in zip(names, tops, strict=True) if top not in (body, *known, *words)]
+    if strange:
+        raise _unexpected(checkpoint, strange)
+    if not known & {*tops} - {body}:
+        raise _missing(checkpoint, ["score.weight or classifier.weight"])
+
+
+def _compare(checkpoint: Checkpoint) -> None:
+    """Raises Failure where the class that config.json names would not take the weights as they are. It is built on
+    torch's device without memory, and handed their names and shapes."""
+    import torch
+    import transformers
+
+    where, architecture = checkpoint.where, checkpoint.architecture
+    found: Any = getattr(transformers, architecture, None)
+    if found is None:
+        raise Failure(
+            "loading",
+            f"{where}: transformers {transformers.__version__} has no {architecture}, so that what it computes is not "
+            "known here; take a checkpoint of an architecture that transformers has",
+        )
+    config = transformers.AutoConfig.from_pretrained(
+        checkpoint.folder.path, trust_remote_code=False, local_files_only=True
+    )
+    if found.config_class is None or not isinstance(config, found.config_class):
+        raise Failure(
+            "loading",
+            f"{where}: its config.json says model_type {config.model_type!r}, of which {architecture} is no class; "
+            "correct one of the two",
+        )
+    for part in (config, config.get_text_config()):
+        quantised = getattr(part, "quantization_config", None)
+        if quantised:
+            # With no more than a warning, transformers would read the bare numbers as weights.
+            if not transformers.quantizers.AutoHfQuantizer.supports_quant_method(quantised):
+                raise Failure(
+                    "loading",
+                    f"{where}: is quantised by {quantised.get('quant_method')!r}, which transformers does not know; "
+                    "take the checkpoint in floating point",
+                )
+            return  # the names of its weights are the quantiser's: loading itself compares them
+    model, told = found.from_pretrained(
+        None,
+        config=config,
+        state_dict={name: torch.empty(weight.shape, device="meta") for name, weight in checkpoint.weights.items()},
+        device_map={"": "meta"},
+        dtype=torch.float32,
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,  # to be told of all; they are refused
+    )
+    expected = model.state_dict()
+    inside = f"{model.base_model_prefix}."
+    twice = [name for name in checkpoint.weights if inside + name in checkpoint.weights]
+    twice = [name for name in twice if name not in expected or inside + name not in expected]
+    if twice:
+        raise Failure(
+            "loading", f"{where}: has {_some(twice)} and the same below {inside[:-1]}, of which one would be lost"
+        )
+    refuse_unfit(checkpoint, model, told)
+
+
+def refuse_unfit(checkpoint: Checkpoint, model: Any, told: Mapping[str, Any]) -> None:
+    """Raises Failure for what transformers left out, drew at random or found of another shape when it built a model of
+    a checkpoint, which it `told`; and for a model of another class than the checkpoint's."""
+    built = type(model).__name__
+    if checkpoint.folder.gguf is None and checkpoint.head != "encoder" and built != checkpoint.architecture:
+        raise Failure("loading", f"{checkpoint.where}: is of {checkpoint.architecture}, and would be loaded as {built}")
+    missing = sorted(told.get("missing_keys") or ())
+    if checkpoint.head == "encoder":
+        body = f"{model.base_model_prefix}."
+        if hasattr(model, model.base_model_prefix):  # what stands on top is not used
+            missing = [name for name in missing if name.startswith(body)]
+        missing = [name for name in missing if "pooler." not in name]  # vectors are pooled here, not by it
+    wrong = [
+        f"{name} ({list(has)}, and the configuration asks for {list(needs)})"
+        for name, has, needs in sorted(told.get("mismatched_keys") or ())
+    ]
+    if missing or wrong:
+        raise _missing(checkpoint, [*missing, *wrong])
+    if checkpoint.folder.gguf is None:  # of a GGUF file transformers takes what it has a name for
+        extra = _without_spare(checkpoint, model, told.get("unexpected_keys") or ())
+        if extra:
+            raise _unexpected(checkpoint, extra)
+
+
+def _without_spare(checkpoint: Checkpoint, model: Any, names: Iterable[str]) -> list[str]:
+    """The weights among these without which the model is another: constants are computed anew, and what only a sibling
+    class uses changes no output of this one."""
+    buffers = {name for name, _ in model.named_buffers()}
+    inside = f"{model.base_model_prefix}."
+    left = sorted(
+        name
+        for name in names
+        if not {name, inside + name, name.removeprefix(inside)} & buffers
+        and not _constant(name, checkpoint.weights.get(name))
+    )
+    for sibling in _siblings(model) if left else ():
+        shapes = {key: tuple(value.shape) for key, value in sibling.state_dict().items()}
+        shapes |= {inside + key: shape for key, shape in shapes.items()}  # of the bare body
+        left = [name for name in left if name not in shapes or _shape(checkpoint, name) not in (None, shapes[name])]
+    return left
+
+
+def _siblings(model: Any) -> Iterator[Any]:
+    """The plain classes of the same configuration, built without memory."""
+    import torch
+    import transformers
+
+    for name in _SIBLINGS:
+        try:
+            with torch.device("meta"):
+                made = getattr(transformers, name).from_config(model.config, trust_remote_code=False)
+        except Exception:  # noqa: BLE001  # there is no such class; an unfit weight is then refused
+            continue
+        yield made
+
+
+def _shape(checkpoint: Checkpoint, name: str) -> tuple[int, ...] | None:
+    weight = checkpoint.weights.get(name)
+    return None if weight is None else weight.shape
+
+
+_POSITIONS = re.compile(r"(?:^|\.)(?:position_ids|inv_freq)$")
+_MASK = re.compile(r"\.(?:attn|attention)\.bias$")
+_MASKED = re.compile(r"\.masked_bias$")
+
+
+def _constant(name: str, weight: Weight | None) -> bool:
+    """Returns whether that is no weight, but a constant which older versions of transformers saved: positions,
+    frequencies, a causal mask and the number that it is filled with."""
+    if weight is None:
+        return False
+    if _MASK.search(name) is not None:
+        return len(weight.shape) == 4 and weight.shape[:2] == (1, 1)
+    return _POSITIONS.search(name) is not None or (_MASKED.search(name) is not None and weight.shape in ((), (1,)))
+
+
+def _missing(checkpoint: Checkpoint, names: Sequence[str]) -> Failure:
+    return Failure(
+        "loading",
+        f"{checkpoint.where}: {len(names)} weights are missing or of another shape, among them {_some(names)}; they "
+        "would be random. config.json must be that of the weights",
+    )
+
+
+def _unexpected(checkpoint: Checkpoint, names: Sequence[str]) -> Failure:
+    return Failure(
+        "loading",
+        f"{checkpoint.where}: {len(names)} weights have no place in {checkpoint.architecture or 'the model'}, among "
+        f"them {_some(names)}; without them it would be another model. config.json must be that of the weights: take "
+        "a checkpoint of an architecture that transformers has, or let an engine serve it that runs its code",
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
