@@ -38,7 +38,7 @@ def test_it_moves_with_what_it_is_given() -> None:
     spec = REGISTRY.get("choice")
     found = [
         fingerprint(spec),
-        fingerprint(replace(spec, version="2")),
+        fingerprint(replace(spec, version="another")),
         fingerprint(replace(spec, name="other")),
         fingerprint(spec, {"a": 1}),
         fingerprint(spec, None, View(part="full")),

@@ -370,7 +370,7 @@ class ChoiceEquivalence:
         return self.key(a) == self.key(b)
 
 
-@verifier(version="1", graded=True, inline=True, equivalence=ChoiceEquivalence)
+@verifier(version="2", graded=True, inline=True, equivalence=ChoiceEquivalence)
 def choice(response: str, reference: Reference, params: ChoiceParams) -> Outcome:
     r"""The option that the response names is the right one: a letter in any dress, an index or its text; or several.
 

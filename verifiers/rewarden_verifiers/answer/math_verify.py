@@ -122,7 +122,7 @@ def warm() -> None:
     math_verify(r"\boxed{\frac{1}{2}}", prepare(r"\frac{2}{4}", params), params)
 
 
-@verifier(version="1", view="full", prepare=prepare, warm=warm, libraries=("latex2sympy2_extended", "sympy"))
+@verifier(version="2", view="full", prepare=prepare, warm=warm, libraries=("latex2sympy2_extended", "sympy"))
 def math_verify(response: str, prepared: Prepared, params: MathVerifyParams) -> Outcome:
     """The response equals the reference in the judgement of the Math-Verify library, whose verdict is given unchanged.
 

@@ -65,7 +65,7 @@ class OutputParams:
         )
 
 
-@verifier(version="1", view="full")
+@verifier(version="2", view="full")
 def output(response: str, params: OutputParams, reference: Any = None) -> Outcome:
     """The response, as a whole, is the expected output: what `code` asks of large outputs, usable by itself.
 

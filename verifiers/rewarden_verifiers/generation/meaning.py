@@ -29,7 +29,7 @@ def _of_text(params: SimilarityParams) -> Use:
 
 
 @verifier(
-    version="1",
+    version="2",
     name="similarity",
     graded=True,
     determinism="tolerance",

@@ -89,7 +89,7 @@ def _measured(metric: Metric, name: Name, hypothesis: Read, references: Sequence
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     prepare=expect,
     warm=metrics.load,

@@ -62,7 +62,7 @@ def _variant(params: ConsensusParams) -> VerifierSpec | None:
     return replace(own, resources=ModelResources, determinism="tolerance", variant=None)
 
 
-@verifier(version="1", graded=True, children=_children, variant=_variant)
+@verifier(version="2", graded=True, children=_children, variant=_variant)
 async def consensus(samples: list[Member], params: ConsensusParams, ctx: Context) -> Sequence[Outcome | SampleError]:
     """Agreement with the siblings: majority vote (TTRL) or the mass of one's cluster of equal answers (EMPO).
 

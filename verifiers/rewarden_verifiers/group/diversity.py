@@ -81,7 +81,7 @@ def _variant(params: DiversityParams) -> VerifierSpec | None:
     return replace(own, resources=ModelResources, determinism="tolerance", variant=None)
 
 
-@verifier(version="1", graded=True, children=_children, variant=_variant)
+@verifier(version="2", graded=True, children=_children, variant=_variant)
 async def diversity(samples: list[Member], params: DiversityParams, ctx: Context) -> Sequence[Outcome | SampleError]:
     """Distance of a response from its siblings, from 0 to 1: by n-grams, by meaning, or by answer.
 

@@ -56,7 +56,7 @@ def _children(params: ChecklistParams) -> list[Use]:
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     determinism="sampled",
     requires=("judge",),

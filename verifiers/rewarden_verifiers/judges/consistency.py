@@ -108,7 +108,7 @@ class Params(JudgeParams):
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     determinism="sampled",
     requires=("judge",),

@@ -35,7 +35,7 @@ class _Said:
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     determinism="sampled",
     requires=("judge",),

@@ -117,7 +117,7 @@ class _Held:
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     determinism="sampled",
     requires=("judge",),

@@ -34,7 +34,7 @@ _REASONS = {
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     determinism="sampled",
     requires=("judge",),

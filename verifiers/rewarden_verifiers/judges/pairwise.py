@@ -49,7 +49,7 @@ class Params(PreferenceParams):
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     determinism="sampled",
     requires=("judge",),

@@ -69,7 +69,7 @@ def _children(params: Params) -> list[Use]:
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     determinism="sampled",
     requires=("judge",),

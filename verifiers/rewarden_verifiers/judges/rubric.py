@@ -53,7 +53,7 @@ def _bounds(params: RubricParams) -> tuple[float, float]:
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     determinism="sampled",
     requires=("judge",),

@@ -45,7 +45,7 @@ _NUMBERED = re.compile(r"(?:^|\.)\d+(?:\.|$)")
 _NATIVE = re.compile(r"(?:Lean\.)?(?:ofReduceBool|ofReduceNat|trustCompiler)")
 
 
-@verifier(version="1", graded=True, resources=LeanResources)
+@verifier(version="2", graded=True, resources=LeanResources)
 async def lean(
     response: str, reference: str | LeanReference | None = None, *, params: LeanParams, ctx: Context
 ) -> Outcome:

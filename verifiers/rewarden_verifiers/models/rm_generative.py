@@ -39,7 +39,7 @@ class _Reading:
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     determinism="sampled",
     resources=ModelResources,

@@ -29,7 +29,7 @@ one that repeats itself, be it a word or a page."""
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     determinism="tolerance",
     resources=ModelResources,

@@ -78,7 +78,7 @@ _SCORES = {
 }
 
 
-@verifier(version="1", graded=True, determinism="sampled", resources=ModelResources, view=SHOWN_TO_MODELS)
+@verifier(version="2", graded=True, determinism="sampled", resources=ModelResources, view=SHOWN_TO_MODELS)
 async def rm_listwise(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
     """A reward model that we host compares a group's members; each scores by how it stands among them, from 0 to 1.
 

@@ -40,7 +40,7 @@ class Params(PairParams):
     tie: Literal["fail", "undecided"] = "fail"
 
 
-@verifier(version="1", graded=True, determinism="sampled", resources=ModelResources, view=SHOWN_TO_MODELS)
+@verifier(version="2", graded=True, determinism="sampled", resources=ModelResources, view=SHOWN_TO_MODELS)
 async def rm_pairwise(
     response: str,
     prompt: str | None,

@@ -22,7 +22,7 @@ from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     determinism="tolerance",
     resources=ModelResources,

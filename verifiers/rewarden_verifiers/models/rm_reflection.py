@@ -44,7 +44,7 @@ class Params(LikelihoodParams):
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     determinism="tolerance",
     resources=ModelResources,

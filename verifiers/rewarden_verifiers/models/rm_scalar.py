@@ -38,7 +38,7 @@ class _Reward:
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     determinism="tolerance",
     resources=ModelResources,

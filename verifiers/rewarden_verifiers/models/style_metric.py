@@ -35,7 +35,7 @@ class _Measured:
     logits: dict[str, float]
 
 
-@verifier(version="1", graded=True, determinism="tolerance", resources=ModelResources, view=SHOWN_TO_MODELS)
+@verifier(version="2", graded=True, determinism="tolerance", resources=ModelResources, view=SHOWN_TO_MODELS)
 async def style_metric(response: str, prompt: str | None, params: Params, ctx: Context) -> Outcome:
     """A classifier's share of a label for the response: higher or lower is better.
 

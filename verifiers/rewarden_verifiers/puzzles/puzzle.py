@@ -21,7 +21,7 @@ _ENDS: Mapping[str, str] = {"wrong": "wrong", "partly_right": "wrong", "illegal"
 # The whole response is read here, and what follows the thought by `puzzle_rules`: a thought that never closes must be
 # worth what the table says, and the engine, which does not know the table, would give it 0.
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     libraries=("reasoning-gym", "sympy"),
     requires=("puzzles",),

@@ -64,7 +64,7 @@ def prepare(reference: dict[str, Any], params: RulesParams) -> Checker:
         raise InvalidReference(f"reference: {error}", path="reference") from None
 
 
-@verifier(version="1", graded=True, prepare=prepare, libraries=("reasoning-gym", "sympy"), requires=("puzzles",))
+@verifier(version="2", graded=True, prepare=prepare, libraries=("reasoning-gym", "sympy"), requires=("puzzles",))
 def puzzle_rules(response: str, prepared: Checker, params: RulesParams) -> Outcome:
     """The rules of a puzzle, or a generator's own scorer: the part of `puzzle` that computes. Use `puzzle`.
 

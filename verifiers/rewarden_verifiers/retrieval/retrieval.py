@@ -174,7 +174,7 @@ def expect(reference: Reference, params: RetrievalParams) -> Expected:
     return Expected(gains, ideal, relevant, allowed, max(gains.values()))
 
 
-@verifier(version="1", graded=True, prepare=expect)
+@verifier(version="2", graded=True, prepare=expect)
 def retrieval(response: str, prepared: Expected, params: RetrievalParams) -> Outcome:
     """The response lists ids, the most relevant first, and is measured by nDCG, recall, precision, MRR, MAP or RBO.
 

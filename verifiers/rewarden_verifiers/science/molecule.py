@@ -284,7 +284,7 @@ def _warm() -> None:
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     equivalence=MoleculeEquivalence,
     requires=("chem",),

@@ -283,7 +283,7 @@ def _sequence(sequence: str, tags: tuple[Tag, ...]) -> Callable[[str], bool]:
     return lambda path: compiled.fullmatch(path) is not None
 
 
-@verifier(version="1", graded=True, inline=True, view="full")
+@verifier(version="2", graded=True, inline=True, view="full")
 def format(response: str, params: FormatParams) -> Outcome:
     r"""The response has the form asked for: tags in order, nested and counted; boxes, patterns, lists, words.
 

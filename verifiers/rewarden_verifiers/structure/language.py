@@ -184,7 +184,7 @@ def _expected(params: LanguageParams, reference: Any, prompt: str | None) -> tup
     return found, "script" if short else params.method
 
 
-@verifier(version="1", graded=True, view="full", warm=languages.warm)
+@verifier(version="2", graded=True, view="full", warm=languages.warm)
 def language(response: str, params: LanguageParams, reference: Any = None, prompt: str | None = None) -> Outcome:
     """The thought and the answer are in the language asked for; the score is the share of words that are.
 

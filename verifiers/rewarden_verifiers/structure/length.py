@@ -183,7 +183,7 @@ def _reference_length(reference: Any, unit: Unit) -> float:
     return float(length)
 
 
-@verifier(version="1", graded=True, inline=True)
+@verifier(version="2", graded=True, inline=True)
 def length(
     response: str,
     params: LengthParams,

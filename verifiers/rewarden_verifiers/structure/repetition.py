@@ -205,7 +205,7 @@ def _levels(reference: Any, params: RepetitionParams) -> Callable[[Measure], flo
     return lambda measure: float(reference)
 
 
-@verifier(version="1", graded=True)
+@verifier(version="2", graded=True)
 def repetition(response: str, params: RepetitionParams, reference: Any = None) -> Outcome:
     """The response does not repeat itself: less is earned with every n-gram, span or line said twice.
 

@@ -286,7 +286,7 @@ def warm() -> None:
     polygons.warm()
 
 
-@verifier(version="1", graded=True, prepare=prepare, warm=warm, libraries=("numpy",))
+@verifier(version="2", graded=True, prepare=prepare, warm=warm, libraries=("numpy",))
 def box(
     response: str,
     prepared: Gold,

@@ -93,7 +93,7 @@ def _scaled_best(
     return score
 
 
-@verifier(version="1", graded=True, prepare=prepare, warm=assignment.warm, libraries=("numpy",))
+@verifier(version="2", graded=True, prepare=prepare, warm=assignment.warm, libraries=("numpy",))
 def point(
     response: str, prepared: PointGold, params: PointParams, metadata: Mapping[str, Any] | None = None
 ) -> Outcome:

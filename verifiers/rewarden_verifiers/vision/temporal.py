@@ -177,7 +177,7 @@ def _written(item: Span, params: TemporalParams, fps: float | None) -> Interval 
     return _in_seconds(item, params.unit, fps)
 
 
-@verifier(version="1", graded=True, prepare=prepare, warm=assignment.warm, libraries=("numpy",))
+@verifier(version="2", graded=True, prepare=prepare, warm=assignment.warm, libraries=("numpy",))
 def temporal(
     response: str, prepared: Moments, params: TemporalParams, metadata: Mapping[str, Any] | None = None
 ) -> Outcome:

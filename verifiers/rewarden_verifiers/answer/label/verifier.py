@@ -21,7 +21,7 @@ _EXCERPT = 200
 Details = dict[str, Any]
 
 
-@verifier(version="1", graded=True, inline=True, prepare=prepare, equivalence=LabelEquivalence)
+@verifier(version="2", graded=True, inline=True, prepare=prepare, equivalence=LabelEquivalence)
 def label(response: str, prepared: Prepared, params: LabelParams) -> Outcome:
     r"""The label that the response names is the right one; or the set of labels, the place in a tree, the verdicts.
 

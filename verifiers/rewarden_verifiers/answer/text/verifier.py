@@ -44,7 +44,7 @@ _prepared = lru_cache(maxsize=_REFERENCES)(read)  # by the reader, because param
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     inline=True,
     prepare=prepare,

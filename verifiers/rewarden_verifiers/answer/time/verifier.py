@@ -34,7 +34,7 @@ class Judgement:
     unit: Unit | None = None
 
 
-@verifier(version="1", graded=True, prepare=prepare, equivalence=TimeEquivalence)
+@verifier(version="2", graded=True, prepare=prepare, equivalence=TimeEquivalence)
 def time(response: str, prepared: Prepared, params: TimeParams, progress: Progress | None = None) -> Outcome:
     """The date, time of day, duration or order of a response is the expected one; what is near may earn a share.
 

@@ -80,7 +80,7 @@ def _judge(instruction: Instruction, variants: list[Text], guards: bool) -> Comp
 
 
 @verifier(
-    version="1",
+    version="2",
     graded=True,
     prepare=prepare,
     warm=warm,

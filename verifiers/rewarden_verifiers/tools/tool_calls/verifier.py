@@ -101,7 +101,7 @@ def prepare(reference: Reference, params: ToolCallsParams) -> Golden:
     return Gilder(params.scheme, params.dots, params.own_tools).read(reference)
 
 
-@verifier(version="1", graded=True, prepare=prepare, per_python=True, view=View(calls=True))
+@verifier(version="2", graded=True, prepare=prepare, per_python=True, view=View(calls=True))
 def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outcome:
     """The response calls the right tools with the right arguments; or it rightly calls none.
 
