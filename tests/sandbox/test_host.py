@@ -10,6 +10,7 @@ from contextlib import aclosing
 import pytest
 import pytest_asyncio
 
+from rewarden_sandboxes.cpu_permits import CpuPermit
 from rewarden_sandboxes.errors import BadJob, NoRoom
 from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import Case, CaseResult, CompileResult, Job, Limits, Program
@@ -51,6 +52,23 @@ async def test_a_program_ends_as_under_its_own_interpreter(
 ) -> None:
     report = await run(host, code)
     assert (report.status, report.exit_code, report.signal) == (status, exit_code, signal)
+
+
+async def test_a_run_that_ends_while_it_idles_gives_the_next_one_its_processor(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[bool] = []
+    rest = CpuPermit.rest
+
+    def recorded(permit: CpuPermit, resting: bool) -> None:
+        told.append(resting)
+        rest(permit, resting)
+
+    monkeypatch.setattr(CpuPermit, "rest", recorded)
+    report = await run(host, "import time; time.sleep(60)", limits=Limits(wall_s=0.4))
+    assert (report.status, report.limit) == ("time_limit", "wall_s")
+    assert told[0] is True
+    assert told[-2:] == [False, True]  # the last is the end of the job
 
 
 async def test_output_arrives_whole_and_apart(host: Host) -> None:

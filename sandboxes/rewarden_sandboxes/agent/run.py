@@ -344,6 +344,8 @@ class Run:
                     told = self.clock.resting
                     resting(told)
                 next_look = time.monotonic() + _LATER_LOOK_S
+        if told:
+            resting(False)  # it ended while it idled: the next run does not begin so
         self._stop()
 
     def shares(self, cpu: float) -> tuple[float, ...]:

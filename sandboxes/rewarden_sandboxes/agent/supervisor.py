@@ -190,7 +190,6 @@ class Supervisor:
             # Nothing of that run is known outside of it: it begins again, and all others of the job begin so.
             job["network"] = job["network"] or run.wants_network
             self._unheard = self._unheard or run.unheard
-            self._rest(False)
 
     # --- the host --------------------------------------------------------------------------------------------------
 
