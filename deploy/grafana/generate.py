@@ -603,9 +603,9 @@ JUDGES = Dashboard(
             ),
             Panel(
                 "Breaker",
-                "1: open, the judge is not asked for a while.",
+                "1: the judge is down. Its questions wait while one at a time probes.",
                 "short",
-                {"{{judge}}": f'rewarden_judge_breaker{{{I},judge=~"$judge",state="open"}}'},
+                {"{{judge}}": f'sum by (judge) (rewarden_judge_breaker{{{I},judge=~"$judge",state!="closed"}})'},
                 most=1,
             ),
         ],

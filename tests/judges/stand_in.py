@@ -95,6 +95,55 @@ class Clock:
         await asyncio.sleep(0)
 
 
+class HeldClock(Clock):
+    """Time that passes only by `advance`, which wakes who pauses in the order in which they are due."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._due: list[tuple[float, int, asyncio.Future[None]]] = []
+
+    async def pause(self, seconds: float) -> None:
+        """Pause."""
+        self.pauses.append(seconds)
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._due.append((self.now + seconds, len(self.pauses), woken))
+        await woken
+
+    async def advance(self, seconds: float) -> None:
+        """So many seconds pass, and everything that can go on goes on."""
+        end = self.now + seconds
+        await settled()
+        while due := sorted(one for one in self._due if one[0] <= end and not one[2].done()):
+            self.now, _, woken = due[0]
+            woken.set_result(None)
+            await settled()
+        self._due = [one for one in self._due if not one[2].done()]
+        self.now = end
+
+
+class Failing(StandIn):
+    """A `StandIn` whose requests take `takes` seconds of a clock's, and fail while `fails` says so of a question."""
+
+    def __init__(self, clock: HeldClock, fails: Callable[[Question], bool], takes: float = 0.0) -> None:
+        super().__init__()
+        self.clock = clock
+        self.fails = fails
+        self.takes = takes
+
+    async def complete(self, question: Question) -> Reply:
+        """See `Provider`."""
+        reply = await super().complete(question)
+        if self.takes:
+            self.in_flight += 1
+            try:
+                await self.clock.pause(self.takes)
+            finally:
+                self.in_flight -= 1
+        if self.fails(question):
+            raise Failure("status 503", kind="server_error", passing=True)
+        return reply
+
+
 class Counts(Observer):
     """The counts of what was told of judges."""
 

@@ -1,4 +1,4 @@
-"""One judge's endpoint: line, retries, breaker, pace. Time is a test's own."""
+"""One judge's endpoint: line, retries, pace. Time is a test's own. Its breaker is in `test_breaker.py`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import asyncio
 import pytest
 
 from rewarden.errors import ProviderError
-from rewarden_server.judges.failure import Failure, asked_pause, of_status, timed_out
-from rewarden_verifiers.chat import Usage
+from rewarden_server.judges.failure import Failure, asked_pause, of_status
 from tests.judges.stand_in import FAILED, Clock, Counts, StandIn, endpoint, question, settled, text_of
 
 
@@ -93,6 +92,9 @@ async def test_the_pause_that_a_server_asks_for_is_kept_and_a_longer_one_is_not_
     with pytest.raises(ProviderError, match="429"):
         await endpoint(provider, clock=clock).ask(question())
     assert (len(provider.asked), clock.pauses) == (1, [])
+    provider, clock = StandIn(of_status(503, {"retry-after": "3600"}, "")), Clock()
+    await endpoint(provider, clock=clock).ask(question())  # of a server that is down, the longest pause is kept
+    assert clock.pauses == [20.5]
 
 
 def test_the_forms_of_a_pause_that_is_asked_for() -> None:
@@ -124,63 +126,6 @@ async def test_an_attempt_ends_at_its_time() -> None:
     assert (provider.in_flight, judge.status()["in_flight"]) == (0, 0)
 
 
-async def test_after_failures_in_a_row_nobody_asks_and_who_waits_is_sent_away() -> None:
-    provider, clock = StandIn(*[FAILED] * 3, held=True), Clock()
-    judge = endpoint(provider, clock=clock, concurrency=3, retries=0, breaker_failures=3, breaker_s=15)
-    asks = [asyncio.ensure_future(judge.ask(question(str(number)))) for number in range(50)]
-    await settled()
-    provider.release(3)
-    ended = await asyncio.gather(*asks, return_exceptions=True)
-    assert all(isinstance(end, ProviderError) for end in ended)
-    assert "3 failures in a row" in str(ended[-1])
-    assert len(provider.asked) < 10  # the forty that waited never left
-    sent = len(provider.asked)
-    with pytest.raises(ProviderError, match="is not asked for a while"):
-        await judge.ask(question("later"))
-    assert len(provider.asked) == sent
-    assert judge.status()["breaker"] == "open"
-
-
-async def test_then_one_is_tried_and_opens_the_way_or_shuts_it_again() -> None:
-    provider, clock = StandIn(*[FAILED] * 3), Clock()
-    judge = endpoint(provider, clock=clock, retries=0, breaker_failures=2, breaker_s=15)
-    for _ in range(2):
-        with pytest.raises(ProviderError):
-            await judge.ask(question())
-    clock.now += 15
-    with pytest.raises(ProviderError, match="503"):  # the probe
-        await judge.ask(question())
-    with pytest.raises(ProviderError, match="not asked"):  # one failure was enough
-        await judge.ask(question())
-    clock.now += 15
-    provider.held = True
-    probe = asyncio.ensure_future(judge.ask(question("probe")))
-    await settled()
-    assert judge.status()["breaker"] == "probing"
-    with pytest.raises(ProviderError, match="not asked"):
-        await judge.ask(question("beside it"))
-    provider.release()
-    assert (await probe).text == "probe"
-    provider.held = False
-    assert (await judge.ask(question())).text == "?"
-    assert judge.status()["breaker"] == "closed"
-
-
-async def test_a_probe_whose_caller_leaves_makes_way_for_another() -> None:
-    provider, clock = StandIn(FAILED), Clock()
-    judge = endpoint(provider, clock=clock, retries=0, breaker_failures=1, breaker_s=15)
-    with pytest.raises(ProviderError):
-        await judge.ask(question())
-    clock.now += 15
-    provider.held = True
-    probe = asyncio.ensure_future(judge.ask(question()))
-    await settled()
-    probe.cancel()
-    await settled()
-    provider.held = False
-    assert (await judge.ask(question())).text == "?"
-
-
 async def test_a_server_that_says_no_is_there() -> None:
     """429 and 4xx are no reason to leave a judge alone: its other questions may be answered."""
     refusals = [of_status(status, {}, "") for status in (429, 400, 401, 404) * 5]
@@ -190,14 +135,6 @@ async def test_a_server_that_says_no_is_there() -> None:
         with pytest.raises(ProviderError):
             await judge.ask(question())
     assert (await judge.ask(question())).text == "?"
-
-
-async def test_failures_with_a_success_between_are_not_in_a_row() -> None:
-    provider = StandIn(FAILED, Usage(), FAILED, Usage(), FAILED, Usage())
-    judge = endpoint(provider, retries=1, breaker_failures=2)
-    for _ in range(3):
-        await judge.ask(question())
-    assert judge.status()["breaker"] == "closed"
 
 
 async def test_a_refused_form_is_no_attempt() -> None:
@@ -235,17 +172,6 @@ async def test_tokens_a_minute_count_what_may_be_written_and_small_questions_do_
     await asyncio.gather(*asks, return_exceptions=True)
     huge = endpoint(provider, tokens_per_minute=10)
     assert (await huge.ask(question(max_tokens=5000))).text == "?"  # more than a minute's worth: all of it
-
-
-async def test_who_waits_for_the_pace_is_sent_away_too_when_the_breaker_opens() -> None:
-    provider = StandIn(timed_out(1), held=True)
-    judge = endpoint(provider, requests_per_minute=1, retries=0, breaker_failures=1)
-    asks = [asyncio.ensure_future(judge.ask(question(str(number)))) for number in range(3)]
-    await settled()
-    provider.release()
-    ended = await asyncio.gather(*asks, return_exceptions=True)
-    assert all(isinstance(end, ProviderError) for end in ended)
-    assert len(provider.asked) == 1
 
 
 async def test_closing_sends_all_away() -> None:

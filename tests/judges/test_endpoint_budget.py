@@ -11,7 +11,7 @@ from rewarden_server.judges.failure import of_status, timed_out, unreachable
 from rewarden_server.judges.price import bound, cost
 from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_verifiers.chat import Usage
-from tests.judges.stand_in import Counts, StandIn, endpoint, question, settled
+from tests.judges.stand_in import FAILED, Counts, HeldClock, StandIn, endpoint, question, settled
 
 USED = Usage(prompt_tokens=100, completion_tokens=10)
 
@@ -166,9 +166,11 @@ async def test_a_missing_package_spends_nothing() -> None:
     assert (await judge.ask(question())).text == "?"
 
 
-async def test_a_refusal_by_the_breaker_spends_nothing() -> None:
-    judge = endpoint(StandIn(of_status(500, {}, "")), budget_calls=5, retries=0, breaker_failures=1)
-    for _ in range(3):
-        with pytest.raises(ProviderError):
-            await judge.ask(question())
-    assert judge.status()["left"] == {"calls": 4}
+async def test_who_waits_for_a_judge_that_is_down_spends_nothing() -> None:
+    clock = HeldClock()
+    judge = endpoint(StandIn(*[FAILED] * 9), clock=clock, budget_calls=9, retries=1, breaker_failures=1, outage_s=0.4)
+    asks = [asyncio.ensure_future(judge.ask(question(str(number)))) for number in range(3)]
+    await clock.advance(5)
+    assert all(isinstance(end, ProviderError) for end in await asyncio.gather(*asks, return_exceptions=True))
+    # One call each, a second one of whose turn it was after the pause, and none of those who waited.
+    assert judge.status()["left"] == {"calls": 5}

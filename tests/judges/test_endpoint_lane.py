@@ -14,17 +14,21 @@ from rewarden_server.judges.endpoint import Endpoint
 from rewarden_server.judges.failure import of_status
 from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 from rewarden_verifiers.chat import Usage
-from tests.judges.stand_in import Clock, Counts, StandIn, question, settled
+from tests.judges.stand_in import Clock, Counts, HeldClock, StandIn, question, settled
 
 
 def lane(
-    observer: Observer | None = None, cache_mb: int = 1, default: str | None = "main", **judges: object
+    observer: Observer | None = None,
+    cache_mb: int = 1,
+    default: str | None = "main",
+    time: type[Clock] = Clock,
+    **judges: object,
 ) -> JudgeLane:
     """A lane of judges by name: a stand-in, or a pair of it and the judge's settings."""
     made = {name: one if isinstance(one, tuple) else (one, {}) for name, one in judges.items()}
 
     def endpoint(name: str, settings: JudgeEndpoint, observer: Observer) -> Endpoint:
-        clock = Clock()
+        clock = time()
         return Endpoint(name, settings, observer, provider=made[name][0], pause=clock.pause, clock=clock)
 
     named = {name: JudgeEndpoint(model=name, **more) for name, (_, more) in made.items()}
@@ -143,6 +147,21 @@ async def test_a_fallback_answers_and_says_so() -> None:
     reply = await judges.ask(question())
     assert (reply.fallback, len(main.asked), len(other.asked)) == (True, 3, 1)
     assert not (await judges.ask(question(), "other")).fallback
+
+
+async def test_while_a_judge_is_down_its_fallback_answers_after_one_probe() -> None:
+    main, other = StandIn(*[of_status(503, {}, "")] * 2), StandIn()
+    settings = {"fallback": ("other",), "retries": 0, "breaker_failures": 1}
+    judges = lane(main=(main, settings), other=other, time=HeldClock)
+    assert (await judges.ask(question("finds it down"))).fallback
+    main.held = True
+    asks = [asyncio.ensure_future(judges.ask(question(str(number)))) for number in range(5)]
+    await settled()
+    assert (len(main.asked), len(other.asked)) == (2, 1)
+    main.held = False
+    main.release()
+    assert all(reply.fallback for reply in await asyncio.gather(*asks))
+    assert not (await judges.ask(question("finds it well"))).fallback
 
 
 async def test_a_judge_whose_package_is_missing_has_its_fallback_too() -> None:

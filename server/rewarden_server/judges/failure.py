@@ -25,12 +25,20 @@ _HINTS = {
 class Failure(Exception):
     """See the module. passing: another attempt may bring a reply. pause_s: what the server asked us to wait. spent: the
     model may have worked, so that its bound counts as used. answered: the server is there and speaks; only its answer
-    is no."""
+    is no. brief: the message without the server's own words, which may repeat a request."""
 
     def __init__(
-        self, message: str, *, kind: Kind, passing: bool, pause_s: float | None = None, spent: bool = False
+        self,
+        message: str,
+        *,
+        kind: Kind,
+        passing: bool,
+        pause_s: float | None = None,
+        spent: bool = False,
+        brief: str | None = None,
     ) -> None:
         super().__init__(message)
+        self.brief = message if brief is None else brief
         self.kind = kind
         self.passing = passing
         self.pause_s = pause_s
@@ -61,12 +69,13 @@ def of_status(status: int, headers: Mapping[str, str], said: str) -> Failure:
     """The failure that a status other than 2xx means. said: the server's words, which are cut short."""
     hint = _HINTS.get(status)
     words = " ".join(said.split())[:_SHOWN]
-    message = ": ".join(filter(None, [f"status {status}", hint, words]))
+    brief = f"status {status}"
+    message = ": ".join(filter(None, [brief, hint, words]))
     if status == 429:
-        return Failure(message, kind="rate_limited", passing=True, pause_s=asked_pause(headers))
+        return Failure(message, kind="rate_limited", passing=True, pause_s=asked_pause(headers), brief=brief)
     if status in (408, 409) or status >= 500:
-        return Failure(message, kind="server_error", passing=True, pause_s=asked_pause(headers))
-    return Failure(message, kind="forbidden" if status in (401, 403) else "rejected", passing=False)
+        return Failure(message, kind="server_error", passing=True, pause_s=asked_pause(headers), brief=brief)
+    return Failure(message, kind="forbidden" if status in (401, 403) else "rejected", passing=False, brief=brief)
 
 
 def asked_pause(headers: Mapping[str, str]) -> float | None:

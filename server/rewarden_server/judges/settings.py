@@ -33,8 +33,10 @@ class JudgeEndpoint:
     concurrency: requests in flight at once. requests_per_minute, tokens_per_minute: none: no limit. timeout_s: of one
     attempt, from its start to the reply's end; connect_s: until there is a connection. retries: further attempts after
     408, 409, 429, 5xx, a time-out, a lost connection, or a reply that is none; backoff_s: the longest pause before one:
-    a server that asks for more is not waited for. breaker_failures: so many failures in a row (429 is none: the server
-    is there), and the judge is not asked for breaker_s seconds.
+    a server that asks for more with 429 is not waited for. breaker_failures: after so many failures in a row (429 is
+    none: the server is there; of failures at the same time only the first counts) the judge is deemed down. Questions
+    then wait in line, and one at a time is sent, with pauses of at most breaker_s seconds; outage_s: the seconds that
+    one question waits so in all.
 
     fallback: judges that are asked, in order, where this one cannot be. input_usd, output_usd: of a million tokens.
     budget_usd, budget_tokens, budget_calls: what all requests of this process together may take, which is exceeded by
@@ -60,8 +62,9 @@ class JudgeEndpoint:
     connect_s: Positive = 10.0
     retries: Count = 4
     backoff_s: Positive = 20.0
-    breaker_failures: Whole = 8
+    breaker_failures: Whole = 3
     breaker_s: Positive = 15.0
+    outage_s: Positive = 600.0
     fallback: Annotated[tuple[str, ...], doc("a list of judges' names")] = ()
     input_usd: Amount | None = None
     output_usd: Amount | None = None

@@ -87,7 +87,12 @@ def _judges(status: Mapping[str, Any]) -> list[Problem]:
     found = []
     for name, judge in status.items():
         if judge.get("breaker", "closed") != "closed":
-            found.append((f"judge {name}: it failed again and again, and is left alone for now", "rewarden doctor"))
+            found.append(
+                (
+                    f"judge {name}: it failed again and again, and its questions wait until a probe succeeds",
+                    "rewarden doctor",
+                )
+            )
         spent = [of for of, left in (judge.get("left") or {}).items() if isinstance(left, (int, float)) and left <= 0]
         if spent:
             mend = f"raise judges.named.{name}.budget_*"

@@ -349,7 +349,9 @@ class Metrics(Observer, Collector):
         )
         yield counter("rewarden_judge_cost_usd", "US dollars, likewise.", ("judge",), self._judge_usd)
         flight = GaugeMetricFamily("rewarden_judge_in_flight", "Requests under way or due.", labels=("judge",))
-        waiting = GaugeMetricFamily("rewarden_judge_waiting", "Questions in line for a place.", labels=("judge",))
+        waiting = GaugeMetricFamily(
+            "rewarden_judge_waiting", "Questions in line for a place, or for a judge that is down.", labels=("judge",)
+        )
         breaker = GaugeMetricFamily("rewarden_judge_breaker", "1: the breaker's state.", labels=("judge", "state"))
         left = GaugeMetricFamily("rewarden_judge_budget_left", "What is not spent.", labels=("judge", "of"))
         budget = GaugeMetricFamily("rewarden_judge_budget", "What may be spent in all.", labels=("judge", "of"))

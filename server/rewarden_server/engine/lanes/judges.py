@@ -39,9 +39,10 @@ class JudgeLane:
         chain is as long as it is written."""
         first = self._endpoint(judge)
         errors: list[SampleError] = []
-        for name in (first.name, *first.settings.fallback):
+        chain = (first.name, *first.settings.fallback)
+        for name in chain:
             try:
-                reply = await self._remembered(self._endpoints[name], question)
+                reply = await self._answered(self._endpoints[name], question, last=name == chain[-1])
             except (ProviderError, BudgetExhausted, MissingDependency) as error:
                 # Without its package a judge cannot be reached either; the doctor tells, and so does the reply.
                 self._observer.judge_asked(name, "exhausted" if isinstance(error, BudgetExhausted) else "failed")
@@ -68,7 +69,17 @@ class JudgeLane:
         said = "no judge is named, and the server has no default" if name is None else f"there is no judge {name!r}"
         raise InvalidParams(f"params.judge: {said}; configured: {known}", path="params.judge")
 
-    async def _remembered(self, endpoint: Endpoint, question: Question) -> Reply:
+    async def _answered(self, endpoint: Endpoint, question: Question, *, last: bool) -> Reply:
+        """The reply of one judge. last: there is no fallback after it, so it is waited for while it is down."""
+        while True:
+            try:
+                return await self._remembered(endpoint, question, patient=last)
+            except ProviderError as error:
+                # One who has a fallback asked the same at the same time, and did not wait.
+                if not (last and error.details.get("kind") == "breaker"):
+                    raise
+
+    async def _remembered(self, endpoint: Endpoint, question: Question, *, patient: bool) -> Reply:
         name, key = endpoint.name, _key(endpoint, question)
         known = self._flights.known(key)
         if known is not None:
@@ -77,7 +88,7 @@ class JudgeLane:
         leave_slot()
         reply, cached = await self._flights.shared(
             key,
-            lambda: endpoint.ask(question),
+            lambda: endpoint.ask(question, patient=patient),
             note=lambda how: self._observer.judge_asked(name, how),
             stopped=lambda: ProviderError(f"judge {name!r}: the server stops", judge=name, kind="closed"),
         )
