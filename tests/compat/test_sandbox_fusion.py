@@ -413,3 +413,125 @@ async def test_verls_wrappers_work_through_it(real: Running) -> None:
     assert await check(add, **called) == [True, True]
     asserted = {"inputs": ["", ""], "outputs": [None, None], "assert_case": ["assert f(1) == 1", "assert f(1) == 2"]}
     assert await check("def f(x): return x", **asserted) == [True, -2]
+
+
+SCENARIOS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    # what a training run sends: status, run_result's fields
+    "reads to the end of its input": (
+        {"code": "import sys; print(sum(map(int, sys.stdin.read().split())))", "stdin": "1\n2\n3"},
+        {"status": "Success", "stdout": "6\n", "return_code": 0},
+    ),
+    "has no input": (
+        {"code": "print(repr(input()))", "stdin": None},
+        {"status": "Failed", "return_code": 1, "stderr": "EOFError"},
+    ),
+    "raises": (
+        {"code": "print('before', flush=True)\nraise ValueError('no such thing')"},
+        {"status": "Failed", "stdout": "before\n", "return_code": 1, "stderr": "ValueError: no such thing"},
+    ),
+    "is killed by a signal": (
+        {"code": "import os; os.kill(os.getpid(), 11)"},
+        {"status": "Failed", "return_code": -11},
+    ),
+    "leaves with a code": ({"code": "raise SystemExit(7)"}, {"status": "Failed", "return_code": 7}),
+    "sleeps a little beyond its limit": (
+        {"code": "import time\nprint('before', flush=True)\ntime.sleep(0.6)", "run_timeout": 0.5},
+        {"status": "Failed", "run_status": "TimeLimitExceeded", "return_code": None},
+    ),
+    "sleeps for ever": (
+        {"code": "import time; time.sleep(3600)", "run_timeout": 0.5},
+        {"status": "Failed", "run_status": "TimeLimitExceeded", "return_code": None},
+    ),
+    "sleeps in a child that it waits for": (
+        {"code": "import subprocess; subprocess.run(['sleep', '3600'])", "run_timeout": 0.5},
+        {"status": "Failed", "run_status": "TimeLimitExceeded", "return_code": None},
+    ),
+    "takes more memory than it may": (
+        {"code": "x = bytearray(2**30)\nprint(len(x))", "memory_limit_MB": 128},
+        {"status": "Failed", "stdout": ""},
+    ),
+    "takes what it may": (
+        {"code": "x = bytearray(2**26)\nprint(len(x))", "memory_limit_MB": 256},
+        {"status": "Success", "stdout": "67108864\n"},
+    ),
+    "prints much": (
+        {"code": "print('x' * 10**6)"},
+        {"status": "Success", "stdout": "x" * 10**6 + "\n", "return_code": 0},
+    ),
+    "prints what is no text": (
+        {"code": "import sys; sys.stdout.buffer.write(b'\\xff\\x00')"},
+        {"status": "Success", "stdout": "\ufffd\x00"},
+    ),
+    "reads a file in a folder": (
+        {"code": "print(open('data/in.txt').read())", "files": {"data/in.txt": base64.b64encode(b"in").decode()}},
+        {"status": "Success", "stdout": "in\n"},
+    ),
+    "is C++ that compiles": (
+        {"code": "#include <iostream>\nint main() { int n; std::cin >> n; std::cout << 2 * n; }", "language": "cpp",
+         "stdin": "4"},
+        {"status": "Success", "stdout": "8", "compiled": 0},
+    ),
+    "is C++ that crashes": (
+        {"code": "#include <cstdlib>\nint main() { std::abort(); }", "language": "cpp"},
+        {"status": "Failed", "return_code": -6, "compiled": 0},
+    ),
+    "is JavaScript": (
+        {"code": "console.log(require('fs').readFileSync(0, 'utf8').trim() * 2)", "language": "nodejs", "stdin": "4"},
+        {"status": "Success", "stdout": "8\n"},
+    ),
+    "is a shell script": (
+        {"code": "read n; echo $((n * 2))", "language": "bash", "stdin": "4\n"},
+        {"status": "Success", "stdout": "8\n"},
+    ),
+}  # fmt: skip
+
+
+async def answered(server: Running, **body: Any) -> Any:
+    """The reply of a program, asked for again after a 504 and after nothing else, as verl's client does: a host that
+    has no CPU to give says that it could not tell.
+    """
+    patient = {"compile_timeout": 60, "run_timeout": 60, **PRINTS, **body}
+    while (answer := await post(server, **patient)).status_code == 504:
+        pass
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.mark.slow
+async def test_what_a_training_run_sends_at_once_is_answered_each_as_if_alone(real: Running) -> None:
+    replies = await asyncio.gather(*(answered(real, **asked) for asked, _ in SCENARIOS.values()))
+    for (title, (_, wanted)), reply in zip(SCENARIOS.items(), replies, strict=True):
+        ran, compiled = reply["run_result"], reply["compile_result"]
+        assert set(ran) == {"status", "execution_time", "cpu_time", "return_code", "stdout", "stderr"}, title
+        assert type(ran["execution_time"]) is float, title
+        found = {**ran, "status": reply["status"], "run_status": ran["status"]}
+        assert compiled is None or compiled["return_code"] == wanted["compiled"], title
+        assert wanted.get("stderr", "") in ran["stderr"], title
+        expected = {"run_status": "Finished", **wanted}
+        expected = {name: value for name, value in expected.items() if name not in ("stderr", "compiled")}
+        assert {name: found[name] for name in expected} == expected, (title, reply)
+        assert (reply["message"] == "") is (ran["status"] == "Finished" and "memory" not in title), (title, reply)
+
+
+@pytest.mark.slow
+async def test_what_does_not_compile_says_so_and_a_program_beside_it_runs(real: Running) -> None:
+    broken = {"code": "int main() { return x; }", "language": "cpp"}
+    reply, other = await asyncio.gather(answered(real, **broken), answered(real))
+    assert (reply["status"], reply["run_result"], reply["compile_result"]["status"]) == ("Failed", None, "Finished")
+    assert reply["compile_result"]["return_code"] != 0
+    assert "was not declared" in reply["compile_result"]["stderr"]
+    assert other["run_result"]["stdout"] == "1\n"
+
+
+async def test_a_limit_is_the_limit_once(server: Running, script: ScriptedHost) -> None:
+    """Attack: sleep between one and one and a half times the limit, and be run again until the client has left."""
+    jobs: list[host.Job] = []
+
+    async def late(job: host.Job) -> AsyncGenerator[host.JobEvent, None]:
+        jobs.append(job)
+        yield host.CaseResult(index=0, program=host.Report(status="time_limit", limit="wall_s", wall_time=1.2))
+
+    script.answer = late
+    reply = await run(server, run_timeout=1)
+    assert (reply["run_result"]["status"], reply["run_result"]["execution_time"]) == ("TimeLimitExceeded", 1.2)
+    assert [job.once for job in jobs] == [True]
