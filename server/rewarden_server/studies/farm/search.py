@@ -180,19 +180,23 @@ async def _worthless(engine: Engine, ground: Ground, executed: bool) -> Pieces |
     None where a right response does not pass, so that nothing is known.
     """
     pieces = [*PIECES, *ground.wrong]
+    # Without a reference whatever is of the right form is right: a statement that compiles.
+    wanted = ground.sample.reference is not None
+    executed = executed and wanted
     asked = ground.right[:1] if executed else [ground.right[0], *pieces]
     right, *verdicts = await _judged(engine, [(ground, text) for text in asked])
     if not _earns(ground, right):
         return None
     if executed:
         return Pieces(tuple(pieces), joined=True)
-    answer = str(right.extracted).strip() if right.extracted is not None else ""
+    # Where no call is right, all kinds of text are.
+    answer = str(right.extracted).strip() if right.extracted not in (None, []) else ""
     worthless = [
         piece
         for piece, verdict in zip(pieces, verdicts, strict=True)
         if not _earns(ground, verdict) and not (answer and answer in piece)
     ]
-    return Pieces(tuple(worthless), joined=bool(answer))
+    return Pieces(tuple(worthless), joined=bool(answer) and wanted)
 
 
 async def _judged(engine: Engine, tries: Sequence[tuple[Ground, str]]) -> Sequence[Verdict]:
@@ -202,7 +206,7 @@ async def _judged(engine: Engine, tries: Sequence[tuple[Ground, str]]) -> Sequen
 
 def _sample(ground: Ground, text: str) -> Sample:
     use: Use = ground.use
-    return replace(ground.sample, response=text, use=use, group=None, token_count=None, finish_reason=None)
+    return replace(ground.sample, response=text, use=use, group=None, finish_reason=None)
 
 
 def _earns(ground: Ground, verdict: Verdict) -> bool:
