@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -10,18 +11,20 @@ import pytest
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.lean.settings import LeanSettings
+from rewarden_server.studies.farm.figures import Figures, read_figures
 from rewarden_server.studies.scorecard.cards import load_rows, score
 from rewarden_server.studies.scorecard.kinds import kind_of
-from rewarden_server.studies.scorecard.render import misses, page, plain
+from rewarden_server.studies.scorecard.render import farmability, farmability_table, misses, page, plain
 from rewarden_verifiers.group.statistics import wilson
 from rewarden_verifiers.judges.resources import JUDGING
 from rewarden_verifiers.models.resources import MODELLED
-from rewarden_verifiers.registry import BUILT_IN
+from rewarden_verifiers.registry import BUILT_IN, Registry
 from tests.lean.toolchain import TOOLCHAIN
 from tests.programs import LEAN, SANDBOXED, lacking
 from tests.scorecard import manifest
 
 PAGE = Path(__file__).parents[2] / "docs/scorecard.md"
+FARMED = Path(__file__).parents[2] / "benchmarks/farm.json"
 FILES = sorted(manifest.FOLDER.glob("*.jsonl"))
 
 UNLABELLED = {"output", "puzzle_rules", *JUDGING, "cascade", *MODELLED, "diversity", "math_verify"}
@@ -121,7 +124,7 @@ async def test_a_card_counts_by_kind_and_lists_what_is_wrong(tmp_path: Path) -> 
     assert (card.undecided, card.right, card.rows) == (1, 2, 5)
     assert {kind: counts.rows for kind, counts in card.kinds.items()} == {"integer": 3, "odd": 1, "none": 1}
     assert [row for row, *_ in card.misses] == ["b", "c", "e"]
-    assert "| label: pass | 1 | 1 |" in page([card])
+    assert "| label: pass | 1 | 1 |" in page([card], Figures({}))
     assert "a wrong label" in misses([card])
     assert plain(card)["kinds"]["odd"]["false_positive"] == 1
 
@@ -130,6 +133,25 @@ def test_the_page_of_the_documentation_has_every_set_with_its_rows() -> None:
     text = PAGE.read_text(encoding="utf-8")
     missing = [path.stem for path in FILES if f"| [{path.stem}](#{path.stem}) | {labels(path)} |" not in text]
     assert missing == []  # else: rewarden scorecard --page docs/scorecard.md
+
+
+def test_the_page_shows_the_farmability_that_was_last_measured() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    farmed = read_figures(FARMED)
+    for line in farmability_table(farmed):
+        assert line in text
+    for path in FILES:
+        row = next(line for line in text.splitlines() if line.startswith(f"| [{path.stem}](#{path.stem}) |"))
+        assert row.endswith(f"| {farmability(farmed.rows.get(path.stem))} |")
+
+
+def test_the_farmability_of_every_verifier_and_recipe_is_on_record() -> None:
+    rows = read_figures(FARMED).rows
+    assert set(rows) == set(Registry())  # else: make farm USE=NAME JSON=benchmarks/farm.json
+    for name, row in rows.items():
+        date.fromisoformat(row.date)
+        assert (row.untried is None) == (row.tries > 0), name
+        assert 0 <= row.unscored + row.paid + row.flagged + row.free_text <= row.tries, name
 
 
 def labels(path: Path) -> int:

@@ -12,6 +12,7 @@ from rewarden.errors import InvalidRequest
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.studies.case_batch import judged
+from rewarden_server.studies.farm.figures import Figures, read_figures
 from rewarden_server.studies.scorecard.cards import Card, load_rows, score
 from rewarden_server.studies.scorecard.render import misses, page, plain, table
 from rewarden_verifiers.cases import load_cases
@@ -25,6 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", type=Path, default=Path("tests/scorecard"), help="where NAME.jsonl lie")
     parser.add_argument("--by-kind", action="store_true", help="a line for each kind of answer as well")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write a page in Markdown, with confusion matrices")
+    parser.add_argument(
+        "--farm", type=Path, default=Path("benchmarks/farm.json"), help="figures of farmability that the page shows"
+    )
     parser.add_argument("--misses", action="store_true", help="list every row that was judged otherwise than labelled")
     parser.add_argument("--cases", action="store_true", help="run the cases beside the verifiers instead")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -44,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
         say(json.dumps([plain(card) for card in cards], indent=1))
         return 0
     if args.page is not None:
-        args.page.write_text(page(cards), encoding="utf-8")
+        farmed = read_figures(args.farm) if args.farm.exists() else Figures({})
+        args.page.write_text(page(cards, farmed), encoding="utf-8")
     say(table(cards, by_kind=args.by_kind))
     if args.misses:
         say(misses(cards))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
+from rewarden_server.studies.farm.figures import Figure, Figures
 from rewarden_server.studies.scorecard.cards import Card, Counts
 from rewarden_verifiers.group.statistics import wilson
 
@@ -19,6 +20,17 @@ hold two verifiers against each other (`rewarden compare`).
 
 Intervals are Wilson's, 95 %. A row is labelled with pass or fail, or with the score that it must get. Unscored verdicts
 are counted as not right.
+
+*Farmed* is what a policy can bring about without a right answer: of 10,000 hostile candidates against a valid
+reference, those that went unscored and those that were paid (`make farm`, see [testing](testing.md)).
+"""
+
+_FARMED = """\
+## Farmability
+
+Hostile candidates against valid references, by `make farm JSON=benchmarks/farm.json`; the goal is 0. *Weak tests* are
+passes that are flagged because the tests do not compare values, *free text* those by a reference of prose; neither
+counts as paid. What asks a judge or a model is held to nothing.
 """
 
 
@@ -56,15 +68,17 @@ def plain(card: Card) -> dict[str, Any]:
     }
 
 
-def page(cards: Sequence[Card]) -> str:
+def page(cards: Sequence[Card], farmed: Figures) -> str:
     """The page of the documentation."""
-    lines = [_PAGE, "| verifier | rows | right | interval | false positives | false negatives | unscored |"]
-    lines.append("|---|---|---|---|---|---|---|")
+    lines = [_PAGE, "| verifier | rows | right | interval | false positives | false negatives | unscored | farmed |"]
+    lines.append("|---|---|---|---|---|---|---|---|")
     for card in cards:
         lines.append(
             f"| [{card.verifier}](#{card.verifier}) | {card.rows} | {card.right / max(card.rows, 1):.1%} "
-            f"| {_interval(card)} | {card.false_positive} | {card.false_negative} | {card.undecided + card.error} |"
+            f"| {_interval(card)} | {card.false_positive} | {card.false_negative} | {card.undecided + card.error} "
+            f"| {farmability(farmed.rows.get(card.verifier))} |"
         )
+    lines += ["", *farmability_table(farmed)]
     for card in cards:
         lines += ["", f"## {card.verifier}", ""]
         if card.true_positive + card.true_negative + card.false_positive + card.false_negative:
@@ -84,6 +98,31 @@ def page(cards: Sequence[Card]) -> str:
                 f"- `{row}`: label {label}, {verdict.reason or verdict.score}" for row, label, verdict, _ in card.misses
             ]
     return "\n".join(lines) + "\n"
+
+
+def farmability(figure: Figure | None) -> str:
+    """Unscored and paid per 10,000 tries, as the table has it."""
+    if figure is None or figure.untried is not None:
+        return "not searched"
+    return f"{figure.per_ten_thousand(figure.unscored):.1f} + {figure.per_ten_thousand(figure.paid):.1f}"
+
+
+def farmability_table(farmed: Figures) -> list[str]:
+    """The lines of the section on farmability: a row for each verifier and recipe."""
+    lines = [
+        _FARMED,
+        "| verifier or recipe | tries | unscored | paid | per 10,000 | weak tests | free text | seed, date |",
+    ]
+    lines.append("|---|---|---|---|---|---|---|---|")
+    for name, row in farmed.rows.items():
+        if row.untried is not None:
+            lines.append(f"| {name} | not searched: {row.untried} | | | | | | {row.date} |")
+        else:
+            lines.append(
+                f"| {name}{' (learned)' if row.learned else ''} | {row.tries} | {row.unscored} | {row.paid} "
+                f"| {farmability(row)} | {row.flagged} | {row.free_text} | {row.seed}, {row.date} |"
+            )
+    return lines
 
 
 def _sorted(card: Card) -> list[tuple[str, Counts]]:
