@@ -107,7 +107,7 @@ _CLAIMS: list[tuple[str, str, str, str, str | None]] = [
     ("False again", "inductive False : Prop where | x", "False.x", "lean_error", None),
     ("False in a namespace", "namespace X\ninductive False : Prop where | x", "False.x", "theorem_missing", None),
     ("a look-alike of False", "inductive «False » : Prop where | x", "(«False ».x : «False »)", "lean_error", None),
-    ("an end of the file", "#exit", "sorry", "sorry", "theorem_missing"),
+    ("an end of the file", "#exit", "sorry", "early_exit", "theorem_missing"),
     ("a comment that never closes", "theorem u : True := True.intro\n/-", "sorry", "lean_error", None),
     ("a hypothesis by variable", "variable (h : False)\ninclude h", "h", "statement_changed", None),
     ("a hypothesis by autobound", "set_option autoImplicit true\nvariable [h : Inhabited x]", "h", "lean_error", None),
@@ -140,6 +140,7 @@ _CLAIMS: list[tuple[str, str, str, str, str | None]] = [
     ("an initialisation", "initialize x : Nat ← y", "x", "elaboration_code", "lean_error"),
     # harbor-framework/terminal-bench-science PR 325
     ("a command of its own", 'syntax "#print" "axioms" ident : command', "x", "overridden_command", "lean_error"),
+    ("no messages", "#guard_msgs (drop all) in", "x", "hidden_messages", "lean_error"),
 ]
 
 _TWO = "def two : Nat := 2\n"

@@ -48,6 +48,8 @@ def reason(text: str, **options: bool) -> str | None:
         ('syntax "#print" "axioms" ident : command', "overridden_command", 'syntax "foo" term : term'),
         ('macro "theorem" x:ident : command => `(def $x := 1)', "overridden_command", 'macro "foo" : tactic => `(x)'),
         ("macro_rules | `(#print axioms $x) => `(#check 1)", "overridden_command", "macro_rules | `(foo) => `(bar)"),
+        ("#exit\ntheorem t : p := h", "early_exit", "theorem t : p := h\n#exit\n-- done"),
+        ("#guard_msgs (drop all) in\ntheorem t : p := h", "hidden_messages", "theorem guard_msgs : p := h"),
         ("module\nimport A\n", "module_header", "import A\n"),
         ("/-/- -/ axiom cheat : False", "axiom_added", "/- /- -/ axiom -/ theorem t : p := h"),
         ("def x := 1axiom cheat : False", "axiom_added", "def x := 1\n-- axiom"),

@@ -63,6 +63,13 @@ _COMMAND = re.compile(r"\bcommand\b|\(\s*#\w")
 """Attack: a macro of the category `command` may take the place of `theorem` or `#print axioms`
 (harbor-framework/terminal-bench-science PR 325)."""
 
+_EXIT = "#exit"
+"""Attack: whatever stands behind it is never elaborated, and compiles."""
+
+_SILENCER = "#guard_msgs"
+"""Attack: `#guard_msgs (drop all) in` before what does not compile, or before what leaves a `sorry` by way of `apply?`:
+the screen knows both by their messages alone."""
+
 _OPTIONS = re.compile(
     r"(?:weak\.)?(?:maxHeartbeats|maxRecDepth|maxSynthPendingDepth|autoImplicit|relaxedAutoImplicit|quotPrecheck|hygiene"
     r"|exponentiation\.threshold|diagnostics|simprocs|genSizeOf|genSizeOfSpec|genInjectivity|genCtorIdx"
@@ -114,6 +121,10 @@ def _word(token: Token, body: list[Token], index: int, *, sorry: bool, meta: boo
         option = body[index + 1].text if index + 1 < len(body) else ""
         if not _OPTIONS.fullmatch(option):
             return "option_changed", f"the option {option[:60]!r} may change what is checked"
+    if word == _EXIT and index + 1 < len(body):
+        return "early_exit", "Lean reads nothing behind it"
+    if word == _SILENCER:
+        return "hidden_messages", "it hides what Lean says"
     if word in _COMPILER and _in_attribute(body, index):
         return "compiler_override", "it puts other code in a definition's place"
     if meta:

@@ -56,10 +56,10 @@ async def lean(
     collects the axioms, and gives every declaration to the kernel once more. See docs/lean.md.
 
     Zero with its own reason: `lean_error`, `sorry`, `native_decide`, `axiom_added`, `axiom_not_permitted`,
-    `elaboration_code`, `overridden_command`, `compiler_override`, `option_changed`, `module_header`, `unsafe_code`,
-    `theorem_missing`, `kind_changed`, `statement_changed`, `shadowed_name`, `definition_changed`, `kernel_rejected`,
-    `forged_result`, `time_limit`, `memory_limit`, `output_limit`, `crashed`, `too_expensive`. A reference that does
-    not compile is the reference's fault.
+    `elaboration_code`, `overridden_command`, `compiler_override`, `option_changed`, `early_exit`, `hidden_messages`,
+    `module_header`, `unsafe_code`, `theorem_missing`, `kind_changed`, `statement_changed`, `shadowed_name`,
+    `definition_changed`, `kernel_rejected`, `forged_result`, `time_limit`, `memory_limit`, `output_limit`, `crashed`,
+    `too_expensive`. A reference that does not compile is the reference's fault.
     """
     return await _Judgement(params, ctx, ctx.prover.project(params.project)).outcome(response, reference)
 
