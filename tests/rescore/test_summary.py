@@ -34,7 +34,7 @@ def filled() -> Tally:
     ]:
         _, counts = tally.of(source)
         counts.rows += 1
-        counts.add(verdict)
+        counts.add(verdict, "g")
     return tally
 
 
@@ -73,12 +73,23 @@ def test_the_table_is_aligned_and_names_what_went_unscored() -> None:
     assert any(line.startswith("verifier   yes 1 (f00): 4 verdicts") for line in lines)
 
 
+def test_outputs_on_which_a_judge_failed_are_counted_by_group() -> None:
+    tally = Tally()
+    failed = scored(0.0, False, reason="judge_failed_on_output", flags=["judge_failed_on_output"])
+    for group, verdict in [("broken", failed), ("well", scored(1.0, True)), ("broken", failed), ("@row:7", failed)]:
+        tally.of("a")[1].add(verdict, group)
+    each = [PassAt(1, 0.5, 1)]
+    made = Summary(tally=Tally(tally.state()), pass_at=[each], pass_at_all=each, seconds=2.0)
+    assert made.to_json()["by_data_source"]["a"]["judge_failures"] == {"broken": 2, "@row:7": 1}
+    assert "judges     failed on outputs, by group: broken 2, @row:7 1" in made.table().splitlines()
+
+
 def test_counts_survive_the_journal() -> None:
     tally = filled()
     tally.rejected = 3
     again = Tally(tally.state())
     assert again.state() == tally.state()
-    again.of("a")[1].add(scored(1.0, True))
+    again.of("a")[1].add(scored(1.0, True), "g")
     assert again.total().scored == tally.total().scored + 1
 
 
@@ -86,7 +97,7 @@ def test_a_mistaken_column_of_sources_does_not_eat_the_memory(monkeypatch: pytes
     monkeypatch.setattr(module, "MOST_SOURCES", 3)
     tally = Tally()
     for number in range(10):
-        tally.of(f"s{number}")[1].add(scored(1.0, reason=f"r{number}"))
+        tally.of(f"s{number}")[1].add(scored(1.0, reason=f"r{number}"), "g")
     assert list(tally.sources) == ["s0", "s1", "s2", module.OTHER]
     assert tally.total().scored == 10
 
@@ -94,7 +105,7 @@ def test_a_mistaken_column_of_sources_does_not_eat_the_memory(monkeypatch: pytes
 def test_nothing_scored_is_told_from_nothing_to_score() -> None:
     assert not Summary(tally=Tally(), pass_at=[], pass_at_all=[], seconds=0.0).all_failed
     tally = Tally()
-    tally.of("a")[1].add({"status": "error", "fault": "caller"})
+    tally.of("a")[1].add({"status": "error", "fault": "caller"}, "g")
     assert Summary(tally=tally, pass_at=[[]], pass_at_all=[], seconds=0.0).all_failed
 
 

@@ -136,11 +136,12 @@ def collect(options: ReportOptions) -> Collected:
             name, counts = tally.of(mapped.data_source)
             counts.rows += 1
             group = mapped.group if mapped.group is not None else f"@row:{line.row}" if mapped.many else None
+            together = group if group is not None else f"@row:{line.row}"
             for index, verdict in enumerate(verdicts):
-                counts.add(verdict)
+                counts.add(verdict, together)
                 if group is not None and verdict["status"] == "scored" and verdict.get("passed") is not None:
                     attempts.count(name, tally.places[name], group, bool(verdict["passed"]))
-                if keeper.wants(group if group is not None else f"@row:{line.row}", verdict):
+                if keeper.wants(together, verdict):
                     place = f"{names[line.file]}:{line.number}" + (f" #{index + 1}" if mapped.many else "")
                     keeper.keep(_shown(options, prompts, mapped, index, verdict, place, group))
         pass_at, pass_at_all = attempts.join(len(tally.sources), _SORT_MB)

@@ -209,7 +209,7 @@ class Scoring:
         group = row.group if row.group is not None else f"@row:{line.row}" if row.many else None
         for judged in verdicts:
             value = judged.value
-            counts.add(value)
+            counts.add(value, group if group is not None else f"@row:{line.row}")
             if group is not None and value["status"] == "scored" and value.get("passed") is not None:
                 self.attempts.count(name, self.tally.places[name], group, value["passed"])
         by_place = self.outputs.by_place(line.file)

@@ -77,6 +77,9 @@ class Summary:
         if total.reasons:
             shown = ", ".join(f"{name} {count}" for name, count in _top(total.reasons))
             lines.append(f"reasons    {shown}")
+        if total.judge_failures:
+            shown = ", ".join(f"{one_line(name)} {count}" for name, count in _top(total.judge_failures))
+            lines.append(f"judges     failed on outputs, by group: {shown}")
         for verifier, count in _top(total.verifiers):
             name, version, fingerprint = verifier.rsplit(" ", 2)
             lines.append(f"verifier   {name} {version} ({fingerprint}): {count} verdicts")
@@ -109,6 +112,7 @@ def _counts(counts: Counts, pass_at: Sequence[PassAt]) -> dict[str, Any]:
         "pass_at": {str(found.k): {"mean": found.mean, "groups": found.groups} for found in pass_at},
         "reasons": dict(counts.reasons.most_common()),
         "flags": dict(counts.flags.most_common()),
+        "judge_failures": dict(counts.judge_failures.most_common()),
         "no_answer_share": _ratio(counts.no_answer, counts.responses),
         "truncated_share": _ratio(counts.truncated, counts.responses),
         "excluded_share": _ratio(counts.excluded, counts.responses),

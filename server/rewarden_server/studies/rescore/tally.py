@@ -12,12 +12,16 @@ MOST_SOURCES = 1000
 MOST_NAMES = 1000
 """Sources, and reasons or flags of a source, that are counted by name; a mistaken column must not eat the memory."""
 OTHER = "(other)"
+JUDGE_FAILED = "judge_failed_on_output"
+_LONGEST_NAME = 200
 
 
 @dataclass(slots=True)
 class Counts:
     """The counts of one data source. `judged`: scored by a verifier that has a notion of passing. `score_sum` is over
-    the scored."""
+    the scored. `judge_failures`: by group, or row without one: the outputs on which the reference's own judge failed,
+    which were blamed on the policy.
+    """
 
     rows: int = 0
     copied: int = 0
@@ -35,9 +39,10 @@ class Counts:
     reasons: Counter[str] = field(default_factory=Counter)
     flags: Counter[str] = field(default_factory=Counter)
     verifiers: Counter[str] = field(default_factory=Counter)
+    judge_failures: Counter[str] = field(default_factory=Counter)
 
-    def add(self, verdict: Mapping[str, Any]) -> None:
-        """Count a verdict, in its JSON form."""
+    def add(self, verdict: Mapping[str, Any], group: str) -> None:
+        """Count a verdict, in its JSON form. group: that of its sample, which shares one reference."""
         self.responses += 1
         status = verdict["status"]
         flags = verdict.get("flags") or ()
@@ -58,6 +63,8 @@ class Counts:
             _bump(self.reasons, verdict["reason"])
         for flag in flags:
             _bump(self.flags, flag)
+        if JUDGE_FAILED in flags:
+            _bump(self.judge_failures, group[:_LONGEST_NAME])
         ref = verdict.get("verifier")
         if ref:
             _bump(self.verifiers, f"{ref['name']} {ref['version']} {ref['fingerprint']}")
