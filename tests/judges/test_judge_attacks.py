@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rewarden_verifiers.chat import Alternative, Finish, Reply
 from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.judges.fencing import delimiter, harmless
-from rewarden_verifiers.judges.neutral_text import neutral_text
+from rewarden_verifiers.judges.neutral_text import as_long, neutral_text, scrambled
 from rewarden_verifiers.judges.params import Prompt
 from rewarden_verifiers.judges.prompts import Material, render
 from rewarden_verifiers.judges.replies import UnreadableError, probability, read_object
@@ -551,6 +551,44 @@ async def test_a_judge_that_cannot_be_reached_for_the_control_blames_nobody(
     assert (verdict["score"], verdict["fault"], len(scripted.requests)) == (0.0, "policy", 5 + 2)
 
 
+# --- a question that the server refuses ---
+
+FILTERED = {"$reply": {"status": 400, "text": "content_filter"}}
+
+
+async def test_a_text_that_the_server_refuses_for_what_it_says_earns_nothing(
+    judged: Judged, scripted: ScriptedJudge
+) -> None:
+    """Attack: write what the content filter of the judge's server refuses, and be left unscored."""
+    scripted.script(
+        {"when": "What is 2+2?", "reply": "gibberish"}, {"when": ["What is 2+2?", "a vile word"], "reply": FILTERED}
+    )
+    vile = "a vile word"
+    verdict = await judged("judge", prompt="What is 2+2?", response=vile, reference="4")
+    assert (verdict["score"], verdict["reason"], verdict["fault"]) == (0.0, "unreadable_reply", "policy")
+    assert verdict["evidence"]["problems"] == ["refused by the judge's server"]
+    shown = [fences(chat)["response"] for chat in scripted.chats()]
+    assert shown[:3] == [vile] * 3
+    assert len(shown) == 6
+    assert all(sorted(text) == sorted(vile) and text != vile for text in shown[3:])
+
+
+async def test_a_text_that_the_server_refuses_for_its_size_blames_nobody(
+    judged: Judged, scripted: ScriptedJudge
+) -> None:
+    """The honest twin: it is as long in any other order."""
+    scripted.script({"when": "What is 2+2?", "reply": FILTERED})
+    verdict = await judged("judge", prompt="What is 2+2?", response="f" * 100 + "our", reference="4")
+    assert (verdict["status"], verdict["reason"], verdict["fault"]) == ("error", "provider_refused", "infra")
+    assert len(scripted.requests) == 3 + 1
+
+
+async def test_a_refusal_that_passes_costs_nothing(judged: Judged, scripted: ScriptedJudge) -> None:
+    scripted.script({"when": "What is 2+2?", "replies": [FILTERED, CORRECT]})
+    verdict = await judged("judge", prompt="What is 2+2?", response="four", reference="4")
+    assert verdict["score"] == 1.0
+
+
 # --- a reply that is cut off ---
 
 
@@ -625,12 +663,12 @@ def test_the_delimiter_occurs_in_nothing_that_is_fenced(response: str, prompt: s
         "transcript": None,
         "instructions": instructions.encode(errors="ignore").decode(),
     }
-    for neutral in (False, True):
+    for neutral in (None, as_long, scrambled):
         chat = render("judge.reference", Prompt(), variables, "Reply.", neutral=neutral)
         system, user = (message["content"] for message in chat.messages)
         key = key_of(system[system.rindex("[NAME") :])
         shown = harmless(response).text
-        shown = neutral_text(len(shown)) if neutral else shown
+        shown = neutral(shown) if neutral is not None else shown
         assert key not in shown + harmless(prompt).text
         assert f"\n[response {key}]\n{shown}\n[end of response {key}]\n" in user
         assert user.count(key) == 6  # three fences, each begun and ended once

@@ -418,7 +418,7 @@ async def test_a_server_that_refuses_everything_is_asked_a_few_times_only(
     scripted.script({"when": "Response 1:", "reply": REFUSED})
     found = await judged("listwise", {"mode": "rank", "orders": 1}, samples=group(BEST, MIDDLE, WORST, "Ode to a buoy"))
     assert {(one["status"], one["fault"]) for one in found} == {("error", "infra")}
-    assert len(scripted.requests) == 2, "the list, and two of it"
+    assert len(scripted.requests) == 2 * (3 + 1), "the list, and two of it, each with the control"
 
 
 # --- callers' mistakes -------------------------------------------------------------------------------------------

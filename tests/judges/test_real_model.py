@@ -21,6 +21,7 @@ from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 from rewarden_verifiers.chat import Question, Reply
+from rewarden_verifiers.judges.neutral_text import as_long, scrambled
 from rewarden_verifiers.judges.params import Prompt
 from rewarden_verifiers.judges.prompts import Material, render
 from tests.judges.model import FOLDER, ModelServer, Reader, needs_model
@@ -222,7 +223,7 @@ async def test_no_text_of_others_becomes_a_token_that_ends_a_turn(reader: Reader
     variables = {"response": Material(text, candidate=True), "evidence": [Material(text), Material(text)]}
     prompt = Prompt(system="Compare.", user="{{ response }}{% for one in evidence %}{{ one }}{% endfor %}")
     assert len(reader.controls([{"role": "user", "content": text}])) > 30, "raw, it would be full of them"
-    for neutral in (False, True):
+    for neutral in (None, as_long, scrambled):
         chat = render("judge.reference", prompt, variables, "Reply with one JSON object.", neutral=neutral)
         assert reader.controls(chat.messages) == TURNS
 

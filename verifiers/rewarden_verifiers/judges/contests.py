@@ -7,16 +7,16 @@ each is replaced alone, to find the one that spoils it; that one forfeits, and i
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from rewarden.errors import BudgetExhausted, ModelError, ProviderError, SampleError
+from rewarden.errors import BudgetExhausted, ModelError, ProviderError, ProviderRefused, SampleError
 from rewarden.types import Media
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.ledger import Ledger
-from rewarden_verifiers.judges.opinions import Asked, Inquiry, Opinion, opinions
+from rewarden_verifiers.judges.opinions import Asked, Inquiry, Opinion, opinions, refuses
 from rewarden_verifiers.judges.preference import Preference, PreferenceParams, preferences
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.ranking import Match
@@ -106,8 +106,8 @@ class Contest:
 
     async def _blame(self, tally: Tally, pair: tuple[int, int], problem: str) -> None:
         # The attempts with both texts are the same as before, and remembered.
-        alone = await gather(self._asked(pair, (True, False)), self._asked(pair, (False, True)))
-        guilty = [player for player, found in zip(pair, alone, strict=True) if _cured(found)]
+        cured = await gather(_cures(self._asked(pair, (True, False))), _cures(self._asked(pair, (False, True))))
+        guilty = [player for player, cures in zip(pair, cured, strict=True) if cures]
         if not guilty:
             # Neither alone cures what both cure: each spoils it. Were that nobody's, a policy that always does would
             # never be scored.
@@ -165,8 +165,8 @@ class Contest:
         return await opinions(self.ctx, self.params, inquiry, self.ledger)
 
     async def _without_guilty(self, tally: Tally, shown: Sequence[int], problem: str) -> list[dict[int, int]]:
-        alone = await gather(*(self._ranked(shown, frozenset((player,))) for player in shown))
-        guilty = [player for player, found in zip(shown, alone, strict=True) if _cured(found)]
+        cured = await gather(*(_cures(self._ranked(shown, frozenset((player,)))) for player in shown))
+        guilty = [player for player, cures in zip(shown, cured, strict=True) if cures]
         if not guilty or len(guilty) == len(shown):
             tally.lose(shown, problem)
             return []
@@ -193,14 +193,14 @@ class Contest:
         return [ranks for rankings in found for ranks in rankings]
 
 
-def refuses(error: SampleError | None) -> bool:
-    """Returns whether the judge's server answered that it does not take this question."""
-    return isinstance(error, ProviderError) and error.details.get("kind") == "rejected"
-
-
-def _cured(found: Sequence[Opinion[Any]]) -> bool:
-    """Returns whether a neutral text in the place of the one made the replies readable."""
-    return any(one.blame == "policy" for one in found)
+async def _cures(asked: Awaitable[Sequence[Opinion[Any]]]) -> bool:
+    """Returns whether a neutral text in the place of the one candidate's made the replies readable."""
+    try:
+        return any(one.blame == "policy" for one in await asked)
+    except ProviderRefused as error:
+        if refuses(error):
+            return False  # the server refuses the others' texts
+        raise
 
 
 def _middle(scores: Sequence[float], params: PreferenceParams) -> float:

@@ -11,11 +11,11 @@ from typing import Any, Literal
 from rewarden.errors import InvalidParams, InvalidSample, SampleError
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import Context, Member, verifier
-from rewarden_verifiers.judges.contests import Contest, refuses
+from rewarden_verifiers.judges.contests import Contest
 from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.offload import offload
-from rewarden_verifiers.judges.opinions import refused
+from rewarden_verifiers.judges.opinions import refused, refuses
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.preference import PreferenceParams
 from rewarden_verifiers.judges.prompts import Material
@@ -300,7 +300,7 @@ def _outcome(
         message = "too few of its comparisons can be read"
         return undecided("unreadable_reply", feedback=message, evidence=evidence, flags=tuple(raised))
     elif forfeits and forfeits * 2 >= planned - lost:
-        message = "the response makes the judge's replies unreadable"
+        message = "the response keeps the judge from giving a reply that can be read"
         return wrong("unreadable_reply", feedback=message, evidence=evidence, flags=[*raised, "unreadable_reply"])
     else:
         score = standing.score

@@ -1,7 +1,17 @@
-"""A neutral text of any length: what stands in the place of a candidate's where it is to be known whose fault an
-unreadable reply is."""
+"""Neutral texts: what stands in the place of a candidate's where it is to be known whose fault it is that there is no
+reply, or none that can be read."""
 
 from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable
+
+StandIn = Callable[[str], str]
+"""Makes of a candidate's text the one that stands in its place."""
+
+_SEED = secrets.randbits(64)
+"""Attack: a text whose other order is known beforehand, and is refused as well."""
 
 
 def neutral_text(length: int) -> str:
@@ -14,3 +24,15 @@ def neutral_text(length: int) -> str:
         sentences.append(f"This is sentence {number} of a text that holds the place of another one. ")
         size += len(sentences[-1])
     return "".join(sentences)[:length]
+
+
+def as_long(text: str) -> str:
+    """The neutral text of equal length."""
+    return neutral_text(len(text))
+
+
+def scrambled(text: str) -> str:
+    """The text's own characters in another order, the same in one process: of no fewer tokens, and without meaning."""
+    characters = list(text)
+    random.Random(_SEED).shuffle(characters)
+    return "".join(characters)

@@ -7,6 +7,9 @@ place of each of the candidate's. If all of these can be read, the candidate's o
 that must not pay (promise 2): the opinion counts as the lowest. Otherwise the judge is at fault, and there is no
 opinion. Where it cannot be reached meanwhile, that is raised: nothing was shown then.
 
+A question that the judge's server refuses is the candidate's doing if the server takes the same characters in another
+order, which are of no fewer tokens. Attack: write what a content filter refuses.
+
 Before that, `refused` says about which responses nobody is asked; afterwards, `readings` whether enough can be read.
 """
 
@@ -16,12 +19,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from rewarden.errors import ProviderRefused
+from rewarden.errors import ProviderError, ProviderRefused, SampleError
 from rewarden.types import Media, Outcome
 from rewarden_verifiers.chat import Judge, Question, Reply
 from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.neutral_text import StandIn, as_long, scrambled
 from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.params import JudgeParams
 from rewarden_verifiers.judges.prompts import Chat, Material, render, reply_form
@@ -147,7 +151,7 @@ def readings(
         message = f"the judge gave no reply that can be read: {', '.join(evidence['problems'])}"
         return [], undecided("unreadable_reply", feedback=message, evidence=evidence, flags=tuple(flags))
     if all(one.blame == "policy" for one in found if one.blame != "verifier"):
-        message = "the response makes the judge's replies unreadable"
+        message = "the response keeps the judge from giving a reply that can be read"
         flags.append("unreadable_reply")
         return [], wrong("unreadable_reply", feedback=message, evidence=evidence, flags=flags, **details)
     return [lowest if one.reading is None else one.reading for one in found if one.blame != "verifier"], None
@@ -157,7 +161,7 @@ async def _opinion(
     ctx: Asked, params: JudgeParams, inquiry: Inquiry[Reading], chat: Chat, ledger: Ledger, number: int
 ) -> Opinion[Reading]:
     problem = ""
-    attempt = failed = 0
+    attempt = failed = refusals = 0
     more = 1
     while failed < ASKS:
         try:
@@ -170,16 +174,30 @@ async def _opinion(
         except UnreadableError as error:
             problem = str(error)
             failed += 1
+        except ProviderRefused as error:
+            if not refuses(error):
+                raise
+            problem = "refused by the judge's server"
+            failed += 1
+            refusals += 1
         attempt += 1
-    chat = await offload(_size(inquiry), rendered, params, inquiry, neutral=True)
+    neutral = scrambled if refusals else as_long
+    chat = await offload(_size(inquiry), rendered, params, inquiry, neutral=neutral)
     for control in range(ASKS):
         # The same for all opinions, and for all texts of that length: attempts that no other question has.
         place = ASKS + 1 + control
         try:
             await _asked(ctx, params, inquiry, chat, ledger, 0, place, more, warm=control > 0)
         except UnreadableError:
-            return Opinion(None, problem, "verifier")
+            if refusals < ASKS:
+                return Opinion(None, problem, "verifier")
+            # The server took it, which is all that was to be known.
     return Opinion(None, problem, "policy")
+
+
+def refuses(error: SampleError | None) -> bool:
+    """Returns whether the judge's server answered that it does not take this question."""
+    return isinstance(error, ProviderError) and error.details.get("kind") == "rejected"
 
 
 async def _asked(
@@ -226,7 +244,7 @@ async def _answered(ctx: Asked, question: Question, judge: str | None) -> Reply:
     try:
         return await ctx.judge.ask(question, judge)
     except ProviderRefused as error:
-        if error.details.get("kind") != "rejected" or (question.more == 1 and question.verdicts == 1):
+        if not refuses(error) or (question.more == 1 and question.verdicts == 1):
             raise
         if question.more > 1:
             raise CutOffError("cut off, and its server allows no more tokens") from None
@@ -240,7 +258,7 @@ def _size(inquiry: Inquiry[Any]) -> int:
     return sum(len(one.text) for one in texts if isinstance(one, Material))
 
 
-def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, neutral: bool = False) -> Chat:
+def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, neutral: StandIn | None = None) -> Chat:
     """The chat of an inquiry. neutral: see `prompts.render`."""
     form = inquiry.form if inquiry.form is not None else reply_form(inquiry.schema or {})
     variables = {"instructions": params.instructions, **inquiry.variables}

@@ -19,7 +19,7 @@ from rewarden.errors import InvalidParams
 from rewarden.types import Media
 from rewarden_verifiers.chat import Message
 from rewarden_verifiers.judges.fencing import delimiter, fenced, harmless, rule
-from rewarden_verifiers.judges.neutral_text import neutral_text
+from rewarden_verifiers.judges.neutral_text import StandIn
 from rewarden_verifiers.judges.params import Prompt
 from rewarden_verifiers.judges.pictures import address_of, encodable
 from rewarden_verifiers.judges.templates import Places, text_of
@@ -53,16 +53,16 @@ def render(
     variables: Mapping[str, Any],
     form: str,
     *,
-    neutral: bool = False,
+    neutral: StandIn | None = None,
     media: Sequence[Media] = (),
     plain: bool = False,
 ) -> Chat:
     """The chat of a built-in prompt, or of what the request has in its place.
 
     variables: by name, `Material` (fenced; lists of them too) or the caller's own values, which stand as they are.
-    form: what is said of the reply's form, last of all. neutral: neutral texts of equal length in the place of the
-    candidates'. media: images that are shown behind the text. plain: for models that were trained on a template of
-    their own: nothing is fenced, and where the request has that template, nothing is said beside it.
+    form: what is said of the reply's form, last of all. neutral: makes the texts in the place of the candidates'.
+    media: images that are shown behind the text. plain: for models that were trained on a template of their own:
+    nothing is fenced, and where the request has that template, nothing is said beside it.
 
     Raises InvalidParams for a prompt of the request's that is none.
     """
@@ -74,7 +74,7 @@ def render(
         if isinstance(value, Material):
             made = harmless(value.text)
             neutralised += made.changed
-            text = neutral_text(len(made.text)) if neutral and value.candidate else made.text
+            text = neutral(made.text) if neutral is not None and value.candidate else made.text
             texts.append(text)
             return Material(text)
         if isinstance(value, Mapping):

@@ -11,6 +11,7 @@ from rewarden.types import Text
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.inference import Input, Write, Written
 from rewarden_verifiers.judges.fencing import fenced, harmless
+from rewarden_verifiers.judges.neutral_text import as_long
 from rewarden_verifiers.judges.opinions import ASKS, MORE, WARMER
 from rewarden_verifiers.judges.params import Prompt
 from rewarden_verifiers.judges.prompts import Chat, Material, render
@@ -80,7 +81,7 @@ async def by_writing(
     # A verification that is cut off is never the steps' doing.
     spoiled = any(one is None and not short for one, short in zip(read, cut, strict=True))
     if spoiled:
-        neutral = render("rm_process.steps", Prompt(), variables, form, neutral=True)
+        neutral = render("rm_process.steps", Prompt(), variables, form, neutral=as_long)
         try:
             controls = await asked(neutral, ASKS, ASKS, MORE if any(cut) else 1, own="")
             spoiled = all(verdicts(one, len(steps)) is not None for one in controls)
