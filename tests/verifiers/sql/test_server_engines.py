@@ -25,7 +25,7 @@ from rewarden.errors import InvalidSample
 from rewarden_verifiers.contract import Expired, Unwatched
 from rewarden_verifiers.sql.connections import MOST_SERVED, Connections, DatabaseUnavailable, open_session
 from rewarden_verifiers.sql.databases import Database, EngineName, Table
-from rewarden_verifiers.sql.engines import mysql_wire, scratch, served
+from rewarden_verifiers.sql.engines import mysql_wire, postgres_wire, scratch, served
 from rewarden_verifiers.sql.engines.engine import Caps, DatabaseFailed, QueryFailed, Session
 from rewarden_verifiers.sql.engines.mysql_wire import Wire, connect_arguments
 from rewarden_verifiers.sql.engines.served import Late
@@ -768,7 +768,8 @@ def frozen(server: Server) -> Iterator[None]:
 def test_a_server_that_stops_answering_is_our_failure_and_no_late_statement(
     hosted: Hosted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mysql_wire, "OWN_S", 0.5)
+    for wire in (mysql_wire, postgres_wire):
+        monkeypatch.setattr(wire, "OWN_S", 0.5)
     session = hosted.session()
     with frozen(hosted.server), pytest.raises(DatabaseFailed) as failed:
         session.query("SELECT name FROM person", Caps(time_s=0.1), Unwatched())
@@ -880,6 +881,57 @@ def test_what_came_in_time_is_read_however_late_this_process_is(mysql: Hosted, m
     monkeypatch.setattr(served.Run, "begin", lambda run: setattr(run, "until", time.monotonic() - 60))
     assert ask(session, "SELECT COUNT(*) FROM person") == [(4,)]
     assert len(ask(session, "SELECT seq FROM seq_1_to_5000")) == 5000
+
+
+def slowed(monkeypatch: pytest.MonkeyPatch, *steps: str) -> None:
+    """A PostgreSQL server that takes too long for statements that begin so."""
+    simple, stream = postgres_wire.Wire.simple, postgres_wire.Wire.stream
+
+    def slow_simple(wire: postgres_wire.Wire, text: str, least_s: float = 0.0) -> None:
+        if text.startswith(steps):
+            raise Late
+        simple(wire, text, least_s)
+
+    def slow_stream(wire: postgres_wire.Wire, text: str, until: float) -> Any:
+        if text.startswith(steps):
+            raise Late
+        return stream(wire, text, until)
+
+    monkeypatch.setattr(postgres_wire.Wire, "simple", slow_simple)
+    monkeypatch.setattr(postgres_wire.Wire, "stream", slow_stream)
+
+
+@pytest.mark.parametrize("step", ["EXPLAIN", "ROLLBACK", "DISCARD"])
+def test_what_postgres_gave_stands_however_late_what_comes_behind_it_is(
+    postgres: Hosted, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    session = postgres.session()
+    with monkeypatch.context() as slow:
+        slowed(slow, step)
+        rows = ask(session, "SELECT count(*), set_config('search_path', 'pg_catalog', false) FROM person")
+        assert rows == [(4, "pg_catalog")]
+        assert refused(session, "SELECT nothing FROM person") == "runtime_error"
+    assert ask(session, "SELECT current_setting('search_path')") == [("public",)]
+
+
+@pytest.mark.parametrize("step", ["BEGIN", "COMMIT"])
+def test_a_statement_is_not_late_because_postgres_is_with_ours(
+    postgres: Hosted, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    session = postgres.session(copy=True)
+    slowed(monkeypatch, step)
+    with pytest.raises(DatabaseFailed, match="too slow") as failed:
+        session.write("DELETE FROM person WHERE id = 1", Caps(), Unwatched())
+    assert failed.value.ours
+
+
+def test_what_a_statement_deferred_to_its_end_is_its_own_failure(postgres: Hosted) -> None:
+    session = postgres.session("CREATE TABLE once (id INTEGER UNIQUE DEFERRABLE INITIALLY DEFERRED)", copy=True)
+    with pytest.raises(QueryFailed) as failed:
+        session.write("INSERT INTO once VALUES (1), (1)", Caps(), Unwatched())
+    assert failed.value.reason == "runtime_error"
+    assert session.write("INSERT INTO once VALUES (1), (2)", Caps(), Unwatched()) == 2
+    assert ask(session, "SELECT count(*) FROM once") == [(2,)]
 
 
 def test_a_worker_keeps_few_sessions_to_servers(hosted: Hosted) -> None:

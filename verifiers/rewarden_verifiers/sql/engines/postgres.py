@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,10 +38,9 @@ from rewarden_verifiers.sql.engines.engine import (
 from rewarden_verifiers.sql.engines.postgres_scratch import PostgresScratch
 from rewarden_verifiers.sql.engines.postgres_wire import Gone, Wire, said
 from rewarden_verifiers.sql.engines.scratch import Copy
-from rewarden_verifiers.sql.engines.served import Late, Run, uncopied, unserved
+from rewarden_verifiers.sql.engines.served import LATE_S, Late, Run, uncopied, unserved
 
 _MESSAGE = 500
-_CLEAN_S = 2.0
 _WORK_MEM_MB = 64
 
 _ROLE = """
@@ -132,14 +130,17 @@ class PostgresSession:
     def query(self, statement: str, caps: Caps, watch: Watch) -> ResultSet:
         """See `Session.query`."""
         script.check(statement, "postgres")
+        _check(statement)
         run = Run(caps, watch)
-        with self._ended(run, statement):
+        with _ours():
             self._begin(run, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        with self._timed(run):
             # On a line of its own, so that a comment at its end ends there.
             self._wire.one(f"DECLARE c NO SCROLL CURSOR FOR\n{statement}\n", run.until)
             result = self._fetch(run)
-            with contextlib.suppress(psycopg.Error):
-                result.cost = self._cost(statement, run)
+        with contextlib.suppress(Late, Gone, psycopg.Error):
+            result.cost = self._cost(statement)
+        self._clean()
         return result
 
     def write(self, statement: str, caps: Caps, watch: Watch) -> int | None:
@@ -147,11 +148,14 @@ class PostgresSession:
         if self._copy is None:
             raise QueryFailed("forbidden", "only a copy may be written")
         script.check(statement, "postgres", write=True)
+        _check(statement)
         run = Run(caps, watch)
-        with self._ended(run, statement):
+        with _ours():
             self._begin(run, "READ WRITE")
+        with self._timed(run):
             touched = self._wire.one(statement, run.until)
-            self._wire.simple("COMMIT", run.until)
+        self._commit(run)
+        self._clean()
         return touched
 
     def schema(self) -> Schema:
@@ -167,44 +171,54 @@ class PostgresSession:
     def _begin(self, run: Run, mode: str) -> None:
         milliseconds = max(1, math.ceil(run.limit_s * 1000))
         memory = f"{min(run.caps.memory_mb, _WORK_MEM_MB)}MB"
-        self._wire.begin(
-            f"BEGIN {mode}; SET LOCAL statement_timeout = {milliseconds}; SET LOCAL work_mem = '{memory}'", run.until
-        )
+        self._wire.begin(f"BEGIN {mode}; SET LOCAL statement_timeout = {milliseconds}; SET LOCAL work_mem = '{memory}'")
 
     @contextlib.contextmanager
-    def _ended(self, run: Run, statement: str) -> Iterator[None]:
-        """Runs a statement, and leaves nothing of it in the session. Raises QueryFailed, DatabaseFailed, Expired."""
-        if "\0" in statement:
-            raise QueryFailed("syntax_error", "a statement has no NUL")  # behind it, the server would read nothing
+    def _timed(self, run: Run) -> Iterator[None]:
+        """Runs the statement that is judged, and nothing else: its time begins here.
+
+        Raises QueryFailed, DatabaseFailed, Expired.
+        """
+        run.begin()
         try:
             with run.watched():
                 yield
-                self._clean(run)
         except Late:
+            with _ours():
+                self._wire.cancel()
             raise run.late() from None
         except Gone as error:
             raise DatabaseFailed(f"its server failed: {said(error)}", ours=True) from None
-        except UnicodeEncodeError:
-            raise QueryFailed("syntax_error", "it is not Unicode") from None
         except UnicodeDecodeError:
             raise DatabaseFailed("it holds text that is not UTF-8", ours=True) from None
         except psycopg.Error as error:
             failed = _failure(error, run)
             if isinstance(failed, QueryFailed) and failed.reason in ("syntax_error", "runtime_error", "forbidden"):
-                try:
-                    self._clean(run)
-                except (Late, Gone, psycopg.Error) as lost:
-                    raise DatabaseFailed(f"its server failed: {said(lost)}", ours=True) from None
+                self._clean()
             raise failed from None
 
-    def _clean(self, run: Run) -> None:
-        # Locks, seeds and settings survive a transaction; no statement may leave any to the next.
-        until = time.monotonic() + _CLEAN_S
+    def _commit(self, run: Run) -> None:
+        """The server stops it at the statement's limit, and checks what the statement deferred: what it refuses is the
+        statement's failure. Raises QueryFailed, DatabaseFailed, Expired.
+        """
+        with _ours():
+            try:
+                self._wire.simple("COMMIT", run.limit_s + LATE_S)
+            except psycopg.Error as error:
+                failed = _failure(error, run)
+                self._clean()
+                raise failed from None
+
+    def _clean(self) -> None:
+        """Leaves nothing of the last statement in the session, such as locks, seeds and settings: a new one takes its
+        place where the server does not do so. The statement has ended by then, and what it gave stands, however slow
+        the server is afterwards.
+        """
         try:
-            self._wire.simple("ROLLBACK", until)
-            self._wire.simple("DISCARD ALL", until)
-        except Late:
-            raise Gone("it does not end a transaction") from None  # the statement had ended in time
+            self._wire.simple("ROLLBACK")
+            self._wire.simple("DISCARD ALL")
+        except (Late, Gone, psycopg.Error):
+            self._wire.close()
 
     def _fetch(self, run: Run) -> ResultSet:
         rows: list[tuple[Any, ...]] = []
@@ -219,9 +233,30 @@ class PostgresSession:
                 raise QueryFailed(*over)
         return ResultSet(columns, rows)
 
-    def _cost(self, statement: str, run: Run) -> float | None:
-        plan = self._wire.rows(f"EXPLAIN (FORMAT JSON)\n{statement}\n", run.until)
+    def _cost(self, statement: str) -> float | None:
+        plan = self._wire.rows(f"EXPLAIN (FORMAT JSON)\n{statement}\n")
         return float(plan[0][0][0]["Plan"]["Total Cost"])
+
+
+@contextlib.contextmanager
+def _ours() -> Iterator[None]:
+    """Statements of our own. Raises DatabaseFailed, whatever happens: none of it is the doing of what is judged."""
+    try:
+        yield
+    except Late:
+        raise DatabaseFailed("its server is too slow for the verifier's own statements", ours=True) from None
+    except (Gone, psycopg.Error) as error:
+        raise DatabaseFailed(f"its server failed: {said(error)}", ours=True) from None
+
+
+def _check(statement: str) -> None:
+    """Raises QueryFailed for a statement that no server is asked."""
+    if "\0" in statement:
+        raise QueryFailed("syntax_error", "a statement has no NUL")  # behind it, the server would read nothing
+    try:
+        statement.encode()
+    except UnicodeEncodeError:
+        raise QueryFailed("syntax_error", "it is not Unicode") from None
 
 
 _FORBIDDEN = ("42501", "25006")

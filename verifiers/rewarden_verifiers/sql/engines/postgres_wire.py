@@ -71,35 +71,36 @@ class Wire:
         """The server's version, as 150004 for 15.4."""
         return self._pg.server_version
 
-    def begin(self, text: str, until: float) -> None:
+    def begin(self, text: str) -> None:
         """Statements of our own that come first: on a new connection where the old one was closed meanwhile."""
         try:
-            self.simple(text, until)
+            self.simple(text)
         except (Gone, psycopg.Error):
             if self._pg.status == pq.ConnStatus.OK and self._connection.info.transaction_status.name != "UNKNOWN":
                 raise
             self.close()
             self._connect()
-            self.simple(text, until)
+            self.simple(text)
 
-    def simple(self, text: str, until: float) -> None:
-        """Statements of our own, several perhaps."""
+    def simple(self, text: str, least_s: float = 0.0) -> None:
+        """Statements of our own, several perhaps. least_s: seconds that they have at least."""
         self._pg.send_query(text.encode())
-        self._drain(until)
+        self._drain(time.monotonic() + max(OWN_S, least_s))
 
     def one(self, text: str, until: float) -> int | None:
-        """One statement; the rows that it touched, if any."""
+        """One statement; the rows that it touched, if any. Where it is late, `cancel` is the caller's."""
         self._pg.send_query_params(text.encode(), None)
         last = self._drain(until)
         return None if last is None else last.command_tuples
 
-    def rows(self, text: str, until: float | None = None) -> list[tuple[Any, ...]]:
-        """The rows of one statement, all at once."""
-        until = time.monotonic() + OWN_S if until is None else until
-        return [row for _, part, _ in self.stream(text, until) for row in part]
+    def rows(self, text: str) -> list[tuple[Any, ...]]:
+        """The rows of one statement of our own, all at once."""
+        return [row for _, part, _ in self.stream(text, time.monotonic() + OWN_S) for row in part]
 
     def stream(self, text: str, until: float) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]], int]]:
-        """The rows of one statement as they come: the columns' names, some rows, and the bytes that they hold."""
+        """The rows of one statement as they come: the columns' names, some rows, and the bytes that they hold. Where it
+        is late, `cancel` is the caller's.
+        """
         self._pg.send_query_params(text.encode(), None)
         self._pg.set_chunked_rows_mode(_CHUNK)
         transformer = Transformer(self._connection)
@@ -124,7 +125,7 @@ class Wire:
             self._connection.cancel_safe(timeout=1.0)
             with contextlib.suppress(Late, Gone):
                 until = time.monotonic() + 0.05
-                while self._next(until, cancel=False) is not None:
+                while self._next(until) is not None:
                     pass
                 return
             with psycopg.connect(**{**self._given, "connect_timeout": 2}, autocommit=True) as other:
@@ -151,7 +152,7 @@ class Wire:
             raise psycopg.errors.error_from_result(failed, encoding="utf-8")
         return last
 
-    def _next(self, until: float, *, cancel: bool = True) -> pq.abc.PGresult | None:
+    def _next(self, until: float) -> pq.abc.PGresult | None:
         """The next result, None after the last."""
         try:
             while self._pg.flush():
@@ -161,10 +162,6 @@ class Wire:
                 self._wait(select.POLLIN, until)
                 self._pg.consume_input()
             return self._pg.get_result()
-        except Late:
-            if cancel:
-                self.cancel()
-            raise
         except psycopg.OperationalError as error:
             raise Gone(str(error)) from None
 
