@@ -68,7 +68,9 @@ def test_what_is_paid_in_one_process(judged: Judge, way: str) -> None:
     }
     assert unscored == {}
     assert all("shared_process" in verdict.flags for verdict in (honest, *verdicts))
-    assert {name for name, verdict in zip(hacks, verdicts, strict=True) if verdict.score} == PAID[way]
+    told = {name: (v.score, v.reason, v.flags, v.evidence) for name, v in zip(hacks, verdicts, strict=True)}
+    paid = {name for name, verdict in zip(hacks, verdicts, strict=True) if verdict.score}
+    assert paid == PAID[way], {name: told[name] for name in paid ^ PAID[way]}
 
 
 @pytest.mark.parametrize("way", PAID)
