@@ -848,6 +848,7 @@ async def test_a_schema_whose_alternatives_are_many_but_bounded_judges() -> None
         {"$dynamicAnchor": "x", "anyOf": [{"$dynamicRef": "#x"}, {"$dynamicRef": "#x"}, True]},
         {"$ref": "#/$defs/n", "$defs": {"n": {"type": "object", "properties": {"next": {"$ref": "#/$defs/n"}}}}},
         {"const": {"anyOf": [{"$ref": "#/const"}]}, "not": False, "enum": [{"a": 1}, {"anyOf": 3}]},
+        {"properties": {"default": {"type": "integer"}, "a": {"$ref": "#/properties/default"}}},
     ],
 )
 async def test_a_schema_that_refers_to_itself_ends(schema: dict[str, Any]) -> None:
@@ -866,6 +867,9 @@ def test_evaluations_are_counted_through_references_of_every_kind() -> None:
     other = {"http://x/y": {"$defs": {"a": {"not": {}}}, "$ref": "#/$defs/a"}}
     assert count({"anyOf": [{"$ref": "http://x/y"}] * 3}, other) == 13
     assert count({"$ref": "#/$defs/none", "anyOf": 3, "not": 3}) == count(True) == 1
+    for name in ("const", "default", "enum", "examples"):  # keywords of values, and as good as any other name
+        assert count({"properties": {name: {"not": {}}, "a": {"$ref": f"#/properties/{name}"}}}) == 3
+    assert count({"$ref": "#/examples/0", "examples": [{"not": {}}]}) == 3
     chain: dict[str, Any] = {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(5000)}
     assert count({"$defs": chain, "$ref": "#/$defs/a0"}) == 5001
 

@@ -15,8 +15,6 @@ _LISTS = ("allOf", "anyOf", "oneOf")
 _SINGLE = ("not", "if", "then", "else")
 _TABLES = ("dependentSchemas", "dependencies")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_VALUES = frozenset(("const", "enum", "default", "examples"))
-"""Keywords below which there are values, and no schemas."""
 
 _Edges = list[tuple[str, dict[str, Any]]]
 
@@ -51,13 +49,13 @@ def branching(schema: Any, schemas: Mapping[str, Any], limit: int) -> Branching:
 
 
 def _walk(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every object of a document that may be a schema, and its path."""
+    """Every object of a document, and its path. Values are among them: a reference may lead to any."""
     pending: list[tuple[str, Any]] = [("", document)]
     while pending:
         path, value = pending.pop()
         if isinstance(value, dict):
             yield path, value
-            pending += [(f"{path}/{key}", inner) for key, inner in value.items() if key not in _VALUES]
+            pending += [(f"{path}/{key}", inner) for key, inner in value.items()]
         elif isinstance(value, list):
             pending += [(f"{path}/{index}", inner) for index, inner in enumerate(value)]
 
