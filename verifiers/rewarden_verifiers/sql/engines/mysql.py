@@ -39,7 +39,7 @@ from rewarden_verifiers.sql.engines.engine import (
 from rewarden_verifiers.sql.engines.mysql_scratch import MysqlScratch
 from rewarden_verifiers.sql.engines.mysql_wire import Wire, number, said
 from rewarden_verifiers.sql.engines.scratch import Copy
-from rewarden_verifiers.sql.engines.served import Late, Run, uncopied, unserved
+from rewarden_verifiers.sql.engines.served import Late, Run, check_unicode, ours, uncopied, unserved
 
 _HARMLESS = frozenset({"USAGE", "SHOW DATABASES"})
 """Privileges on all databases that a role may have: any other reads passwords or files, or ends others' sessions."""
@@ -217,25 +217,15 @@ class MysqlSession:
             self._wire.close()
 
 
-@contextlib.contextmanager
-def _ours() -> Iterator[None]:
-    """Statements of our own. Raises DatabaseFailed, whatever happens: none of it is the doing of what is judged."""
-    try:
-        yield
-    except Late:
-        raise DatabaseFailed("its server is too slow for the verifier's own statements", ours=True) from None
-    except pymysql.Error as error:
-        raise DatabaseFailed(f"its server failed: {said(error)}", ours=True) from None
+def _ours() -> contextlib.AbstractContextManager[None]:
+    return ours((pymysql.Error,), said)
 
 
 def _check(statement: str) -> None:
     """Raises QueryFailed for a statement that no server is asked."""
     if script.names_scratch(statement):
         raise QueryFailed("forbidden", "it names a database other than the one that is asked")
-    try:
-        statement.encode()
-    except UnicodeEncodeError:
-        raise QueryFailed("syntax_error", "it is not Unicode") from None
+    check_unicode(statement)
 
 
 _LATE = (1969, 3024, 1907)

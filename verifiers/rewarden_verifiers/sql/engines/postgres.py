@@ -38,7 +38,7 @@ from rewarden_verifiers.sql.engines.engine import (
 from rewarden_verifiers.sql.engines.postgres_scratch import PostgresScratch
 from rewarden_verifiers.sql.engines.postgres_wire import Gone, Wire, said
 from rewarden_verifiers.sql.engines.scratch import Copy
-from rewarden_verifiers.sql.engines.served import LATE_S, Late, Run, uncopied, unserved
+from rewarden_verifiers.sql.engines.served import LATE_S, Late, Run, check_unicode, ours, uncopied, unserved
 
 _MESSAGE = 500
 _WORK_MEM_MB = 64
@@ -238,25 +238,15 @@ class PostgresSession:
         return float(plan[0][0][0]["Plan"]["Total Cost"])
 
 
-@contextlib.contextmanager
-def _ours() -> Iterator[None]:
-    """Statements of our own. Raises DatabaseFailed, whatever happens: none of it is the doing of what is judged."""
-    try:
-        yield
-    except Late:
-        raise DatabaseFailed("its server is too slow for the verifier's own statements", ours=True) from None
-    except (Gone, psycopg.Error) as error:
-        raise DatabaseFailed(f"its server failed: {said(error)}", ours=True) from None
+def _ours() -> contextlib.AbstractContextManager[None]:
+    return ours((Gone, psycopg.Error), said)
 
 
 def _check(statement: str) -> None:
     """Raises QueryFailed for a statement that no server is asked."""
     if "\0" in statement:
         raise QueryFailed("syntax_error", "a statement has no NUL")  # behind it, the server would read nothing
-    try:
-        statement.encode()
-    except UnicodeEncodeError:
-        raise QueryFailed("syntax_error", "it is not Unicode") from None
+    check_unicode(statement)
 
 
 _FORBIDDEN = ("42501", "25006")

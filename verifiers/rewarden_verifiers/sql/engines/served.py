@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from rewarden_verifiers.contract import Expired, Watch
 from rewarden_verifiers.sql.databases import EngineName
@@ -47,6 +49,27 @@ class Run:
         if self.caps.goes_on(self._watch):
             return Expired()
         return QueryFailed("time_limit", f"it ran for more than {self.caps.time_s:g} s")
+
+
+@contextmanager
+def ours(failures: tuple[type[Exception], ...], said: Callable[[Any], str]) -> Iterator[None]:
+    """Statements of our own. failures: what an engine's library raises; said: the server's words in it. Raises
+    DatabaseFailed, whatever happens: none of it is the doing of what is judged.
+    """
+    try:
+        yield
+    except Late:
+        raise DatabaseFailed("its server is too slow for the verifier's own statements", ours=True) from None
+    except failures as error:
+        raise DatabaseFailed(f"its server failed: {said(error)}", ours=True) from None
+
+
+def check_unicode(statement: str) -> None:
+    """Raises QueryFailed for a statement that no server can be sent."""
+    try:
+        statement.encode()
+    except UnicodeEncodeError:
+        raise QueryFailed("syntax_error", "it is not Unicode") from None
 
 
 def unserved(engine: EngineName) -> DatabaseFailed:
