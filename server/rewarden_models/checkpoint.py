@@ -72,7 +72,7 @@ class Checkpoint:
     @property
     def where(self) -> str:
         """The name of its place in messages."""
-        return f"{self.folder.source} ({self.folder.path})"
+        return self.folder.where
 
     @property
     def sees(self) -> bool:
@@ -115,13 +115,12 @@ def _checked(folder: Folder) -> Checkpoint:
 
 def failure_of(folder: Folder, error: Exception) -> Failure:
     """Returns the failure for an exception that a library raised over a checkpoint."""
-    where = f"{folder.source} ({folder.path})"
     if isinstance(error, ImportError):
-        return Failure("loading", f"{where}: {error}")
+        return Failure("loading", f"{folder.where}: {error}")
     said = " ".join(str(error).split())[:500]
     if "trust_remote_code" in said or "custom code" in said:
         said = "brings code of its own, which is not run; take a checkpoint of an architecture of transformers"
-    return Failure("loading", f"{where}: {type(error).__name__}: {said}")
+    return Failure("loading", f"{folder.where}: {type(error).__name__}: {said}")
 
 
 def refuse_own_code(folder: Folder, config: Mapping[str, Any], *, tokenizer_alone: bool = False) -> None:
@@ -142,14 +141,14 @@ def refuse_own_code(folder: Folder, config: Mapping[str, Any], *, tokenizer_alon
             if concerned and given:
                 raise Failure(
                     "loading",
-                    f"{folder.source} ({folder.path}): brings code of its own, which is not run: {file} maps {auto} to "
+                    f"{folder.where}: brings code of its own, which is not run: {file} maps {auto} to "
                     f"{given[0]} (`auto_map`). Take a checkpoint of an architecture that transformers has; if the "
                     "classes of transformers compute the same as that code, remove `auto_map` from the file",
                 )
 
 
 def _architecture(folder: Folder, config: Mapping[str, Any]) -> tuple[str, Head]:
-    where = f"{folder.source} ({folder.path})"
+    where = folder.where
     if not config:
         raise Failure("loading", f"{where}: has no config.json")
     names: Sequence[str] = config.get("architectures") or ()

@@ -29,6 +29,11 @@ class Folder:
     source: str
     gguf: str | None = None
 
+    @property
+    def where(self) -> str:
+        """The name of its place in messages."""
+        return f"{self.source} ({self.path})"
+
     def read(self, name: str) -> Mapping[str, Any]:
         """A JSON file beside the weights; empty where there is none. Raises Failure for one that is no object."""
         place = self.path / name
@@ -43,10 +48,10 @@ class Folder:
         return found
 
 
-def find(model: str, revision: str | None) -> Folder:
-    """The files of what a configuration calls `model`; those of a hub's name are downloaded where they are not there.
-    Raises Failure, which says how to mend it, for what is not there, and for weights that only unpickling would read:
-    whoever wrote those may run code here."""
+def find(model: str, revision: str | None, *, fetch: bool = True) -> Folder:
+    """The files of what a configuration calls `model`; those of a hub's name are downloaded where they are not there,
+    unless `fetch` is off. Raises Failure, which says how to mend it, for what is not there, and for weights that only
+    unpickling would read: whoever wrote those may run code here."""
     place = Path(model).expanduser()
     if place.is_file():
         if place.suffix != ".gguf":
@@ -54,20 +59,18 @@ def find(model: str, revision: str | None) -> Folder:
         return Folder(place.parent, (place,), place.name, place.name)
     if place.is_dir():
         return _local(place, place.resolve().name)
-    if place.is_absolute() or model.startswith((".", "~")) or not _HUB.fullmatch(model):
-        raise Failure("loading", f"{model}: there is no such folder, and it is no name of a hub's (OWNER/NAME)")
-    return _downloaded(model, revision)
+    _refuse_path(model)
+    return _downloaded(model, revision, fetch=fetch)
 
 
 def find_here(model: str, revision: str | None) -> Folder | None:
     """As `find`, but nothing is downloaded. Returns None for a hub's name whose files are not all here. Raises Failure
     for a place of this machine, as `find` does."""
-    place = Path(model).expanduser()
-    if place.exists() or place.is_absolute() or model.startswith((".", "~")) or not _HUB.fullmatch(model):
-        return find(model, revision)
     try:
-        return _downloaded(model, revision, fetch=False)
+        return find(model, revision, fetch=False)
     except (ImportError, Failure):  # without the library there is no hub, and nothing was fetched from it
+        if Path(model).expanduser().exists() or not _is_hub_name(model):
+            raise
         return None
 
 
@@ -77,12 +80,20 @@ def files_beside(model: str, revision: str | None) -> Folder:
     place = Path(model).expanduser()
     if place.is_dir():
         return Folder(place, (), place.resolve().name)
-    if place.is_absolute() or model.startswith((".", "~")) or not _HUB.fullmatch(model):
-        raise Failure("loading", f"{model}: there is no such folder, and it is no name of a hub's (OWNER/NAME)")
+    _refuse_path(model)
     return Folder(_snapshot(model, model, revision, [*_WANTED, "*_*/config.json"]), (), model)
 
 
-def _downloaded(model: str, revision: str | None, *, fetch: bool = True) -> Folder:
+def _is_hub_name(model: str) -> bool:
+    return not model.startswith(("/", ".", "~")) and _HUB.fullmatch(model) is not None
+
+
+def _refuse_path(model: str) -> None:
+    if not _is_hub_name(model):
+        raise Failure("loading", f"{model}: there is no such folder, and it is no name of a hub's (OWNER/NAME)")
+
+
+def _downloaded(model: str, revision: str | None, *, fetch: bool) -> Folder:
     name, file = model, None
     if model.endswith(".gguf"):
         owner, repository, file = model.split("/", 2)

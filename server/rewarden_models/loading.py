@@ -101,8 +101,7 @@ def load(name: str, settings: ModelEndpoint) -> Loaded:
         import torch
 
         if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
-            where = f"{folder.source} ({folder.path})"
-            raise Failure("memory", f"{where}: does not fit {settings.device}; choose a smaller dtype") from None
+            raise Failure("memory", f"{folder.where}: does not fit {settings.device}; choose a smaller dtype") from None
         raise failure_of(folder, error) from None
 
 
