@@ -9,7 +9,7 @@ from typing import Any
 from rewarden.types import StepScore
 from rewarden_verifiers.judges.critic_params import Params
 from rewarden_verifiers.judges.fencing import harmless
-from rewarden_verifiers.judges.neutral_text import neutral_text
+from rewarden_verifiers.judges.neutral_text import as_long
 from rewarden_verifiers.judges.quotes import quoted, readable
 from rewarden_verifiers.judges.replies import UnreadableError, object_of
 
@@ -80,7 +80,7 @@ def spans(found: Mapping[str, Any], response: str, params: Params) -> list[Span]
             if quote in begin:
                 raise UnreadableError("a span is quoted more often than it occurs")
             # A neutral text may have stood in its place; only whether the reply can be read is asked then.
-            there = quote in shown or quote in neutral_text(len(shown))
+            there = quote in shown or quote in as_long(shown)
             # Models write plain quotation marks and spaces for others, and no response should pay for that.
             if not there and not quoted(quote, readable(response)):
                 raise UnreadableError("a quote is not in the response")

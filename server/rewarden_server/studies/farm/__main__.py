@@ -16,7 +16,6 @@ from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.studies.farm.figures import Figures, read_figures
 from rewarden_server.studies.farm.grounds import grounds_of
 from rewarden_server.studies.farm.search import Find, Tally, farm, replay
-from rewarden_verifiers.registry import Registry
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,7 +62,7 @@ async def _farm(names: Sequence[str], tries: int, seed: str, show: int, launcher
     farmed = False
     say(HEAD)
     try:
-        for name in names or list(Registry()):
+        for name in names or list(engine.registry):
             tally = await farm(engine, name, grounds_of(engine.registry.get(name)), tries, f"{seed}:{name}")
             say(line(tally), flush=True)
             for find in tally.finds[:show]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from rewarden.types import Batch, Sample, Use, Verdict
+from rewarden.types import Batch, Sample, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.studies.farm.candidates import PIECES, Candidate, Pieces, candidate
 from rewarden_server.studies.farm.grounds import Ground, grounds_of
@@ -99,7 +99,7 @@ async def farm(engine: Engine, verifier: str, grounds: Sequence[Ground], tries: 
     elif not grounds:
         tally.untried = "no case in text"
     else:
-        usable = await fields_of(engine, grounds, executed=bool(parts & _EXECUTED))
+        usable = await fields_of(engine, grounds, parts)
         if usable:
             await _search(engine, usable, tries, seed, tally)
         else:
@@ -108,10 +108,9 @@ async def farm(engine: Engine, verifier: str, grounds: Sequence[Ground], tries: 
     return tally
 
 
-async def fields_of(engine: Engine, grounds: Sequence[Ground], *, executed: bool = False) -> list[Field]:
-    """The grounds of which a right response passes here, each with its pieces. executed: responses are programs or
-    proofs, of which no piece is a right one.
-    """
+async def fields_of(engine: Engine, grounds: Sequence[Ground], parts: frozenset[str]) -> list[Field]:
+    """The grounds of which a right response passes here, each with its pieces. parts: see `parts_of`."""
+    executed = bool(parts & _EXECUTED)
     usable = []
     for ground in grounds:
         pieces = await _worthless(engine, ground, executed)
@@ -147,8 +146,7 @@ async def replay(engine: Engine, seed: str) -> Find:
     if not name or not last.isdigit():
         raise ValueError(f"{seed!r} is no seed of a find: SEED:VERIFIER:NUMBER is")
     spec = engine.registry.get(name)
-    executed = bool(parts_of(engine.registry, spec) & _EXECUTED)
-    usable = await fields_of(engine, grounds_of(spec), executed=executed)
+    usable = await fields_of(engine, grounds_of(spec), parts_of(engine.registry, spec))
     if not usable:
         raise ValueError(f"{name} cannot be searched here")
     chosen = place(usable, int(last))
@@ -176,6 +174,7 @@ def _count(tally: Tally, ground: Ground, made: Candidate, seed: str, verdict: Ve
 
 async def _worthless(engine: Engine, ground: Ground, executed: bool) -> Pieces | None:
     """The pieces that earn nothing on a ground, and do not hold the right answer in a place where it does not count.
+    executed: responses are programs or proofs, of which no piece is a right one.
 
     None where a right response does not pass, so that nothing is known.
     """
@@ -205,8 +204,7 @@ async def _judged(engine: Engine, tries: Sequence[tuple[Ground, str]]) -> Sequen
 
 
 def _sample(ground: Ground, text: str) -> Sample:
-    use: Use = ground.use
-    return replace(ground.sample, response=text, use=use, group=None, finish_reason=None)
+    return replace(ground.sample, response=text, use=ground.use, group=None, finish_reason=None)
 
 
 def _earns(ground: Ground, verdict: Verdict) -> bool:

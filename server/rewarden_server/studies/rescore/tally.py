@@ -8,11 +8,12 @@ from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from rewarden_verifiers.execution.results import JUDGE_FAILED
+
 MOST_SOURCES = 1000
 MOST_NAMES = 1000
 """Sources, and reasons or flags of a source, that are counted by name; a mistaken column must not eat the memory."""
 OTHER = "(other)"
-JUDGE_FAILED = "judge_failed_on_output"
 _LONGEST_NAME = 200
 
 
