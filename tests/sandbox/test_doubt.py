@@ -14,11 +14,14 @@ from rewarden_sandboxes.agent.supervisor import Supervisor, _different
 
 
 def report(story: str, output: bytes = b"") -> Report:
-    """A run that tells this story: within, over, starved, cut off at the hard limit, or ended for its memory."""
+    """A run that tells this story: within, over, starved, waited and then ended or cut off, cut off at the hard limit,
+    or ended for its memory.
+    """
     made = Report.__new__(Report)
-    made.doubt = story if story in ("over", "starved") else None  # type: ignore[assignment]
+    doubt = story.removesuffix(" and cut")
+    made.doubt = doubt if doubt in ("over", "starved", "waited") else None  # type: ignore[assignment]
     made.kept, made.flags, made.files = -1, [], {}
-    status = {"cut": "time_limit", "memory": "memory_limit"}.get(story, "ok")
+    status = {"cut": "time_limit", "waited and cut": "time_limit", "memory": "memory_limit"}.get(story, "ok")
     made.said = {"status": status, "limit": None, "exit_code": 0, "signal": None, "message": None}
     made._output = {"stdout": output}
     return made
@@ -51,6 +54,13 @@ class Runs(Supervisor):
         (["starved", "over", "starved"], "internal_error"),
         (["over", "within", "starved"], "time_limit"),  # three stories
         (["starved", "over", "within"], "time_limit"),
+        (["waited", "within"], "ok"),  # what it waited for was in memory
+        (["waited and cut", "within"], "ok"),
+        (["waited", "cut"], "time_limit"),
+        (["waited", "waited and cut"], "time_limit"),
+        (["waited and cut", "over", "waited"], "time_limit"),
+        (["waited", "starved", "within"], "ok"),
+        (["waited", "over", "within"], "time_limit"),
     ],
 )
 def test_two_of_at_most_three_runs_agree(stories: list[str], status: str) -> None:
@@ -64,7 +74,14 @@ def test_two_of_at_most_three_runs_agree(stories: list[str], status: str) -> Non
 
 @pytest.mark.parametrize(
     ("story", "status"),
-    [("within", "ok"), ("over", "time_limit"), ("cut", "time_limit"), ("starved", "internal_error")],
+    [
+        ("within", "ok"),
+        ("over", "time_limit"),
+        ("cut", "time_limit"),
+        ("waited", "time_limit"),
+        ("waited and cut", "time_limit"),
+        ("starved", "internal_error"),
+    ],
 )
 def test_a_job_whose_limits_are_the_limits_runs_once(story: str, status: str) -> None:
     [[found]] = Runs(story)._certain([], {"once": True}, b"")
@@ -87,6 +104,15 @@ def test_what_the_runs_before_the_last_printed_is_told_once(outputs: list[bytes]
     assert [run[0]._output["stdout"] for run in found] == told
 
 
+@pytest.mark.parametrize("story", ["waited", "waited and cut"])
+def test_a_run_that_waited_for_a_disk_is_told_as_one_that_the_host_starved(story: str) -> None:
+    """It was cut off or not: only what it did can be judged, and not that it was late."""
+    earlier, last = Runs(story, "within")._certain([], {"once": False}, b"")
+    assert (last[0].said["status"], last[0].flags) == ("ok", ["rerun"])
+    cut = story == "waited and cut"
+    assert (earlier[0].said["status"], earlier[0].flags) == (("internal_error", ["starved"]) if cut else ("ok", []))
+
+
 def test_a_report_of_an_earlier_run_travels_whole() -> None:
     body = Body()
     told = report("within", b"earlier").wire(body)
@@ -100,21 +126,31 @@ def room() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("cpu", "idle", "unseen", "spare", "story", "limit"),
+    ("cpu", "idle", "waited", "unseen", "spare", "story", "limit"),
     [
-        (0.5, 0.5, 0.0, 0.0, "within", None),
-        (1.2, 0.5, 0.0, 0.0, "over", None),
-        (0.5, 1.2, 0.0, 0.0, "decided", "wall_s"),  # sleeping is no noise: it is not run again
-        (1.2, 1.2, 0.0, 0.0, "decided", "wall_s"),
-        (0.5, 0.5, 0.9, 0.0, "starved", None),  # no look came in time, and the host had no CPU for one
-        (0.5, 0.5, 0.9, 1.0, "decided", "wall_s"),  # where it had, the program slept
+        (0.5, 0.5, 0.0, 0.0, 0.0, "within", None),
+        (1.2, 0.5, 0.0, 0.0, 0.0, "over", None),
+        (0.5, 1.2, 0.0, 0.0, 0.0, "decided", "wall_s"),  # sleeping is no noise: it is not run again
+        (1.2, 1.2, 0.0, 0.0, 0.0, "decided", "wall_s"),
+        (0.5, 1.2, 0.3, 0.0, 0.0, "waited", None),  # nor is it sleeping to wait for a disk
+        (1.2, 1.2, 0.3, 0.0, 0.0, "waited", None),
+        (0.5, 1.2, 0.1, 0.0, 0.0, "decided", "wall_s"),  # it slept too long beside that
+        (0.5, 0.5, 0.0, 0.9, 0.0, "starved", None),  # no look came in time, and the host had no CPU for one
+        (0.5, 0.5, 0.0, 0.9, 1.0, "decided", "wall_s"),  # where it had, the program slept
     ],
 )
+@pytest.mark.parametrize("cut", [False, True])
 def test_the_story_of_a_run(
-    cpu: float, idle: float, unseen: float, spare: float, story: str, limit: str | None
+    cpu: float, idle: float, waited: float, unseen: float, spare: float, story: str, limit: str | None, cut: bool
 ) -> None:
+    """It ended by itself, or was cut off where a look found it over its idle limit."""
     ended = room()
-    run: Any = SimpleNamespace(rooms=[ended], unseen=unseen, clock=SimpleNamespace(idle=idle, spare=spare))
+    if cut:
+        if idle <= ended.limits["wall_s"]:
+            return
+        ended.cause, limit = "wall_s", "wall_s"
+    clock = SimpleNamespace(idle=idle, waited=waited, spare=spare)
+    run: Any = SimpleNamespace(rooms=[ended], unseen=unseen, clock=clock)
     found = report("within")
     found.said["cpu_time"] = cpu
     _judge(found, ended, run, out_of_memory=False)

@@ -192,15 +192,16 @@ def _throttled() -> list[bytes]:
 
 
 class Look:
-    """The findings of a look at /proc for one room: seconds run and waited for a CPU, and whether anything can run.
+    """The findings of a look at /proc for one room: seconds run and waited for a CPU, whether anything can run, and
+    whether anything waits in the kernel, as for a disk.
 
     `reaped`: page faults of children that ended and were waited for, by task: it grows with each.
     """
 
-    __slots__ = ("reaped", "runnable", "tasks")
+    __slots__ = ("reaped", "runnable", "tasks", "waits")
 
     def __init__(self) -> None:
-        self.runnable = False
+        self.runnable = self.waits = False
         self.tasks: dict[int, tuple[float, float]] = {}
         self.reaped: dict[int, int] = {}
 
@@ -266,6 +267,8 @@ def _look_at(pid: int, into: Look) -> None:
             continue
         if fields[0] == b"R":
             into.runnable = True
+        elif fields[0] == b"D":
+            into.waits = True
         into.tasks[int(task)] = times
         into.reaped[int(task)] = int(fields[8])
 
@@ -277,7 +280,8 @@ class Clock:
     waiting for a CPU are taken off: so a busy host never makes a program look idle. The wait of a task that is runnable
     at a look is known only once it has run, so until then what remains is owed, and it lapses when tasks have come or
     gone, whose waits nobody saw: so a sleeper cannot hide by being awake when it is looked at, nor a busy family of
-    short processes look idle.
+    short processes look idle. `waited`: the part of it in which a task waited in the kernel: for a page of its program
+    from the host's disk, or for a child of `vfork`, which looks the same.
     """
 
     def __init__(self, counters: Counters) -> None:
@@ -289,11 +293,12 @@ class Clock:
         self._last_cpu = 0.0
         self._seen: dict[int, tuple[float, float]] = {}
         self._gone = 0.0
-        self._waited = 0.0
+        self._queued = 0.0
         self._owed = 0.0
         self._reaped: dict[int, int] = {}
         self._host: HostIdle | None = None
         self.idle = 0.0
+        self.waited = 0.0
         self.resting = False
         self.rooms: dict[int, float] = {}
 
@@ -340,13 +345,16 @@ class Clock:
             if not self._counted:
                 cpu = self.cpu()
                 used = cpu - self._last_cpu
-            waited, self._waited = self._waited, 0.0
-            remains = passed - used - waited
+            queued, self._queued = self._queued, 0.0
+            remains = passed - used - queued
             if any(room.runnable for room in looks.values()):
                 self._owed = self._owed + remains if same else 0.0
                 self.resting = False
             else:
-                self.idle += max(0.0, remains + self._owed if same else remains)
+                idle = max(0.0, remains + self._owed if same else remains)
+                self.idle += idle
+                if any(room.waits for room in looks.values()):
+                    self.waited += idle
                 self._owed = 0.0
                 self.resting = remains > 0.8 * passed
         self._last, self._last_cpu = now, cpu
@@ -371,7 +379,7 @@ class Clock:
             reaped.update(room.reaped)
             self.rooms[number] = max(self.rooms.get(number, 0.0), sum(run for run, _ in room.tasks.values()))
         for task, (_, wait) in seen.items():
-            self._waited += max(0.0, wait - self._seen.get(task, (0.0, 0.0))[1])
+            self._queued += max(0.0, wait - self._seen.get(task, (0.0, 0.0))[1])
         self._gone += sum(run for task, (run, _) in self._seen.items() if task not in seen)
         self._seen = seen
         same, self._reaped = reaped == self._reaped, reaped

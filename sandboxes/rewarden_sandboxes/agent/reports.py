@@ -10,10 +10,11 @@ from rewarden_sandboxes.agent.accounting import Counters
 from rewarden_sandboxes.agent.frames import Body
 from rewarden_sandboxes.agent.run import Room, Run
 
-Story = Literal["within", "over", "starved", "decided"]
+Doubt = Literal["over", "starved", "waited"]
+Story = Literal[Doubt, "within", "decided"]
 """The tale that a run tells of its time. `within`: it ended by itself within its limits. `over`: by itself, between the
-soft and the hard limit of CPU time. `starved`: the host had no CPU for it. `decided`: it was ended at a limit, or
-broke."""
+soft and the hard limit of CPU time. `starved`: the host had no CPU for it. `waited`: it was idle for too long, and not
+but for waiting in the kernel. `decided`: it was ended at a limit, or broke."""
 
 
 class Report:
@@ -22,7 +23,7 @@ class Report:
     """
 
     def __init__(self, room: Room, cpu: float, run: Run, peak: int | None) -> None:
-        self.doubt: Literal["over", "starved"] | None = None
+        self.doubt: Doubt | None = None
         self.kept = room.kept
         self.flags: list[str] = []
         self.files: dict[str, bytes] = {}
@@ -111,6 +112,8 @@ def _judge(report: Report, room: Room, run: Run, *, out_of_memory: bool) -> None
         report.say("memory_limit", limit="memory_mb")
     elif room.cause in ("cpu_s", "wall_s"):
         report.over(room.cause)
+        if room.cause == "wall_s" and run.clock.idle > room.limits["wall_s"]:
+            report.doubt = _waited(room, run)
     elif room.cause == "output_bytes":
         report.say("output_limit", limit="output_bytes")
     elif room.full:
@@ -131,7 +134,9 @@ def _judge(report: Report, room: Room, run: Run, *, out_of_memory: bool) -> None
         report.say("ok" if code == 0 else "runtime_error", exit_code=code)
     if first and report.said["status"] in ("ok", "runtime_error"):
         if run.clock.idle > room.limits["wall_s"]:
-            report.over("wall_s")  # sleeping is no noise of the host's
+            report.doubt = _waited(room, run)
+            if report.doubt is None:
+                report.over("wall_s")  # sleeping is no noise of the host's
         elif report.said["cpu_time"] > room.limits["cpu_s"]:
             report.doubt = "over"
         elif run.clock.idle + run.unseen > room.limits["wall_s"]:
@@ -140,3 +145,8 @@ def _judge(report: Report, room: Room, run: Run, *, out_of_memory: bool) -> None
                 report.over("wall_s")
             else:
                 report.doubt = "starved"
+
+
+def _waited(room: Room, run: Run) -> Literal["waited"] | None:
+    """The doubt about a room whose run idled for too long: waiting for the host's disk is no sleep."""
+    return "waited" if run.clock.idle - run.clock.waited <= room.limits["wall_s"] else None

@@ -139,6 +139,8 @@ class Supervisor:
             finally:
                 os.close(feed)
             [report] = reports(run, self._counters, unharmed=True)
+            if report.story == "waited":
+                report.over("wall_s")
         out = Body()
         self._tell({"ev": "ended", "report": report.wire(out)}, out)
 
@@ -147,10 +149,11 @@ class Supervisor:
 
         A program that ended by itself between the soft and the hard limit of CPU time may owe that to the host, so it
         is run again: of at most three runs two must agree that it is over its limit, or within. Three that tell three
-        stories are a time-out. A run that the host starved tells nothing; two of them are the host's fault.
+        stories are a time-out. A run that the host starved tells nothing; two of them are the host's fault. A run that
+        waited too long for the host's disk finds next time in memory what it waited for; two of them are a time-out.
 
         Attack: need now more and now less than the limit, at random, so as to go unscored. The clock alone never brings
-        that about.
+        that about. Attack: sleep in a child of `vfork`, which looks like a disk that is slow.
         """
         runs: list[list[Report]] = []
         stories: Counter[Story] = Counter()
@@ -161,8 +164,12 @@ class Supervisor:
             settled = program.story == "decided" or (program.story == "within" and not stories["over"])
             if settled or job["once"] or stories[program.story] == 2 or len(runs) == _MOST_RUNS:
                 break
+            if program.story == "waited" and program.said["status"] == "time_limit":
+                program.starve("it waited for a disk of the host")
         if not settled:
-            if program.story == "starved" and (job["once"] or stories["starved"] == 2):
+            if program.story == "waited":
+                program.over("wall_s")
+            elif program.story == "starved" and (job["once"] or stories["starved"] == 2):
                 program.starve("the host had no CPU for this run")
             elif stories["within"] < 2:
                 program.over("cpu_s")
