@@ -181,7 +181,7 @@ _WRITTEN: list[tuple[str, Any, str, str]] = [
     ("an answer tag that never closes", "12", "<answer>12", "<answer>12</answer>"),
     ("an empty box and the answer beside it", "12", r"\boxed{} 12", r"12, so \boxed{12}"),
     ("a commented box beside another", "12", "<!-- \\boxed{12} --> \\boxed{13}", "<!-- twelve --> \\boxed{12}"),
-    ("a box in the thought alone", "12", "<think>\\boxed{12}</think>12", "<think>\\boxed{13}</think>\\boxed{12}"),
+    ("a box in the thought alone", "12", "<think>\\boxed{12}</think>Done.", "<think>\\boxed{13}</think>\\boxed{12}"),
     ("a thought that never closes", "12", "<think>so \\boxed{12}", "<think>so</think>\\boxed{12}"),
     ("a second thought, still open", "12", "<think>a</think>\\boxed{12}<think>or", "<think>a</think>\\boxed{12}"),
     ("nothing", "12", "", r"\boxed{12}"),

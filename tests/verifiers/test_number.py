@@ -692,7 +692,8 @@ def test_what_hedges_has_no_answer() -> None:
     assert equivalence.extract(r"\boxed{12 or 13}") is None
     assert equivalence.extract(r"\boxed{12} or \boxed{13}") is None
     assert equivalence.extract(r"\boxed{0.5} or \boxed{1/2}") == "0.5"
-    assert equivalence.extract("12") is None
+    assert equivalence.extract("12") == "12"
+    assert equivalence.extract("12 or 13") is None
 
 
 GROWING = [

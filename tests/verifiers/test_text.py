@@ -398,7 +398,7 @@ async def test_refusals_earn_what_they_are_given(mode: str, refusal: str) -> Non
 async def test_a_refusal_needs_no_tag_and_may_be_right() -> None:
     use = Use(name="text", params={"refusal_score": 0.3})
     assert (await outcome_of(PLANNER, use, Sample(response="I don't know.", reference="Paris"))).score == 0.3
-    assert (await outcome_of(PLANNER, use, Sample(response="Perhaps.", reference="Paris"))).reason == "no_answer"
+    assert (await outcome_of(PLANNER, use, Sample(response="Perhaps.\n" * 2, reference="Paris"))).reason == "no_answer"
     assert (await judged("Unanswerable", "unanswerable")).score == 1.0
     assert (await judged("Unknown Pleasures by Joy Division", "Unknown Pleasures", mode="substring")).score == 1.0
 

@@ -591,7 +591,8 @@ def test_what_hedges_has_no_answer() -> None:
     assert equivalence.extract(r"\boxed{2023 or 2024}") is None
     assert equivalence.extract(r"\boxed{2023} or \boxed{2024}") is None
     assert equivalence.extract(r"\boxed{2024-02-30}") is None
-    assert equivalence.extract("2024") is None
+    assert equivalence.extract("2024") == "2024"
+    assert equivalence.extract("It began in 2023 or 2024.") is None
 
 
 GROWING = [

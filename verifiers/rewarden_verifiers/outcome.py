@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rewarden.types import Component, Fault, Outcome, StepScore
@@ -81,6 +82,11 @@ def wrong(reason: str = "wrong", **details: Any) -> Outcome:
     """The bottom of the range, not passed, the policy's fault."""
     low = details.get("range", UNIT)[0]
     return scored(low, passed=False, reason=reason, fault="policy", **details)
+
+
+def loosely(outcome: Outcome) -> Outcome:
+    """The outcome, flagged as one whose answer was found by its place and not by a mark."""
+    return replace(outcome, flags=(*outcome.flags, "loose_extraction"))
 
 
 def no_answer(reason: str = "no_answer", **details: Any) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -11,9 +12,10 @@ from rewarden.errors import InvalidReference
 from rewarden.types import Outcome
 from rewarden_verifiers.answer.labels import MAX_LABELS, Alphabet, alphabet, expand, usual
 from rewarden_verifiers.answer.options import Options, normal, options_of
+from rewarden_verifiers.answer.sentence import DOUBT, last_sentence
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import Extracted, rules_with
-from rewarden_verifiers.outcome import no_answer, right, scored, wrong
+from rewarden_verifiers.extraction import Extracted, Ladder
+from rewarden_verifiers.outcome import loosely, no_answer, right, scored, wrong
 
 OptionTexts = tuple[str, ...] | dict[str, str]
 Problem = Literal["hedged", "contradictory"]
@@ -24,6 +26,9 @@ _REFERENCES = 4096
 _SHORT_LINE = 40
 """Characters of a line that may name several labels without a box, tag or phrase."""
 _EXCERPT = 200
+_MOST_WORDS = 12
+"""Words of an option with which a sentence may end."""
+_BRACKETED = re.compile(r"\(([A-Za-z0-9]{1,4})\)")
 _ABSTAINED = -1
 """An option's index for "abstained"."""
 
@@ -54,8 +59,9 @@ class ChoiceParams:
     gold: how the reference is to be read; `auto`: a label if it is one, else an option's text; an integer is an index
         (a label where the labels are numbers).
     index_base: what the first option's index is.
-    extraction: where the answer stands: `lax` (box, answer tag, "####", phrase, and last a line that holds a label
-        alone), `strict` (box or answer tag), or an ordered list of rules, among them `label_line`.
+    extraction: where the answer stands: `auto` (any mark, else a line that holds a label alone; only a box or a tag
+        where the prompt asks for it), `lax` (as `auto` whatever the prompt asks), `strict` (box or tag), or an ordered
+        list of rules, among them `label_line`.
     several: what earns credit where several options are right: `exact` (these and no others), `any` (one or more of
         them and no others), `subset` (the share of them named, nothing if another is named), `jaccard` (shared by
         union of named and right ones).
@@ -67,7 +73,7 @@ class ChoiceParams:
     labels: str | tuple[str, ...] | None = None
     gold: Literal["auto", "label", "index", "text"] = "auto"
     index_base: Literal[0, 1] = 0
-    extraction: str | tuple[str | dict[str, str], ...] = "lax"
+    extraction: str | tuple[str | dict[str, str], ...] = "auto"
     several: Literal["exact", "any", "subset", "jaccard"] = "exact"
     abstain: tuple[str, ...] = ()
     abstain_score: float = 0.0
@@ -75,7 +81,7 @@ class ChoiceParams:
     def __post_init__(self) -> None:
         if not 0.0 <= self.abstain_score <= 1.0:
             raise ValueError("abstain_score must lie between 0 and 1")
-        rules_with(self.extraction, "label_line", None)
+        _ladder(self.extraction)
         labels = self.own_labels
         if labels is not None and not 2 <= len(labels) <= MAX_LABELS:
             raise ValueError(f"labels must be between 2 and {MAX_LABELS}")
@@ -93,6 +99,13 @@ class ChoiceParams:
     def reader(self) -> Reader:
         """Returns what is worked out once for all samples with these parameters."""
         return Reader(self)
+
+
+def _ladder(extraction: Any) -> Ladder:
+    # The rules need the labels and options, which a sample may bring.
+    return Ladder(
+        extraction, {"label_line": None, "concluding_option": None}, loose=("label_line", "concluding_option")
+    )
 
 
 def _flawed(options: OptionTexts, labels: tuple[str, ...] | None) -> str | None:
@@ -161,8 +174,7 @@ class Reader:
 
     def __init__(self, params: ChoiceParams) -> None:
         self._params = params
-        # None stands for `label_line`, which needs the labels.
-        self._rules = rules_with(params.extraction, "label_line", None)
+        self._ladder = _ladder(params.extraction)
         self.question = lru_cache(maxsize=_REFERENCES)(self._question)
 
     def ask(self, reference: Reference) -> Question:
@@ -181,13 +193,15 @@ class Reader:
             labels, options = tuple(options), tuple(options.values())
         return self.question(golds, labels, options)
 
-    def extract(self, response: str, letters: Alphabet) -> Extracted | None:
+    def extract(
+        self, response: str, question: Question, prompt: str | None = None, finish_reason: str | None = None
+    ) -> Extracted | None:
         """The answer of a response, by the first rule that fires."""
-        for rule in self._rules:
-            found = rule(response) if rule is not None else label_line(response, letters)
-            if found is not None:
-                return found
-        return None
+        own = {
+            "label_line": lambda text: label_line(text, question.alphabet),
+            "concluding_option": lambda text: concluding_option(text, question),
+        }
+        return self._ladder.find(response, prompt=prompt, finish_reason=finish_reason, own=own)
 
     def _question(
         self, golds: tuple[Gold, ...], labels: tuple[str, ...] | None, texts: tuple[str, ...] | None
@@ -309,6 +323,31 @@ def label_line(text: str, letters: Alphabet) -> Extracted | None:
     return Extracted(tuple(letters.labels[place] for place in chosen), "label_line", (at, at + len(line)))
 
 
+def concluding_option(text: str, question: Question) -> Extracted | None:
+    """The label in brackets ("… is shown in (C).") or the option's text with which the last sentence ends, if it doubts
+    nothing and names no other.
+    """
+    sentence = last_sentence(text)
+    if sentence is None or DOUBT.search(text, *sentence) is not None:
+        return None
+    start, end = sentence
+    said = text[start:end].rstrip(" \t\r\n.!。*_")
+    bracketed = [match for match in _BRACKETED.finditer(said) if match.group(1) in question.alphabet.index]
+    if bracketed:
+        last = bracketed[-1]
+        if last.end() < len(said) or len({match.group(1) for match in bracketed}) > 1:
+            return None
+        return Extracted((last.group(),), "concluding_option", (start + last.start(), start + len(said)))
+    if question.options is None:
+        return None
+    words = said.split(" ")
+    for first in range(max(1, len(words) - _MOST_WORDS), len(words)):
+        ending = " ".join(words[first:])
+        if question.options.match(ending) is not None and not question.options.others(said[: -len(ending)], ending):
+            return Extracted((ending,), "concluding_option", (start + len(said) - len(ending), start + len(said)))
+    return None
+
+
 def _last_line(text: str) -> tuple[str, int, str]:
     """The last line that is not blank, where it begins, and the one before it."""
     body = text.rstrip()
@@ -350,7 +389,7 @@ class ChoiceEquivalence:
 
     def extract(self, text: str) -> str | None:
         """The labels named ("B", "A, C"), or the answer's text; None where there is none or it hedges."""
-        found = self._reader.extract(text, self._question.alphabet)
+        found = self._reader.extract(text, self._question)
         if found is None:
             return None
         readings = [self._question.read(answer) for answer in found.texts]
@@ -371,7 +410,13 @@ class ChoiceEquivalence:
 
 
 @verifier(version="2", graded=True, inline=True, equivalence=ChoiceEquivalence)
-def choice(response: str, reference: Reference, params: ChoiceParams) -> Outcome:
+def choice(
+    response: str,
+    reference: Reference,
+    params: ChoiceParams,
+    prompt: str | None = None,
+    finish_reason: str | None = None,
+) -> Outcome:
     r"""The option that the response names is the right one: a letter in any dress, an index or its text; or several.
 
     The reference is a label ("B"), an index (1), an option's text, a list of these where several are right, or an
@@ -389,9 +434,14 @@ def choice(response: str, reference: Reference, params: ChoiceParams) -> Outcome
     """
     reader = params.reader
     question = reader.ask(reference)
-    found = reader.extract(response, question.alphabet)
+    found = reader.extract(response, question, prompt, finish_reason)
     if found is None:
         return no_answer()
+    outcome = _outcome(found, question, params)
+    return loosely(outcome) if found.loose else outcome
+
+
+def _outcome(found: Extracted, question: Question, params: ChoiceParams) -> Outcome:
     if len(found.texts) == 1:
         named, problem = question.read(found.text)
         if len(named) == 1 and problem is None:

@@ -85,6 +85,11 @@ class Options:
         named = any(place != best and place and _stands_in(place, remark) for place in self.places)
         return None if named else self.places[best]
 
+    def others(self, text: str, chosen: str) -> bool:
+        """Returns whether a text names an option beside the chosen one."""
+        key, own = self._key(text), self._key(chosen)
+        return any(place and place not in own and _stands_in(place, key) for place in self.places)
+
     def _key(self, text: str) -> str:
         key = normal(text)
         return key.casefold() if self.caseless else key

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from rewarden_verifiers.answer.label.hierarchy import Hierarchy
 from rewarden_verifiers.answer.label.names import MAX_ENTRIES, MAX_LABELS, Names
-from rewarden_verifiers.extraction import Extracted, rules_with
+from rewarden_verifiers.extraction import Extracted, Ladder
 
 Mode = Literal["single", "multi", "vector"]
 Metric = Literal["exact", "depth", "precision", "recall", "f1", "fbeta", "jaccard"]
@@ -65,9 +65,9 @@ class LabelParams:
     match: `normalised`: case, markup, quotes and what goes before ("The label is …") say nothing, and a remark may
         follow; `exact`: the answer is the name of a label as it is written, and nothing else; `mention`: also a
         sentence that mentions one label and neither denies nor doubts.
-    extraction: where the answer stands: `lax` (box, answer tag, "####", phrase, and last a line that is nothing but
-        labels), `strict` (box or answer tag), `whole` (the response is the label), or an ordered list of rules, among
-        them `label_line`.
+    extraction: where the answer stands: `auto` (any mark, else a last line that is nothing but labels; only a box or a
+        tag where the prompt asks for it), `lax` (as `auto` whatever the prompt asks), `strict` (box or tag), `whole`
+        (the response is the label), or an ordered list of rules, among them `label_line`.
     separator: labels are paths, and this stands between their parts ("/" for "animal/dog"); a label stands for all the
         labels above it too, which then count like it.
     parents: the same by a map from each label to the one above it.
@@ -86,7 +86,7 @@ class LabelParams:
     beta: float = 1.0
     aggregate: Literal["mean", "all"] = "mean"
     match: Literal["normalised", "exact", "mention"] = "normalised"
-    extraction: str | tuple[str | dict[str, str], ...] = "lax"
+    extraction: str | tuple[str | dict[str, str], ...] = "auto"
     separator: str | None = None
     parents: dict[str, str] = field(default_factory=dict)
     weights: dict[str, float] = field(default_factory=dict)
@@ -119,13 +119,18 @@ class LabelParams:
         return Reader(self)
 
 
+def _ladder(extraction: Any) -> Ladder:
+    # The rule needs the labels, which a sample may bring.
+    return Ladder(extraction, {"label_line": None}, loose=("label_line",))
+
+
 class Reader:
     """Parameters, worked out: rules of extraction, names of labels, the hierarchy and weights."""
 
     def __init__(self, params: LabelParams) -> None:
         self.params = params
         # None stands for `label_line`, which needs the labels.
-        self.rules = rules_with(params.extraction, "label_line", None)
+        self.ladder = _ladder(params.extraction)
         labels = _listed(params)
         if len(labels) == 1 or len(labels) > MAX_LABELS:
             raise ValueError(f"labels must be none, or between 2 and {MAX_LABELS}")
@@ -158,13 +163,12 @@ class Reader:
         """Returns how much a label weighs."""
         return self.weights.get(label, 1.0)
 
-    def extract(self, response: str, names: Names) -> Extracted | None:
+    def extract(
+        self, response: str, names: Names, prompt: str | None = None, finish_reason: str | None = None
+    ) -> Extracted | None:
         """The answer of a response, by the first rule that fires."""
-        for rule in self.rules:
-            found = rule(response) if rule is not None else label_line(response, names, self.params)
-            if found is not None:
-                return found
-        return None
+        own = {"label_line": lambda text: label_line(text, names, self.params)}
+        return self.ladder.find(response, prompt=prompt, finish_reason=finish_reason, own=own)
 
 
 def _listed(params: LabelParams) -> list[Label]:

@@ -13,7 +13,7 @@ from rewarden_verifiers.answer.label.params import LabelParams, Reader, is_empty
 from rewarden_verifiers.answer.label.scoring import overlap, shared_depth
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import Extracted
-from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.outcome import loosely, no_answer, right, scored, too_expensive, wrong
 
 _SHOWN = 50
 _EXCERPT = 200
@@ -22,7 +22,13 @@ Details = dict[str, Any]
 
 
 @verifier(version="2", graded=True, inline=True, prepare=prepare, equivalence=LabelEquivalence)
-def label(response: str, prepared: Prepared, params: LabelParams) -> Outcome:
+def label(
+    response: str,
+    prepared: Prepared,
+    params: LabelParams,
+    prompt: str | None = None,
+    finish_reason: str | None = None,
+) -> Outcome:
     r"""The label that the response names is the right one; or the set of labels, the place in a tree, the verdicts.
 
     The reference is a label's name, alias or code, or true or false; a list is, in `single`, the labels of which any is
@@ -41,10 +47,15 @@ def label(response: str, prepared: Prepared, params: LabelParams) -> Outcome:
     `uncertain_score` says.
     """
     reader = params.reader
-    names = prepared.names
-    found = reader.extract(response, names)
+    found = reader.extract(response, prepared.names, prompt, finish_reason)
     if found is None:
         return no_answer()
+    outcome = _outcome(found, prepared, params)
+    return loosely(outcome) if found.loose else outcome
+
+
+def _outcome(found: Extracted, prepared: Prepared, params: LabelParams) -> Outcome:
+    reader = params.reader
     details: Details = {"extracted": found.text[:_EXCERPT], "evidence": {"rule": found.rule}}
     if found.oversized:
         return too_expensive(**details)

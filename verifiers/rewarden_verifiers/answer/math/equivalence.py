@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rewarden_verifiers.answer.math.compare import Comparison
 from rewarden_verifiers.answer.math.exact import bits, rational
 from rewarden_verifiers.answer.math.expand import count_signs
@@ -28,7 +26,7 @@ from rewarden_verifiers.answer.math.syntax import (
     Text,
     walk,
 )
-from rewarden_verifiers.extraction import extract
+from rewarden_verifiers.extraction import Ladder
 
 _POINTS = (1, 2)
 
@@ -36,13 +34,13 @@ _POINTS = (1, 2)
 class MathEquivalence:
     """`Equivalence` of final answers."""
 
-    def __init__(self, extraction: Any = "strict", rules: Rules | None = None) -> None:
-        self.extraction = extraction
+    def __init__(self, ladder: Ladder | None = None, rules: Rules | None = None) -> None:
+        self.ladder = ladder or Ladder("strict", {})
         self.rules = rules or Rules()
 
     def extract(self, text: str) -> str | None:
         """The answer of a response; None where there is none, or where several are offered that differ."""
-        found = extract(text, self.extraction)
+        found = self.ladder.find(text)
         if found is None:
             return None
         if any(self.same(found.text, other) is not True for other in found.texts[:-1]):

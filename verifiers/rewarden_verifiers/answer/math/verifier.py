@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from rewarden.types import Outcome
+from rewarden_verifiers.answer.loose import formula_ladder
 from rewarden_verifiers.answer.math import fallback
 from rewarden_verifiers.answer.math.compare import Comparison
 from rewarden_verifiers.answer.math.equivalence import MathEquivalence
@@ -24,18 +26,19 @@ from rewarden_verifiers.answer.math.scalars import Rules
 from rewarden_verifiers.answer.math.syntax import Listing, Node, Text
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.equivalence import Equivalence
-from rewarden_verifiers.extraction import Extracted, extract
-from rewarden_verifiers.outcome import no_answer, right, too_expensive, undecided, wrong
+from rewarden_verifiers.extraction import Extracted, Ladder
+from rewarden_verifiers.outcome import loosely, no_answer, right, too_expensive, undecided, wrong
 
 _LABEL = re.compile(r"[\s$]*[A-Za-z]'{0,3}(?:_\{?\w{1,9}\}?)?(?:\([A-Za-z]\))?\s*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class MathParams:
     """Options of `math`.
 
-    extraction: where the answer stands: `strict` (last box or answer tag), `lax` (also phrases and the last number),
-        `whole`, or an ordered list of rules.
+    extraction: where the answer stands: `auto` (any mark, else a last line, formula or number that concludes; only a
+        box or a tag where the prompt asks for it), `strict` (last box or tag), `explicit` (any mark), `lax` (as `auto`
+        whatever the prompt asks, and the last number), `whole`, or an ordered list of rules.
     rel_tol: a relative tolerance for numbers instead of the rules for decimals; None: a decimal must be a correct
         rounding with at least `significant_digits` digits.
     significant_digits: digits that a rounded decimal needs to stand for an exact reference, or the other way round
@@ -48,7 +51,7 @@ class MathParams:
     form: the answer must also be `simplified`, in `lowest_terms`, `factored` or `expanded`.
     """
 
-    extraction: str | list[str | dict[str, str]] = "strict"
+    extraction: str | list[str | dict[str, str]] = "auto"
     rel_tol: float | None = None
     significant_digits: int = 4
     strict: bool = False
@@ -61,6 +64,12 @@ class MathParams:
             raise ValueError("rel_tol must lie between 0 and 1")
         if not 0 <= self.significant_digits <= 50:
             raise ValueError("significant_digits must lie between 0 and 50")
+        formula_ladder(self.extraction)
+
+    @cached_property
+    def ladder(self) -> Ladder:
+        """The rules of extraction."""
+        return formula_ladder(self.extraction)
 
 
 def prepare(reference: Reference, params: MathParams) -> PreparedReference:
@@ -70,7 +79,7 @@ def prepare(reference: Reference, params: MathParams) -> PreparedReference:
 
 def equivalence(params: MathParams) -> Equivalence:
     """Sameness of answers under these parameters."""
-    return MathEquivalence(params.extraction, rules_of(params))
+    return MathEquivalence(params.ladder, rules_of(params))
 
 
 def rules_of(params: MathParams) -> Rules:
@@ -96,7 +105,13 @@ def warm() -> None:
     equivalence=equivalence,
     warm=warm,
 )
-def math(response: str, prepared: PreparedReference, params: MathParams) -> Outcome:
+def math(
+    response: str,
+    prepared: PreparedReference,
+    params: MathParams,
+    prompt: str | None = None,
+    finish_reason: str | None = None,
+) -> Outcome:
     """The final answer equals the reference: numbers, expressions, equations, sets, intervals, matrices, units.
 
     What earns nothing and says why: no answer (`no_answer`), an answer that hedges (`hedged`: "12 or 13" where the
@@ -113,10 +128,11 @@ def math(response: str, prepared: PreparedReference, params: MathParams) -> Outc
     """
     if prepared.problem is not None and not prepared.alternatives:
         return undecided(prepared.problem, fault="reference")
-    found = extract(response, params.extraction)
+    found = params.ladder.find(response, prompt=prompt, finish_reason=finish_reason)
     if found is None:
         return no_answer()
-    return judge(found, prepared, params)
+    outcome = judge(found, prepared, params)
+    return loosely(outcome) if found.loose else outcome
 
 
 def judge(found: Extracted, prepared: PreparedReference, params: MathParams) -> Outcome:

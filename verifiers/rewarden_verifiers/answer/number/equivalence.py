@@ -8,7 +8,6 @@ from rewarden_verifiers.answer.number.params import NumberParams
 from rewarden_verifiers.answer.number.quantity import Quantity
 from rewarden_verifiers.answer.number.reading import read_scalar, read_vector
 from rewarden_verifiers.answer.number.reference import Gold
-from rewarden_verifiers.extraction import first_found
 
 _KEYED_BITS = 4096
 
@@ -21,7 +20,7 @@ class NumberEquivalence:
 
     def extract(self, text: str) -> str | None:
         """The answer of a response; None where there is none, where it is no number, or hedges."""
-        found = first_found(text, self._params.rules)
+        found = self._params.ladder.find(text)
         if found is None:
             return None
         texts = tuple(dict.fromkeys(found.texts))

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rewarden_verifiers.extraction import Extracted, Rule, rules_of, rules_with
+from rewarden_verifiers.answer.loose import FORMULAS
+from rewarden_verifiers.extraction import Extracted, Ladder
 
 _REACH = 2000
 _AFTER = 80
@@ -51,6 +52,7 @@ def last_quantity(text: str) -> Extracted | None:
     return Extracted((body,), "last_quantity", (start, start + len(body)))
 
 
-def number_rules(extraction: Any) -> tuple[Rule, ...]:
+def number_ladder(extraction: Any) -> Ladder:
     """The parameter `extraction` as rules. Raises InvalidParams, naming what is wrong."""
-    return rules_with(extraction, "last_quantity", last_quantity) if extraction else rules_of(extraction)
+    own = {**FORMULAS, "last_quantity": last_quantity}
+    return Ladder(extraction, own, marks=("answer_line",), loose=tuple(FORMULAS), lax=("last_quantity",))

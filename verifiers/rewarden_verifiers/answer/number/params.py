@@ -8,9 +8,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from rewarden_verifiers.answer.number.finding import number_rules
+from rewarden_verifiers.answer.number.finding import number_ladder
 from rewarden_verifiers.answer.number.numerals import Decimal
-from rewarden_verifiers.extraction import Rule
+from rewarden_verifiers.extraction import Ladder
 
 Metric = Literal["l1", "l2", "max", "total_variation", "kl"]
 _MOST_DIGITS = 1000
@@ -20,8 +20,9 @@ _MOST_DIGITS = 1000
 class NumberParams:
     """Options of `number`.
 
-    extraction: where the answer stands: `strict` (last box or answer tag), `explicit` (also "####" and phrases), `lax`
-        (also the last number of the response, with its unit), `whole`, or an ordered list of rules, among them
+    extraction: where the answer stands: `auto` (any mark, else a last line, formula or number that concludes; only a
+        box or a tag where the prompt asks for it), `strict` (last box or tag), `explicit` (any mark), `lax` (as `auto`
+        whatever the prompt asks, and the last number with its unit), `whole`, or an ordered list of rules, among them
         `last_quantity`.
     abs_tol: the largest distance that is right, in the reference's unit.
     rel_tol: the same as a share of the reference's size. Where no tolerance is given, whole numbers must be equal and
@@ -51,7 +52,7 @@ class NumberParams:
     count: the answer is a list, and how many different entries it has is the number that is compared.
     """
 
-    extraction: str | tuple[str | dict[str, str], ...] = "strict"
+    extraction: str | tuple[str | dict[str, str], ...] = "auto"
     abs_tol: float | None = None
     rel_tol: float | None = None
     significant: int | Literal["reference"] | None = None
@@ -82,12 +83,12 @@ class NumberParams:
             raise ValueError("passes must be more than 0, and at most 1")
         if not 0 <= self.wrong_score < self.passes:
             raise ValueError("wrong_score must be at least 0, and less than passes")
-        number_rules(self.extraction)
+        number_ladder(self.extraction)
 
     @cached_property
-    def rules(self) -> tuple[Rule, ...]:
+    def ladder(self) -> Ladder:
         """The rules of extraction."""
-        return number_rules(self.extraction)
+        return number_ladder(self.extraction)
 
     @cached_property
     def tolerances(self) -> tuple[Fraction | None, Fraction | None]:

@@ -17,8 +17,8 @@ from rewarden_verifiers.answer.number.reading import Span, distinct_entries, rea
 from rewarden_verifiers.answer.number.reference import Expected, Gold, Prepared, Range, prepare
 from rewarden_verifiers.answer.number.units import registry
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import Extracted, first_found
-from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.extraction import Extracted
+from rewarden_verifiers.outcome import loosely, no_answer, right, scored, too_expensive, wrong
 
 _EXCERPT = 500
 _UNPAID = frozenset(("hedged", "unparseable_answer"))
@@ -42,7 +42,13 @@ def warm() -> None:
 
 
 @verifier(version="2", graded=True, prepare=prepare, equivalence=NumberEquivalence, warm=warm)
-def number(response: str, prepared: Prepared, params: NumberParams) -> Outcome:
+def number(
+    response: str,
+    prepared: Prepared,
+    params: NumberParams,
+    prompt: str | None = None,
+    finish_reason: str | None = None,
+) -> Outcome:
     r"""The number of a response is the expected one: with tolerances, units, percentages; ranges, vectors, tables.
 
     The reference is a number; a text ("3.2 km", "12%", "1.2e-3", "3/4", "[1, 2, 3]", "between 3 and 5"); a range
@@ -61,16 +67,17 @@ def number(response: str, prepared: Prepared, params: NumberParams) -> Outcome:
 
     Where the reference has no unit and `units` is not `required`, a unit in the answer is not judged.
     """
-    found = first_found(response, params.rules)
+    found = params.ladder.find(response, prompt=prompt, finish_reason=finish_reason)
     if found is None:
         return no_answer()
     shown = [text[:_EXCERPT] for text in found.texts]
     details: dict[str, Any] = {"extracted": shown[0] if len(shown) == 1 else shown, "evidence": {"rule": found.rule}}
     try:
         best = max((_judged(found, one, params) for one in prepared.alternatives), key=_merit)
+        outcome = _outcome(best, details, params)
     except TooExpensive:
-        return too_expensive(**details)
-    return _outcome(best, details, params)
+        outcome = too_expensive(**details)
+    return loosely(outcome) if found.loose else outcome
 
 
 def _merit(judgement: Judgement) -> tuple[float, bool]:

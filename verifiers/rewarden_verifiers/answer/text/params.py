@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
+from rewarden_verifiers.answer.sentence import short_response
 from rewarden_verifiers.answer.text.normalise import Normaliser
 from rewarden_verifiers.answer.text.similarity import Scorer
-from rewarden_verifiers.extraction import Extracted, first_found, rules_of
+from rewarden_verifiers.extraction import Extracted, Ladder
 
 Mode = Literal["exact", "normalised", "substring", "two_way", "fuzzy", "f1", "regex"]
 
@@ -39,6 +40,10 @@ _SHORT = 200
 """Characters of a response that may be a refusal although no rule of extraction fires on it."""
 
 
+def _ladder(extraction: Any) -> Ladder:
+    return Ladder(extraction, {"short_response": short_response}, marks=("answer_line",), loose=("short_response",))
+
+
 @dataclass(frozen=True, kw_only=True)
 class TextParams:
     """Options of `text`.
@@ -47,8 +52,8 @@ class TextParams:
         below overlook; `substring`: the reference stands in the answer, on borders of tokens (cover match); `two_way`:
         that, or the answer stands in the reference and is `least_share` of it; `fuzzy`: an edit ratio; `f1`: F1 over
         tokens (SQuAD, HotpotQA); `regex`: the reference is a pattern of RE2 that the whole answer matches.
-    extraction: where the answer stands: `explicit` (box, answer tag, "####", phrase), `strict` (box or answer tag),
-        `whole`, or an ordered list of rules.
+    extraction: where the answer stands: `auto` (any mark, else a response of one short line; only a box or a tag where
+        the prompt asks for it), `explicit` (any mark), `strict` (box or tag), `whole`, or an ordered list of rules.
     case: upper and lower case are the same (in `regex` too).
     punctuation: punctuation says nothing, except in and before numbers ("1.5", "-5", "1/2") and in names ("C++", "O-").
     articles: words that say nothing before another word; none where it is empty.
@@ -72,7 +77,7 @@ class TextParams:
     """
 
     mode: Mode = "normalised"
-    extraction: str | tuple[str | dict[str, str], ...] = "explicit"
+    extraction: str | tuple[str | dict[str, str], ...] = "auto"
     case: bool = True
     punctuation: bool = True
     articles: tuple[str, ...] = ("a", "an", "the")
@@ -91,7 +96,7 @@ class TextParams:
     refusal_score: float = 0.0
 
     def __post_init__(self) -> None:
-        rules_of(self.extraction)
+        _ladder(self.extraction)
         for name in ("threshold", "least_share", "refusal_score"):
             value = getattr(self, name)
             if value is not None and not 0.0 <= value <= 1.0:
@@ -116,7 +121,7 @@ class Reader:
 
     def __init__(self, params: TextParams) -> None:
         self.params = params
-        self._rules = rules_of(params.extraction)
+        self._ladder = _ladder(params.extraction)
         self.normal = Normaliser(
             case=params.case,
             punctuation=params.punctuation,
@@ -139,9 +144,9 @@ class Reader:
         self.graded = params.graded if params.graded is not None else params.mode == "f1"
         self.mark = params.threshold if self.graded and params.threshold is not None else 1.0
 
-    def extract(self, response: str) -> Extracted | None:
+    def extract(self, response: str, prompt: str | None = None, finish_reason: str | None = None) -> Extracted | None:
         """The answer of a response, by the first rule that fires."""
-        return first_found(response, self._rules)
+        return self._ladder.find(response, prompt=prompt, finish_reason=finish_reason)
 
     def plain(self, text: str, form: str | None = None) -> str:
         """An answer's form as refusals have it; `form` is its canonical form, which mostly is the same."""

@@ -18,7 +18,7 @@ from rewarden_verifiers.answer.text.reference import MAX_FUZZY, Alternative, Pre
 from rewarden_verifiers.answer.text.similarity import among, counted, f1, numbers, ratio
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import Extracted, encodable
-from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.outcome import loosely, no_answer, right, scored, too_expensive, wrong
 
 _EXCERPT = 500
 _MAX_PARTIAL_ANSWER = 1000
@@ -50,7 +50,9 @@ _prepared = lru_cache(maxsize=_REFERENCES)(read)  # by the reader, because param
     prepare=prepare,
     equivalence=TextEquivalence,
 )
-def text(response: str, prompt: str | None, prepared: Prepared, params: TextParams) -> Outcome:
+def text(
+    response: str, prompt: str | None, prepared: Prepared, params: TextParams, finish_reason: str | None = None
+) -> Outcome:
     r"""The answer in words is the expected one: by name, alias, pattern, edit ratio or token F1.
 
     The reference is a text, a list of texts of which the best counts, or `{"answer": "Paris", "aliases": ["Paname"]}`;
@@ -73,9 +75,15 @@ def text(response: str, prompt: str | None, prepared: Prepared, params: TextPara
     similarity is the score. ANLS is `mode: fuzzy, scorer: edit, threshold: 0.5, graded: true, numbers: false`.
     """
     reader = params.reader
-    found = reader.extract(response)
+    found = reader.extract(response, prompt, finish_reason)
     if found is None:
         return _refused({}, params) if reader.refused(response) else no_answer()
+    outcome = _outcome(found, prompt, prepared, params)
+    return loosely(outcome) if found.loose else outcome
+
+
+def _outcome(found: Extracted, prompt: str | None, prepared: Prepared, params: TextParams) -> Outcome:
+    reader = params.reader
     answer = found.texts[-1]
     evidence: Details = {"rule": found.rule}
     details: Details = {"extracted": answer[:_EXCERPT], "evidence": evidence}

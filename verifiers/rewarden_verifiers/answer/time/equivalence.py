@@ -8,7 +8,6 @@ from rewarden_verifiers.answer.time.moments import Duration, Moment, Point
 from rewarden_verifiers.answer.time.params import TimeParams
 from rewarden_verifiers.answer.time.reading import plain_name, read_moment
 from rewarden_verifiers.answer.time.reference import guessed
-from rewarden_verifiers.extraction import first_found
 
 _LONG = 4_000
 
@@ -21,7 +20,7 @@ class TimeEquivalence:
 
     def extract(self, text: str) -> str | None:
         """The answer of a response; None where there is none, or where it hedges or names no such date."""
-        found = first_found(text, self._params.rules)
+        found = self._params.ladder.find(text)
         if found is None:
             return None
         texts = tuple(dict.fromkeys(found.texts))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rewarden_verifiers.extraction import Extracted, Rule, rules_of, rules_with
+from rewarden_verifiers.answer.sentence import DOUBT, last_sentence, short_response
+from rewarden_verifiers.extraction import Extracted, Ladder
 
 _REACH = 2000
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,7}\.?"
@@ -42,6 +43,22 @@ def last_time(text: str) -> Extracted | None:
     return Extracted((body,), "last_time", (start, start + len(body)))
 
 
-def time_rules(extraction: Any) -> tuple[Rule, ...]:
+def concluding_time(text: str) -> Extracted | None:
+    """The time of the last sentence, if it is the only one there."""
+    sentence = last_sentence(text)
+    if sentence is None or DOUBT.search(text, *sentence) is not None:
+        return None
+    found = list(_PIECE.finditer(text, *sentence))
+    last = last_time(text) if found else None
+    if last is None or last.span[0] > found[0].start() or _PIECE.search(text, last.span[1], sentence[1]) is not None:
+        return None
+    return Extracted(last.texts, "concluding_time", last.span)
+
+
+_OWN = {"short_response": short_response, "concluding_time": concluding_time, "last_time": last_time}
+
+
+def time_ladder(extraction: Any) -> Ladder:
     """The parameter `extraction` as rules. Raises InvalidParams, naming what is wrong."""
-    return rules_with(extraction, "last_time", last_time) if extraction else rules_of(extraction)
+    loose = ("short_response", "concluding_time")
+    return Ladder(extraction, _OWN, marks=("answer_line",), loose=loose, lax=("last_time",))

@@ -10,10 +10,10 @@ from typing import ClassVar, Literal
 
 from rewarden.types import Progress
 from rewarden_verifiers.answer.time.durations import TwoPart
-from rewarden_verifiers.answer.time.finding import time_rules
+from rewarden_verifiers.answer.time.finding import time_ladder
 from rewarden_verifiers.answer.time.moments import Granularity, Unit
 from rewarden_verifiers.answer.time.points import DayOrder
-from rewarden_verifiers.extraction import Rule
+from rewarden_verifiers.extraction import Ladder
 
 Kind = Literal["date", "clock", "duration", "order", "entity"]
 
@@ -32,9 +32,10 @@ class Stage:
 class TimeParams:
     """Options of `time`.
 
-    extraction: where the answer stands: `strict` (last box or answer tag), `explicit` (also "####" and phrases), `lax`
-        (also the last date, time or duration of the response), `whole`, or an ordered list of rules, among them
-        `last_time`.
+    extraction: where the answer stands: `auto` (any mark, else a response of one short line, or the only time of the
+        last sentence; only a box or a tag where the prompt asks for it), `strict` (last box or tag), `explicit` (any
+        mark), `lax` (as `auto` whatever the prompt asks, and the last date, time or duration), `whole`, or an ordered
+        list of rules, among them `last_time`.
     kind: what the reference is: `date` (a year, month, date or instant), `clock` (a time of day), `duration`, `order`,
         `entity` (a name); `auto`: as it looks, where "1:30:00" is a time of day.
     day_order: how 05/03/2024 is read: `day_first`, `month_first`, or `refuse` (as `ambiguous`) where both are dates.
@@ -60,7 +61,7 @@ class TimeParams:
     passes: the score from which on the sample passes.
     """
 
-    extraction: str | tuple[str | dict[str, str], ...] = "strict"
+    extraction: str | tuple[str | dict[str, str], ...] = "auto"
     kind: Literal["auto"] | Kind = "auto"
     day_order: DayOrder = "refuse"
     granularity: Literal["reference"] | Granularity = "reference"
@@ -91,12 +92,12 @@ class TimeParams:
             raise ValueError("weights must be 0 or more, and finite")
         if not 0 < self.passes <= 1:
             raise ValueError("passes must be more than 0, and at most 1")
-        time_rules(self.extraction)
+        time_ladder(self.extraction)
 
     @cached_property
-    def rules(self) -> tuple[Rule, ...]:
+    def ladder(self) -> Ladder:
         """The rules of extraction."""
-        return time_rules(self.extraction)
+        return time_ladder(self.extraction)
 
     def rate_at(self, progress: Progress | None) -> float:
         """The rate at this step of training."""

@@ -16,8 +16,8 @@ from rewarden_verifiers.answer.time.params import TimeParams
 from rewarden_verifiers.answer.time.reading import MomentKind, plain_name, read_moment, read_order, read_parts
 from rewarden_verifiers.answer.time.reference import Entity, Expected, Order, Prepared, prepare, weight_of
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import Extracted, first_found
-from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.extraction import Extracted
+from rewarden_verifiers.outcome import loosely, no_answer, right, scored, too_expensive, wrong
 
 _EXCERPT = 500
 _FLAGGED = frozenset(("hedged", "unparseable_answer", "malformed", "ambiguous", "contradictory"))
@@ -35,7 +35,14 @@ class Judgement:
 
 
 @verifier(version="2", graded=True, prepare=prepare, equivalence=TimeEquivalence)
-def time(response: str, prepared: Prepared, params: TimeParams, progress: Progress | None = None) -> Outcome:
+def time(
+    response: str,
+    prepared: Prepared,
+    params: TimeParams,
+    progress: Progress | None = None,
+    prompt: str | None = None,
+    finish_reason: str | None = None,
+) -> Outcome:
     """The date, time of day, duration or order of a response is the expected one; what is near may earn a share.
 
     The reference is a text: a year, a month ("2024-03", "March 2024"), a date ("5 March 2024", "2024-03-05"), an
@@ -55,9 +62,14 @@ def time(response: str, prepared: Prepared, params: TimeParams, progress: Progre
     a date), `too_precise`, `missing_zone`, `not_a_permutation`, `too_expensive`. `wrong` and `partly_right` are what
     `partial` and `ordering` pay.
     """
-    found = first_found(response, params.rules)
+    found = params.ladder.find(response, prompt=prompt, finish_reason=finish_reason)
     if found is None:
         return no_answer()
+    outcome = _outcome(found, prepared, params, progress)
+    return loosely(outcome) if found.loose else outcome
+
+
+def _outcome(found: Extracted, prepared: Prepared, params: TimeParams, progress: Progress | None) -> Outcome:
     shown = [text[:_EXCERPT] for text in found.texts]
     evidence: dict[str, Any] = {"rule": found.rule}
     details: dict[str, Any] = {"extracted": shown[0] if len(shown) == 1 else shown, "evidence": evidence}

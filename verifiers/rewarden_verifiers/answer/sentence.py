@@ -1,0 +1,85 @@
+"""The sentence in which a response ends, and what makes one doubt it."""
+
+from __future__ import annotations
+
+import re
+
+from rewarden_verifiers.extraction import Extracted
+
+MARKUP = "*_` \t\r\n"
+
+_REACH = 2000
+"""Characters at the end of a response in which its last sentence begins."""
+
+_MAX_SHORT, _MAX_WORDS, _MAX_PHRASE = 120, 12, 3
+"""Characters and blanks of a response that is nothing but its answer; blanks where it ends as a sentence does."""
+
+# A dollar sign before a blank opens no formula, and one behind a blank or before a digit closes none: pandoc's rule,
+# by which "$5 and $6" is money.
+SPAN = re.compile(
+    r"\\\[(.{1,400}?)\\\]|\$\$(.{1,400}?)\$\$|\\\((.{1,400}?)\\\)|(?<![\\$\d])\$(?![\s$])([^$\n]{1,400}?)(?<![\s\\$])\$(?!\d)",
+    re.DOTALL,
+)
+ENDS = (".", "!", "。", "！", "।", "۔")
+_DISPLAY = re.compile(r"\\\[.{1,400}?\\\]|\$\$.{1,400}?\$\$", re.DOTALL)
+# Chat models offer more help behind their last sentence.
+_CLOSER = re.compile(
+    r"(?:is there anything|would you like|do you (?:want|have|need)|let me know|please let me|feel free|"
+    r"i hope (?:this|that)|if you (?:have|need))\b[^.!?\n]{0,120}[.!?]\s*$",
+    re.IGNORECASE,
+)
+_BOUNDARY = re.compile(r"[.!?:;](?=[\s*_])|[。！？；।۔]|\n")
+DOUBT = re.compile(
+    r"n[\u2019']t\b|\b(?:or|either|neither|nor|maybe|might|may|perhaps|possibly|could|if|unless|whether|not|cannot|than|"
+    r"between|at least|at most|up to|about|around|approximately|roughly)\b|\?",
+    re.IGNORECASE,
+)
+
+
+def short_response(text: str) -> Extracted | None:
+    """The whole response, where it is one line of a few words, and no sentence."""
+    body = text.strip()
+    if not body or len(body) > _MAX_SHORT or "\n" in body or body.count(" ") > _MAX_WORDS:
+        return None
+    if body.endswith(ENDS) and body.count(" ") > _MAX_PHRASE:
+        return None
+    start = text.index(body)
+    return Extracted((body,), "short_response", (start, start + len(body)))
+
+
+def last_sentence(text: str) -> tuple[int, int] | None:
+    """The place of the last sentence; None where the text does not end in one.
+
+    Attack: be cut off, or stop, behind a number. An inline formula may be anywhere in a sentence, so its closing sign
+    ends none.
+    """
+    closer = _CLOSER.search(text, max(0, len(text) - 200))
+    if closer is not None:
+        text = text[: closer.start()]
+    end = len(text.rstrip(" \t\r\n*_\"'”’)"))
+    if text.endswith((r"\)", r"\]"), 0, end + 1):
+        end += 1
+    floor = max(0, end - _REACH)
+    tail = text[floor:end]
+    if tail.endswith((r"\]", "$$")):
+        displays = [span.span() for span in _DISPLAY.finditer(tail)]
+        if not displays or displays[-1][1] != len(tail):
+            return None
+        before = displays[-1][0]
+    elif tail.endswith(ENDS):
+        before = len(tail) - 1
+    else:
+        return None
+    spans = [span.span() for span in SPAN.finditer(tail)]
+    start = 0
+    for boundary in _BOUNDARY.finditer(tail, 0, before):
+        inside = any(first <= boundary.start() < last for first, last in spans)
+        if not inside and tail[boundary.end() : before].strip(MARKUP):
+            start = boundary.end()
+    return floor + start, end
+
+
+def blanked(text: str, start: int, end: int) -> str:
+    """A part of the text, of the same length, without its formulas and its emphasis."""
+    said = SPAN.sub(lambda span: " " * len(span.group()), text[start:end])
+    return said.replace("*", " ").replace("\n", " ")

@@ -1,0 +1,218 @@
+"""The ladder of extraction: which rules are asked, in which order, and what may keep the loose ones from firing.
+
+`auto` asks for marks first (box, tag, JSON key, `####`, heading, phrase) and then, by the verifier's own loose rules,
+for what stands where answers stand. The first rule that fires decides. Where the prompt asks for a box or a tag only
+that counts, so that a policy learns the form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from rewarden.errors import InvalidParams
+from rewarden_verifiers.extraction.extracted import Extracted, Rule, lowered, trimmed
+from rewarden_verifiers.extraction.marks import OPENINGS, answer_tag, boxed, hashed, heading, json_answer, unanswered
+from rewarden_verifiers.extraction.number import last_number
+from rewarden_verifiers.extraction.phrases import answer_line, phrase
+
+
+def _last_line(text: str) -> Extracted | None:
+    end = len(text.rstrip())
+    return trimmed(text, text.rfind("\n", 0, end) + 1, end, "last_line")
+
+
+def _whole(text: str) -> Extracted | None:
+    return trimmed(text, 0, len(text), "whole")
+
+
+_RULES: Mapping[str, Rule] = {
+    "boxed": boxed,
+    "answer_tag": answer_tag,
+    "json_answer": json_answer,
+    "hash": hashed,
+    "heading": heading,
+    "phrase": phrase,
+    "answer_line": answer_line,
+    "last_number": last_number,
+    "last_line": _last_line,
+    "whole": _whole,
+}
+
+_MARKS = ("boxed", "answer_tag", "json_answer", "hash", "heading", "phrase")
+PRESETS: Mapping[str, tuple[str, ...]] = {
+    "strict": ("boxed", "answer_tag"),
+    "explicit": _MARKS,
+    "auto": _MARKS,
+    "lax": (*_MARKS, "last_number"),
+    **{rule: (rule,) for rule in _RULES},
+}
+_PRESET_RULES = {name: tuple(_RULES[rule] for rule in rules) for name, rules in PRESETS.items()}
+_UNFINISHED = frozenset(("length", "abort"))
+_PROMPTS = 512
+"""Prompts of which it is known what they ask for; siblings share one."""
+
+
+def encodable(text: str) -> str:
+    """The text as RE2 can read it: halves of surrogate pairs, which have no UTF-8 form, become question marks."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+@lru_cache(maxsize=256)
+def _regex_rule(pattern: str) -> Rule:
+    try:
+        compiled = re2.compile(pattern)
+    except re2.error as error:
+        raise InvalidParams(f"extraction: RE2 refuses the pattern {pattern!r}: {error}", path="extraction") from None
+    group = 1 if compiled.groups else 0
+
+    def rule(text: str) -> Extracted | None:
+        last = None
+        for match in compiled.finditer(encodable(text)):
+            last = match
+        if last is None or not last.group(group):
+            return None
+        return trimmed(text, last.start(group), last.end(group), "regex")
+
+    return rule
+
+
+@lru_cache(maxsize=256)
+def _tag_rule(tag: str) -> Rule:
+    opening, closing = f"<{tag}>", f"</{tag}>"
+
+    def rule(text: str) -> Extracted | None:
+        start = text.rfind(opening)
+        if start < 0:
+            return None
+        end = text.find(closing, start)
+        return None if end < 0 else trimmed(text, start + len(opening), end, f"tag:{tag}")
+
+    return rule
+
+
+def rules_of(extraction: Any) -> tuple[Rule, ...]:
+    """The `extraction` parameter as rules: a preset's name, or an ordered list of rules' names, `{"regex": pattern}`
+    (RE2; the last match's first group) and `{"tag": name}`. Raises InvalidParams, naming what is wrong.
+    """
+    if isinstance(extraction, str):
+        preset = _PRESET_RULES.get(extraction)
+        if preset is None:
+            known = ", ".join(PRESETS)
+            raise InvalidParams(f"extraction has no preset {extraction!r}; it has {known}", path="extraction")
+        return preset
+    if not isinstance(extraction, Sequence) or not extraction:
+        raise InvalidParams("extraction must be a preset's name or a non-empty list of rules", path="extraction")
+    found: list[Rule] = []
+    for index, item in enumerate(extraction):
+        if isinstance(item, str) and item in _RULES:
+            found.append(_RULES[item])
+        elif isinstance(item, Mapping) and set(item) == {"regex"} and isinstance(item["regex"], str):
+            found.append(_regex_rule(item["regex"]))
+        elif isinstance(item, Mapping) and set(item) == {"tag"} and isinstance(item["tag"], str) and item["tag"]:
+            found.append(_tag_rule(item["tag"]))
+        else:
+            raise InvalidParams(
+                f"extraction[{index}] must be one of {', '.join(_RULES)}, or {{'regex': …}} or {{'tag': …}}",
+                path=f"extraction[{index}]",
+            )
+    return tuple(found)
+
+
+def first_found(text: str, rules: Sequence[Rule]) -> Extracted | None:
+    """Returns what the first of some rules that fires finds, or None."""
+    for rule in rules:
+        found = rule(text)
+        if found is not None:
+            return found
+    return None
+
+
+def extract(text: str, extraction: Any = "strict") -> Extracted | None:
+    """The first rule that fires on the viewed response, or None. Linear in the text; never raises for any text."""
+    return first_found(text, rules_of(extraction))
+
+
+@lru_cache(maxsize=_PROMPTS)
+def demanded(prompt: str) -> tuple[Rule, ...]:
+    """The rules of the forms that a prompt asks for by showing them: a box, a tag. None where it shows neither."""
+    found: list[Rule] = []
+    if "\\boxed" in prompt or "\\fbox" in prompt:
+        found.append(boxed)
+    if any(tag in lowered(prompt) for tag in OPENINGS):
+        found.append(answer_tag)
+    return tuple(found)
+
+
+class Ladder:
+    """The rules of an `extraction` parameter for a verifier that has rules of its own.
+
+    own: the verifier's rules by name; None for one that is known only with a sample, and given to `find`.
+    marks: marks of this kind of answer beside the shared ones. loose: the names of what `auto` asks after the marks.
+    lax: the names of what `lax` asks after those. Raises InvalidParams for an extraction that is none.
+    """
+
+    def __init__(
+        self,
+        extraction: Any,
+        own: Mapping[str, Rule | None],
+        *,
+        marks: Sequence[str] = (),
+        loose: Sequence[str] = (),
+        lax: Sequence[str] = (),
+    ) -> None:
+        self._known: dict[str, Rule | None] = {**_RULES, **own}
+        self._auto = extraction == "auto"
+        self._marks: tuple[Rule | str, ...]
+        self._loose: tuple[Rule | str, ...] = ()
+        if extraction in ("auto", "lax", "explicit"):
+            self._marks = self._named((*_MARKS, *marks))
+            if extraction != "explicit":
+                self._loose = self._named((*loose, *lax) if extraction == "lax" else loose)
+        elif isinstance(extraction, str):
+            self._marks = self._named((extraction,)) if extraction in own else rules_of(extraction)
+        else:
+            if not extraction:
+                rules_of(extraction)
+            self._marks = tuple(
+                self._named((item,))[0] if isinstance(item, str) and item in own else rules_of([item])[0]
+                for item in extraction
+            )
+
+    def _named(self, names: Sequence[str]) -> tuple[Rule | str, ...]:
+        """The rules of these names; the name where a sample's own rule takes its place."""
+        return tuple(self._known[name] or name for name in names)
+
+    def find(
+        self,
+        text: str,
+        *,
+        prompt: str | None = None,
+        finish_reason: str | None = None,
+        own: Mapping[str, Rule] | None = None,
+    ) -> Extracted | None:
+        """The answer of a viewed response by the first rule that fires, or None. own: rules known with the sample.
+
+        Attack: stop, or be stopped, at a line that reads as an answer. Loose rules fire on no response that was cut
+        off, or that left a box or a tag open or empty.
+        """
+        asked = demanded(prompt) if self._auto and prompt else ()
+        for rule in asked or self._marks:
+            found = rule(text) if callable(rule) else own[rule](text)  # type: ignore[index]
+            if found is not None:
+                return found
+        if asked or not self._loose or finish_reason in _UNFINISHED or unanswered(text):
+            return None
+        for rule in self._loose:
+            found = rule(text) if callable(rule) else own[rule](text)  # type: ignore[index]
+            if found is not None:
+                return replace(found, loose=True)
+        return None

@@ -1,0 +1,151 @@
+"""Phrases that announce an answer: "the answer is …", "Answer: …", in English and in the languages of `languages`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from rewarden_verifiers.extraction.extracted import MARKUP, Extracted, joins, lowered, trimmed
+from rewarden_verifiers.extraction.languages import LANGUAGES, Language
+from rewarden_verifiers.extraction.statement import REACH, stated
+
+_CUES = (
+    "answer",
+    *(f"{which} {what}" for what in ("option", "choice") for which in ("final", "correct", "right", "best")),
+)
+_CUE_END = re.compile(
+    r"s?[\s*_]{0,8}(?:(?:is|are|(?:would|should|must|has to|will) be)\b|[:=\uff1a]"
+    r"|(?<=\s)[-\u2013\u2014]\s)[\s*_]{0,8}[:\uff1a]?",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(r"[*_`\s:]*(?:not\b|n't)", re.IGNORECASE)
+_REACH = 4000
+"""Characters at the end of a response in which a language's cue is looked for. English is looked for everywhere."""
+
+_LEAD_IN = re.compile(
+    r"(?:[\s,.:;*_$-]|\b(?:and|or|so|then|but|the|my|a|final|correct|hence|thus|therefore)\b){1,20}$", re.I
+)
+_MOST = 8
+"""Phrases that stand together and are looked at."""
+
+_NEAR = 2 * REACH
+"""Characters before a phrase in which another one begins that stands together with it."""
+
+_BLANKS = r"[\s*_\xa0]{0,8}"
+_ANSWERED = re.compile(r"A[\t ]{0,4}[:\uff1a][\t ]{0,8}(?=\S)")
+
+
+def _any(words: Iterable[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)) or "(?!)"
+
+
+def _cue_end(language: Language) -> re.Pattern[str]:
+    """Returns what links a cue to its answer; its group is there where a verb at the answer's end must say the rest."""
+    end = r"(?![^\W\d_])" if language.spaced else ""
+    tailed = rf"|({_BLANKS}(?=\S))" if language.tails else ""
+    return re.compile(rf"{_BLANKS}(?:(?:{_any(language.links)}){end}|[:\uff1a]){_BLANKS}[:\uff1a]?{tailed}")
+
+
+_LINKED: dict[str, list[tuple[Language, re.Pattern[str]]]] = {}
+for _language in LANGUAGES.values():
+    for _cue in _language.cues:
+        _LINKED.setdefault(_cue, []).append((_language, _cue_end(_language)))
+    for _cue in _language.whole:
+        _LINKED.setdefault(_cue, []).append((_language, re.compile(rf"{_BLANKS}[:\uff1a]?")))
+_ALL = tuple(_LINKED)
+_ASCII = tuple(cue for cue in _LINKED if cue.isascii())
+
+
+def phrase(text: str) -> Extracted | None:
+    """The answer that the last phrase announces; those of several phrases that stand together, and differ."""
+    lower = lowered(text)
+    plain = text.isascii()
+    cues, read = _CUES, _english
+    at, last = _last_of(text, lower, cues, read, 0, len(text))
+    if last is None or not plain:
+        others = _ASCII if plain else _ALL
+        place, other = _last_of(text, lower, others, _foreign, max(at, len(text) - _REACH), len(text))
+        if other is not None:
+            at, last, cues, read = place, other, others, _foreign
+    if last is None or not _stands_with_others(text, lower, at):
+        return last
+    found = [last]
+    while len(found) < _MOST:
+        place, before = _last_of(text, lower, cues, read, max(0, at - _NEAR), at)
+        if before is None or not joins(text, min(before.span[1], at), at):
+            break
+        if before.span[1] > at:
+            # "The answer is 12, so the answer is 13": the first ends where the next one leads in.
+            stop = _LEAD_IN.sub("", text[before.span[0] : at])
+            if stop.count("{") != stop.count("}"):
+                break  # the next one stands within a formula that this one announces
+            before = replace(before, texts=(stop,), span=(before.span[0], before.span[0] + len(stop)))
+        if before.text:
+            found.append(before)
+        at = place
+    texts = tuple(dict.fromkeys(one.text for one in reversed(found)))
+    return replace(last, texts=texts, span=(found[-1].span[0], last.span[1]))
+
+
+def _stands_with_others(text: str, lower: str, at: int) -> bool:
+    """Returns whether another phrase may stand near before this one, at a glance."""
+    return lower.find("answer", max(0, at - _NEAR), at) >= 0 or not text.isascii()
+
+
+def _last_of(
+    text: str,
+    lower: str,
+    cues: tuple[str, ...],
+    read: Callable[[str, str, int, str], Extracted | None],
+    floor: int,
+    end: int,
+) -> tuple[int, Extracted | None]:
+    """The last phrase with one of some cues that begins between two places: where it does, and what it announces."""
+    best: Extracted | None = None
+    begin = floor
+    for cue in cues:
+        at = lower.rfind(cue, begin, end)
+        while at >= begin:
+            found = read(text, lower, at, cue)
+            if found is not None:
+                best, begin = found, at
+                break
+            at = lower.rfind(cue, begin, at)
+    return begin, best
+
+
+def _english(text: str, lower: str, at: int, cue: str) -> Extracted | None:
+    """Returns what a phrase at this place says, if it is one: "answer is", "correct option:", but not "an answer
+    to".
+    """
+    if at and lower[at - 1].isalnum():
+        return None
+    match = _CUE_END.match(text, at + len(cue))
+    if match is None or _DENIAL.match(text, match.end()) is not None:
+        return None
+    return stated(text, match.end(), "phrase")
+
+
+def _foreign(text: str, lower: str, at: int, cue: str) -> Extracted | None:
+    for language, link in _LINKED[cue]:
+        if language.spaced and at and lower[at - 1].isalpha():
+            continue
+        match = link.match(lower, at + len(cue))
+        found = None if match is None else stated(text, match.end(), "phrase")
+        if match is None or found is None:
+            continue
+        for tail in language.tails:
+            if found.text.endswith(tail):
+                return trimmed(text, found.span[0], found.span[1] - len(tail), "phrase", MARKUP + ".")
+        if not link.groups or match.group(1) is None:
+            return found
+    return None
+
+
+def answer_line(text: str) -> Extracted | None:
+    """The last line where it is `A: 18`, as in dialogues of questions and answers."""
+    end = len(text.rstrip())
+    start = text.rfind("\n", 0, end) + 1
+    match = _ANSWERED.match(text, start, end)
+    return None if match is None else stated(text, match.end(), "phrase")

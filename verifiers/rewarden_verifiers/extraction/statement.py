@@ -1,0 +1,54 @@
+"""The answer that a heading or a phrase announces: what stands there up to the end of its sentence."""
+
+from __future__ import annotations
+
+import re
+
+from rewarden_verifiers.extraction.extracted import MARKUP, Extracted, trimmed
+
+REACH = 500
+"""Characters behind an announcement in which its answer ends."""
+
+# A sentence ends at ". " or at the line's end; "3.5" does not, and neither does LaTeX's "\;".
+_SENTENCE_END = re.compile(r"\.\s|(?<!\\)[;!?]|[。；！？।؟۔።]|,\s{1,8}(?:so|since|because|which|and so)\b")
+_DISPLAY = re.compile(r"\\\[(.*?)\\\]|\$\$(.*?)\$\$", re.DOTALL)
+_BOXES = ("\\boxed", "\\fbox", "$\\boxed", "$\\fbox")
+_BRACKET = re.compile(r"\\.|[{}]")
+_LEAD = re.compile(r"(?:[*_`\s:\uff1a}]|\.{2,}|\u2026)+")
+
+
+def stated(text: str, begin: int, rule: str) -> Extracted | None:
+    r"""The answer announced here, in this line or the next, or in the display that follows. One in `\boxed{}` is none:
+    that box is empty or was never closed.
+    """
+    rest = text[begin : begin + REACH]
+    lead = _LEAD.match(rest)
+    if lead is not None:
+        begin, rest = begin + lead.end(), rest[lead.end() :]
+    if not rest or rest.startswith(_BOXES):
+        return None
+    display = _DISPLAY.match(rest)
+    if display is not None and display.lastindex is not None:
+        start, end = display.span(display.lastindex)
+        return trimmed(text, begin + start, begin + end, rule, MARKUP + ".")
+    line = rest.split("\n", 1)[0]
+    # "$5!$" is no exclamation.
+    inner = line.find("$", 1) if line.startswith("$") else 0
+    cut = _SENTENCE_END.search(line, max(inner, 0))
+    end = _closed(line[: cut.start() if cut else len(line)])
+    stop = line[:end].rstrip(MARKUP)
+    return trimmed(text, begin, begin + len(stop), rule, MARKUP + "." if stop.endswith(".") else MARKUP)
+
+
+def _closed(line: str) -> int:
+    """The characters before what closes a brace or a formula that was opened before the announcement."""
+    depth = 0
+    for match in _BRACKET.finditer(line):
+        token = match.group()
+        if token in ("{", "\\(", "\\["):
+            depth += 1
+        elif token in ("}", "\\)", "\\]"):
+            depth -= 1
+            if depth < 0:
+                return match.start()
+    return len(line)
