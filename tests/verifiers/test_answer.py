@@ -44,7 +44,30 @@ async def judged(response: str, reference: Any, params: dict[str, Any] | None = 
         ("A cat", "text"),
         ("a b", "text"),
         ("C++", "text"),
-        ("3 apples", "text"),
+        ("3 apples", "math"),
+        ("70 miles per hour", "math"),
+        ("15th Day", "math"),
+        ("Rs. 930", "math"),
+        ("12 Angry Men", "text"),
+        ("100 BC", "text"),
+        ("1.5 million", "text"),
+        ("y = mx + b", "math"),
+        ("-xy", "math"),
+        ("2xy", "math"),
+        ("n!", "math"),
+        ("f'(2)", "math"),
+        (r"50\%", "math"),
+        ("2 or -2", "math"),
+        ("1, -7", "math"),
+        ("-2 \u2264 x \u2264 7", "math"),
+        ("b, a, d, c", "math"),
+        ("All real numbers", "math"),
+        ("No solution", "math"),
+        ("None", "text"),
+        ("x-ray", "text"),
+        ("AC/DC", "text"),
+        ("MP3", "text"),
+        ("HCl + KOH", "text"),
         ("1939-1945", "text"),
         ("10–20", "text"),
         ("555-1234", "text"),
@@ -145,6 +168,39 @@ async def test_references_that_look_like_something_else(reference: Any, right: s
     assert (await judged(f"<answer>{right}</answer>", reference)).score == 1.0
     refused = await judged(f"<answer>{wrong}</answer>", reference)
     assert (refused.status, refused.score) == ("scored", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("reference", "right", "wrong"),
+    [
+        ("y = mx + b", "y = b + mx", "y = mx - b"),
+        ("-xy", "-yx", "xy"),
+        ("n!", "n!", "n"),
+        ("f'(2)", "f'(2)", "f(2)"),
+        (r"50\%", "0.5", r"-(50\%)"),
+        ("2xy", "2 x y", "2x + y"),
+        ("2 or -2", r"\pm 2", "2"),
+        ("495 cookies", "495", "496"),
+        ("70 miles per hour", "70", "70 km per hour"),
+        ("All real numbers", r"\mathbb{R}", r"\mathbb{Z}"),
+        ("x<1 or x>2", "x>2 or x<1", "x<1 and x>2"),
+        ("C++", "C++", "C"),
+        ("yes", "Yes.", "-(Yes)"),
+        ("HCl + KOH", "HCl + KOH", "HCl KOH"),
+    ],
+)
+async def test_what_carries_a_sign_is_not_compared_without_it(reference: str, right: str, wrong: str) -> None:
+    assert (await judged(rf"\boxed{{{right}}}", reference)).score == 1.0
+    refused = await judged(rf"\boxed{{{wrong}}}", reference)
+    assert (refused.status, refused.score) == ("scored", 0.0)
+
+
+async def test_a_value_beside_a_letter_whose_options_are_unknown_is_not_wrong() -> None:
+    outcome = await judged(r"\boxed{120^\circ}", "B")
+    assert (outcome.status, outcome.reason, outcome.fault) == ("undecided", "option_unknown", "reference")
+    for own in ("", r"\boxed{C}", r"\boxed{B or C}", r"\boxed{none}", r"\boxed{B12}", r"\boxed{2B}", "It is 120."):
+        assert (await judged(own, "B")).score == 0.0
+    assert (await judged(r"\boxed{120}", {"answer": "B", "options": ["60", "90"]})).score == 0.0
 
 
 async def test_all_branches_see_what_the_router_sees() -> None:

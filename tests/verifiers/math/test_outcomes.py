@@ -178,6 +178,12 @@ def test_the_rule_that_fired_and_the_method_are_evidence() -> None:
     assert dict(outcome.evidence) == {"rule": "boxed", "method": "identity", "reference": 0}
 
 
+def test_a_value_in_another_base_is_flagged() -> None:
+    assert judge("36", "40_9").flags == ("other_base",)
+    assert judge("36", "40_9").score == 1.0
+    assert judge("36", "36").flags == ()
+
+
 def test_units_as_asked() -> None:
     assert equal(r"5\text{ m}", "5")
     assert not equal(r"5\text{ m}", "5", units="require")

@@ -10,16 +10,19 @@ from typing import Any, Literal
 
 from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Outcome, Sample, Use
-from rewarden_verifiers.answer.branches import BRANCHES, Branch, branch_named, branch_of
+from rewarden_verifiers.answer.branches import BRANCHES, Branch, branch_named, branch_of, is_value
 from rewarden_verifiers.contract import Context, verifier
-from rewarden_verifiers.outcome import undecided
+from rewarden_verifiers.outcome import undecided, wrong
 from rewarden_verifiers.uses import UseLike, parse_use
 
+_PLACED = frozenset(("boxed", "answer_tag"))
 _TYPED = {"type", "value"}
 # A LaTeX command, or a sign that something should follow or precede; but "Na^+" is whole, and so is "18+".
 _BROKEN = re.compile(r"\\[A-Za-z$%]|[*/^=]\s*$|\s[-+]\s*$|^\s*[*/^]")
 _UNSURE = re.compile(r"\d.*\b(?:maybe|perhaps|possibly)\b|\b(?:maybe|perhaps|possibly)\b.*\d", re.IGNORECASE)
 _BRACKETS = (("{", "}"), ("([", ")]"))
+# A sign between or beside values, but not a hyphen, an apostrophe or a stroke within words.
+_SIGN = re.compile(r"[+*=<>^±≤≥≠∧∨∀∃√]|(?<![^\W\d_]{2})[-−/](?=[\s\d(]|[^\W_](?![^\W_]))|(?<![^\W\d_]{2})['!]")
 _SHORT = 80
 """Characters of a reference that is one answer, and not a text in which numbers stand."""
 _TRUE, _FALSE = frozenset(("true", "yes")), frozenset(("false", "no"))
@@ -73,14 +76,16 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
     Who judges is decided by the first of: the reference's own type (`{"type": "number", "value": 3.5}`), the sample's
     metadata (`answer_type`), the data source (`types`), the parameter `type`, and last the form of the reference: a
     number, vector or range is a `number`; true or false a `label`; one letter, or an object with options, a `choice`;
-    a date or duration a `time`; digits and formulas are `math`; all else is `text`. The evidence says which branch
+    a date or duration a `time`; whatever the mathematical reader understands is `math` ("2xy", "495 cookies", "2 or
+    -2"); all else is `text`, where a sign in the reference must be in the answer. The evidence says which branch
     decided and by what (`branch`, `by`), and the outcome is that verifier's own, with its reasons and flags. Names that
     datasets use for kinds (`mcq`, `numeric`, `boolean`, `bbox`, `free_form` …) are understood.
 
     The response never decides who judges it: a policy could otherwise choose the verifier that is easiest to please.
     A type that nobody knows is an error of the reference's fault, and no guess. So is a formula that cannot be read or
     broke off, and a number that is taken back ("12 or maybe 13"): a response that is not literally equal to it is never
-    called wrong (`unreadable_reference`). Prose that says no type is a text, and compared as one.
+    called wrong (`unreadable_reference`). Prose that says no type is a text, and compared as one. A boxed value beside
+    a letter whose options nobody gives is `undecided` (`option_unknown`).
     """
     branch, reference, by = _route(sample, params)
     reference = _formed(reference, branch, by, params)
@@ -94,6 +99,14 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
         outcome = undecided(
             "unreadable_reference", fault="reference", extracted=outcome.extracted, evidence=outcome.evidence
         )
+    if by == "form" and branch == "text" and outcome.passed and _differs_in_signs(reference, outcome.extracted):
+        outcome = wrong(extracted=outcome.extracted, evidence=outcome.evidence)
+    if by == "form" and branch == "choice" and outcome.reason == "unparseable_answer":
+        given = isinstance(reference, Mapping) or "options" in params.params.get("choice", {})
+        if not given and outcome.evidence.get("rule") in _PLACED and is_value(outcome.extracted):
+            outcome = undecided(
+                "option_unknown", fault="reference", extracted=outcome.extracted, evidence=outcome.evidence
+            )
     asked = outcome.status == "undecided" or (
         params.fallback_on == "wrong" and outcome.status == "scored" and outcome.passed is False
     )
@@ -115,6 +128,16 @@ def _is_broken(reference: Any) -> bool:
         sum(map(reference.count, opening)) != sum(map(reference.count, closing)) for opening, closing in _BRACKETS
     )
     return unmatched or _BROKEN.search(reference) is not None
+
+
+def _differs_in_signs(reference: Any, answer: Any) -> bool:
+    """Returns whether a text that was found equal has other signs: punctuation carries nothing in words, but C++ is not
+    C, and -(yes) is not yes.
+    """
+    if not isinstance(reference, str) or not isinstance(answer, str):
+        return False
+    signs, others = [_SIGN.findall(text) for text in (reference, answer)]
+    return sorted(signs) != sorted(others) if signs else answer.lstrip().startswith("-(")
 
 
 def _is_unsure(reference: Any) -> bool:

@@ -4,7 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, get_args
+
+from rewarden_verifiers.answer.math import words
+from rewarden_verifiers.answer.math.limits import TooExpensive, Unreadable
+from rewarden_verifiers.answer.math.reading import read
+from rewarden_verifiers.answer.math.syntax import (
+    Braces,
+    Constant,
+    Listing,
+    Measure,
+    NamedSet,
+    Node,
+    Number,
+    Product,
+    Quotient,
+    Sum,
+    Symbol,
+    Text,
+    children,
+    free_symbols,
+    walk,
+)
+from rewarden_verifiers.answer.math.tokens import FUNCTIONS
+from rewarden_verifiers.answer.math.units import is_unit
 
 Branch = Literal["math", "choice", "number", "label", "text", "time", "box"]
 BRANCHES: tuple[str, ...] = get_args(Branch)
@@ -45,7 +69,7 @@ _QUANTITY = re.compile(
     rf"[-+\u2212]?\d[\d,]{{0,30}}(?:\.\d{{1,30}})?(?:[eE][-+]?\d{{1,3}})? ?{_UNIT}(?:[/·* ]{_UNIT}){{0,3}}"
 )
 # Years, scores, phone numbers, "50/50": arithmetic would make -6 of "1939-1945". "14:30" is a clock or a ratio.
-_SPAN = re.compile(r"\d[\d.,]*(?: ?[-\u2013] ?\d[\d.,]*)+|(\d{2,})/\1|\d{3}0s|\d{1,2}:[0-5]\d")
+_SPAN = re.compile(r"\d[\d.,]*(?:(?<!,) ?[-\u2013] ?\d[\d.,]*)+|(\d{2,})/\1|\d{3}0s|\d{1,2}:[0-5]\d")
 # H2O, C6H12O6, R2D2: letters would commute.
 _CHEMICAL = re.compile(r"(?=.*\d)(?:[A-Z][a-z]?\d{0,3}){2,}")
 _NUMERIC_DATE = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2\d{4}|\d{4}([/.])\d{1,2}\4\d{1,2}")
@@ -59,6 +83,17 @@ _TEX = re.compile(
 _FORMULA = re.compile(r"[-+\u2212±]?[\s\d.,:;()\[\]{}+*/=<>^|!%°π∞√−–-]{1,400}")
 # "x", "2x + 1", "n(n+1)": letters that stand alone among signs and digits; but not "C++", nor "a b".
 _LONE_LETTERS = re.compile(r"(?:[\d\s.,()+*/=<>^−–-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z]))+")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_SIGN = re.compile(r"[-\u2212+*/=<>^!'\u221a\u2264\u2265\u2260\u2261\u2208\u2227\u2228]")
+_HYPHENATED = re.compile(r"[^\W\d_]-[^\W\d_]{2}|[^\W\d_]{2}-[^\W\d_]")
+_NO_SOLUTION = re.compile(r"solution|root|set|such", re.IGNORECASE)
+_ORDINAL = re.compile(r"\d{1,6}(?:st|nd|rd|th)\b")
+_SAID = FUNCTIONS | words.JOINERS | words.CONDITION_WORDS | words.QUANTIFIED | words.CURRENCIES | words.ORDINALS
+_SCALES = frozenset(("hundred", "thousand", "million", "billion", "trillion", "dozen", "score", "half"))
+_MAX_PRODUCT = 3
+"""Letters of a product that is written without signs; more of them are a word."""
+_MAX_COUNTED = 4
+"""Words that name what a number counts ("70 miles per hour"); more of them are a sentence."""
 _OPERATED = re.compile(r"\d|^[A-Za-z]$|[A-Za-z)]\s?[-+*/=<>^]\s?[A-Za-z(]")
 
 
@@ -117,6 +152,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+@lru_cache(maxsize=4096)
 def _of_text(text: str) -> Branch:
     if _LETTER.fullmatch(text):
         return "choice"
@@ -130,6 +166,69 @@ def _of_text(text: str) -> Branch:
         _TEX.search(text)
         or (_FORMULA.fullmatch(text) and any(letter.isdigit() for letter in text))
         or (_LONE_LETTERS.fullmatch(text) and _OPERATED.search(text))
+        or _is_mathematics(text)
     ):
         return "math" if text else "text"
     return "text"
+
+
+def _is_mathematics(text: str) -> bool:
+    """Returns whether the mathematical reader understands a plain text, and reads no word of it as letters multiplied.
+
+    In "y = mx + b" and "2xy" letters stand together; in "New York", "AC/DC", "x-ray" and "Bob" they spell.
+    """
+    try:
+        node = read(text).node
+    except (Unreadable, TooExpensive):
+        return False
+    parts = list(walk(node))
+    if any(isinstance(part, Text) for part in parts):
+        return False
+    if isinstance(node, NamedSet) or node == Constant("oo"):
+        return True
+    if node == Braces(()):
+        return _NO_SOLUTION.search(text) is not None
+    spelt = _WORD.findall(text)
+    listed = isinstance(node, Listing) and all(isinstance(item, (Symbol, Constant)) for item in node.items)
+    if not any(letter.isdigit() for letter in text) and not _SIGN.search(text) and not (listed and not spelt):
+        return False
+    counted = [part for part in parts if isinstance(part, Measure)]
+    nouns = {word for part in counted for word in part.unit.split()}
+    if any(free_symbols(part) for part in counted) or len(nouns) > _MAX_COUNTED or not nouns.isdisjoint(_SCALES):
+        return False
+    if any(isinstance(part, Sum | Product | Quotient) and _holds_measure(part) for part in parts):
+        return False
+    ordinal = _ORDINAL.match(text) is not None
+    return all(_is_written_in_mathematics(word, text, nouns, ordinal) for word in spelt)
+
+
+def is_value(text: Any) -> bool:
+    """Returns whether an answer is a value, which an option's letter may stand for: mathematics with a number in it and
+    without a letter that names an option.
+    """
+    try:
+        node = read(text).node if isinstance(text, str) else None
+    except (Unreadable, TooExpensive):
+        return False
+    if node is None or any(_LETTER.fullmatch(name) for name in free_symbols(node)):
+        return False
+    return any(isinstance(part, Number) for part in walk(node))
+
+
+def _holds_measure(node: Node) -> bool:
+    return any(isinstance(child, Measure) for child in children(node))
+
+
+def _is_written_in_mathematics(word: str, text: str, nouns: set[str], ordinal: bool) -> bool:
+    """Returns whether letters that stand together are a word of mathematics, what a number counts, or a product."""
+    lower = word.lower()
+    if lower in _SAID or lower in words.NUMBER_WORDS or is_unit(lower):
+        return True
+    if lower in nouns:
+        return word == lower or ordinal
+    if word.isupper():
+        return any(sign in text for sign in "=<>:")  # AB = 5, AB : BC = 1 : 2
+    if word != lower or len(word) > _MAX_PRODUCT:
+        return False
+    hyphenated = _HYPHENATED.search(text) is not None and "=" not in text
+    return (_SIGN.search(text) is not None and not hyphenated) or re.search(rf"\d{word}", text) is not None

@@ -6,7 +6,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from rewarden_verifiers.answer.math import words
-from rewarden_verifiers.answer.math.build import fraction, index_i, lone, negate, times
+from rewarden_verifiers.answer.math.build import conditioned, fraction, index_i, lone, negate, times
 from rewarden_verifiers.answer.math.cursor import Cursor
 from rewarden_verifiers.answer.math.limits import TooExpensive, Unreadable
 from rewarden_verifiers.answer.math.syntax import (
@@ -81,6 +81,9 @@ class Atoms(Cursor):
         if kind == "w" and text in words.NUMBER_WORDS:
             self.index += 1
             return Number(Fraction(words.NUMBER_WORDS[text]))
+        if self.at_currency():
+            self.index += 1
+            return Measure(self.power(), text)
         if kind == "o":
             if text in ("(", "["):
                 return self.group()
@@ -122,6 +125,10 @@ class Atoms(Cursor):
             return Constant("e")
         if name == "i":
             return Constant("i")
+        kind, text, spaced = self.peek()
+        if kind == "n" and not spaced and not plain and "_" not in name and len(name) == 1 and text.isdecimal():
+            self.index += 1
+            name += "_" + text  # y1 is y_1: as a product, y1 > y3 would be y1 > y2 up to a factor
         if not plain and self.at("(") and not self.peek()[2]:
             base = name.split("_")[0]
             if base in _ALWAYS_FUNCTIONS or (base in _OFTEN_FUNCTIONS and self._lone_argument()):
@@ -268,6 +275,8 @@ class Atoms(Cursor):
                 parts.append(self.peek()[1])
                 self.index += 1
             return Symbol(" ".join(parts))
+        if text == r"\neg":
+            return Call("not", (self.power(),))
         if text in ACCENTS:
             return Symbol(self.subscripted(text + self.script_text()))
         if text in GREEK:
@@ -345,8 +354,6 @@ class Atoms(Cursor):
         builder, self.in_builder = self.in_builder, False
         if self.at(")", "]"):
             raise Unreadable("empty brackets")
-        if opening == "(" and self.at(r"\bmod"):
-            self.index += 1
         node = self.listing()
         closing = self.peek()[1]
         if closing not in (")", "]", "[", "("):
@@ -423,17 +430,20 @@ class Atoms(Cursor):
         """Lines of an arranging environment, as a list."""
         self.enter()
         items: list[Node] = []
+        outer, self.conditions = self.conditions, []
         while not self.at(r"\end"):
             if self.at(r"\\", ",", "&"):
                 self.index += 1
                 continue
             if self.index >= len(self.tokens):
                 raise Unreadable("environment never ends")
-            items.append(self.item())
+            items.append(conditioned(self.item(), self.conditions))
+            self.conditions = []
             while self.at("&", ","):
                 self.index += 1
             if name.endswith("cases") and not self.at(r"\\", r"\end"):
                 self.cases_condition(items)
+        self.conditions = outer
         self.index += 1
         self.script_text()
         self.depth -= 1

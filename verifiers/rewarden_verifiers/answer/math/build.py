@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rewarden_verifiers.answer.math import words
 from rewarden_verifiers.answer.math.limits import Unreadable
 from rewarden_verifiers.answer.math.syntax import (
     Braces,
     Builder,
+    Conditioned,
     Constant,
     Degrees,
     Group,
+    Listing,
     Measure,
     Membership,
     Mixed,
@@ -96,6 +101,37 @@ def is_set(node: Node) -> bool:
 def is_domain(node: Node) -> bool:
     """Returns whether an item only says where a variable lives: `k in Z`."""
     return isinstance(node, Membership) and isinstance(node.container, NamedSet)
+
+
+def conditioned(node: Node, conditions: Sequence[Node]) -> Node:
+    """The node under these conditions, together with those that it has."""
+    if not conditions:
+        return node
+    if isinstance(node, Conditioned):
+        return Conditioned(node.body, (*conditions, *node.conditions))
+    return Conditioned(node, tuple(conditions))
+
+
+def shared(items: Sequence[Node], joiner: str) -> Node:
+    """Several items as a list. What stands behind the last one alone holds for all: `1, 3 (mod 8)`."""
+    *others, last = items
+    if isinstance(last, Conditioned) and not any(isinstance(item, Conditioned) for item in others):
+        return Conditioned(Listing((*others, last.body), joiner), last.conditions)
+    return Listing(tuple(items), joiner)
+
+
+def disjunction(items: Sequence[Node], signs: Sequence[str]) -> Node:
+    """Propositions joined by the signs for "and" and "or", of which "and" binds tighter."""
+    if len(set(signs)) == 1:
+        return Listing(tuple(items), signs[0])
+    parts: list[list[Node]] = [[items[0]]]
+    for sign, item in zip(signs, items[1:], strict=True):
+        if sign == words.CONJUNCTION:
+            parts[-1].append(item)
+        else:
+            parts.append([item])
+    joined = [part[0] if len(part) == 1 else Listing(tuple(part), words.CONJUNCTION) for part in parts]
+    return Listing(tuple(joined), words.DISJUNCTION)
 
 
 def index_i(node: Node) -> Node:

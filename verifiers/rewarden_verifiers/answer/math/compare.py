@@ -11,6 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from rewarden_verifiers.answer.math import words
+from rewarden_verifiers.answer.math.conditions import contradict, parted
 from rewarden_verifiers.answer.math.exact import rational
 from rewarden_verifiers.answer.math.expand import count_signs, elements
 from rewarden_verifiers.answer.math.field import PRIME, Outside, image
@@ -23,6 +24,7 @@ from rewarden_verifiers.answer.math.syntax import (
     Braces,
     Builder,
     Call,
+    Conditioned,
     Constant,
     Group,
     Listing,
@@ -34,14 +36,17 @@ from rewarden_verifiers.answer.math.syntax import (
     Node,
     Number,
     Percent,
+    Power,
     Product,
     Quotient,
+    Ratio,
     Relation,
     Scalar,
     SetOperation,
     Sum,
     Symbol,
     Text,
+    children,
     free_symbols,
     rename,
     walk,
@@ -49,6 +54,7 @@ from rewarden_verifiers.answer.math.syntax import (
 
 _POINTS = (1, 2, 3)
 _PARAMETERS = frozenset("knmljtNKMpqrs")
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _INEQUALITIES = {"<": (">", True), "<=": (">=", True), ">": (">", False), ">=": (">=", False)}
 
 
@@ -84,7 +90,9 @@ class Comparison:
         if reference == candidate:
             return True
         self.budget.spend(COMPARISON_COST)
-        reference, candidate = self.settled(reference), self.settled(candidate)
+        if isinstance(reference, Conditioned) or isinstance(candidate, Conditioned):
+            return self.conditioned(reference, candidate)
+        reference, candidate = self.settled(reference), self.settled(candidate, exactly=True)
         plain = isinstance(reference, Scalar) and isinstance(candidate, Scalar)
         if plain and not count_signs(reference) and not count_signs(candidate):
             return self.scalars.same(reference, candidate)
@@ -92,6 +100,9 @@ class Comparison:
             return self.words(reference, candidate)
         if isinstance(reference, Matrix) or isinstance(candidate, Matrix):
             return self.matrices(reference, candidate)
+        order = in_order(reference)
+        if order is not None and not _is_sorted(reference) and (theirs := in_order(candidate)) is not None:
+            return order == theirs
         if is_region(reference) or is_region(candidate):
             verdict = self.regions(reference, candidate)
             if verdict is not None:
@@ -109,10 +120,20 @@ class Comparison:
             return self.alike(reference, candidate)
         return False
 
+    def conditioned(self, reference: Node, candidate: Node) -> bool | None:
+        """Answers of which one states conditions: they must not contradict those of the other."""
+        (ours, first), (theirs, second) = parted(reference), parted(candidate)
+        if first and second and contradict(first, second, self.answers, self.pieces, self.budget):
+            return False
+        return self.answers(ours, theirs)
+
     # --- preparing
 
-    def settled(self, node: Node) -> Node:
-        """The node without what only announces it: `S = {1, 2}`, `x in {1, 2}`, `(a, b) = (1, 2)`, `x = ±2`."""
+    def settled(self, node: Node, *, exactly: bool = False) -> Node:
+        """The node without what only announces it: `S = {1, 2}`, `x in {1, 2}`, `(a, b) = (1, 2)`, `x = ±2`.
+
+        `exactly`: an approximation beside the exact value must be its rounding.
+        """
         if isinstance(node, Membership) and isinstance(node.container, Braces | Listing):
             return node.container
         match node:
@@ -122,7 +143,7 @@ class Comparison:
             return node
         operands, operators = node.operands, node.operators
         if "~" in operators:
-            return self._approximated(node)
+            return self._approximated(node, exactly)
         if set(operators) != {"="}:
             return node
         first, last = operands[0], operands[-1]
@@ -136,14 +157,14 @@ class Comparison:
             return last
         return node
 
-    def _approximated(self, node: Relation) -> Node:
+    def _approximated(self, node: Relation, exactly: bool) -> Node:
         """`x = sqrt(2) ~ 1.41` without its approximation, which must be near or the answer says two things."""
         at = node.operators.index("~")
         kept = node.operands[: at + 1]
         if len(kept) == 1 and is_name(kept[0]):
             return node.operands[1]
         for other in node.operands[at + 1 :]:
-            if not self._near(kept[-1], other):
+            if not self._near(kept[-1], other) or (exactly and not self.scalars.rounds(kept[-1], other)):
                 return node
         return kept[0] if len(kept) == 1 else Relation(kept, node.operators[:at])
 
@@ -244,6 +265,8 @@ class Comparison:
     def _collections(self, reference: Node, candidate: Node, *, together: bool) -> bool | None:
         ours = elements(reference, together=together)
         theirs = elements(candidate, together=together)
+        if isinstance(reference, Listing) and isinstance(candidate, Listing) and _opposed(reference, candidate):
+            return False
         if isinstance(reference, Braces):
             ours = self.distinct(ours or ())
         if isinstance(candidate, Braces) or (isinstance(reference, Braces) and isinstance(candidate, Listing)):
@@ -252,7 +275,7 @@ class Comparison:
         if ours is None or (len(ours) == 1 and not isinstance(reference, Braces)):
             target = reference if ours is None else ours[0]
             if isinstance(candidate, Listing) and isinstance(target, Group) and target.opening == "(":
-                if self.rules.strict or candidate.joiner == "or":
+                if self.rules.strict or candidate.joiner in words.EITHER:
                     return False
                 return self.labelled(target.items, candidate.items, ordered=True)
             if isinstance(target, Group) and isinstance(candidate, Braces):
@@ -284,9 +307,11 @@ class Comparison:
                 return self.ordered(
                     [our_labels[name] for name in our_labels], [their_labels[name] for name in our_labels]
                 )
-            return False
+            if not _in_words(ours) and not _in_words(theirs):
+                return False
         our_values, their_values = [_value(item) for item in ours], [_value(item) for item in theirs]
-        if ordered or our_labels or their_labels:
+        named = (our_labels and not _in_words(ours)) or (their_labels and not _in_words(theirs))
+        if ordered or named:
             return self.ordered(our_values, their_values)
         return self.unordered(our_values, their_values)
 
@@ -364,8 +389,9 @@ class Comparison:
             return self.symbolic_regions(reference, candidate)
         if isinstance(candidate, Relation) and set(candidate.operators) == {"="}:
             candidate = candidate.operands[-1]
+        together = _is_conjunction(candidate) and not _is_conjunction(reference)
         try:
-            theirs = region(candidate, self.budget)
+            theirs = region(candidate, self.budget, together=together)
         except NoRegion:
             return False
         return self.pieces(ours, theirs)
@@ -396,19 +422,28 @@ class Comparison:
 
     def symbolic_regions(self, reference: Node, candidate: Node) -> bool | None:
         """Intervals whose ends hold variables: `a < x < a + 1` and `(a, a + 1)`."""
+        verdict: bool | None = False
+        if isinstance(reference, Relation) and isinstance(candidate, Relation):
+            verdict = self.inequalities(reference, candidate)
+            if verdict:
+                return True
         ours, theirs = as_interval(reference), as_interval(candidate)
         if ours is not None and theirs is not None:
             return self.groups(ours, theirs)
         if isinstance(reference, Listing | Braces) or isinstance(candidate, Listing | Braces):
             return None
         if isinstance(reference, Relation) and isinstance(candidate, Relation):
-            return self.inequalities(reference, candidate)
+            return verdict
         if type(reference) is type(candidate):
             return self.alike(reference, candidate)
         return False
 
     def inequalities(self, reference: Relation, candidate: Relation) -> bool | None:
-        """Chains of inequalities: the same differences with the same signs, up to positive factors."""
+        """Chains of inequalities: the same differences with the same signs, up to positive factors; of numbers, the
+        same numbers in the same order.
+        """
+        if not free_symbols(reference) and not free_symbols(candidate):
+            return self._chains(reference, candidate)
         ours, theirs = _differences(reference), _differences(candidate)
         if ours is None or theirs is None or len(ours) != len(theirs):
             return False
@@ -423,6 +458,23 @@ class Comparison:
             else:
                 return False
         return True
+
+    def _chains(self, reference: Relation, candidate: Relation) -> bool | None:
+        """Relations between constants: side by side, as written or turned around. Two numbers are always multiples of
+        each other, and so are two values of an unknown function.
+        """
+        turned = tuple(_TURNED.get(operator, operator) for operator in reversed(candidate.operators))
+        verdict: bool | None = False
+        for operators, operands in (
+            (candidate.operators, candidate.operands),
+            (turned, candidate.operands[::-1]),
+        ):
+            if reference.operators == operators:
+                same = self.ordered(reference.operands, operands)
+                if same:
+                    return True
+                verdict = None if same is None else verdict
+        return verdict
 
     # --- equations
 
@@ -445,6 +497,8 @@ class Comparison:
             return None if _speaks_of(operands[0], operands[1]) else operands[0]
         if _speaks_of(operands[-1], operands[0]):
             return None  # "x = x + x + x" says nothing of x: the task's own expression, echoed
+        if _is_unsolved(operands[0]):
+            return None  # "2x = 7" says that x is 7/2
         values = operands[1:] if free_symbols(operands[0]) or is_name(operands[0]) else operands
         for one, two in pairwise(values):
             if not self.answers(one, two) and not self._near_scalars(one, two):
@@ -468,9 +522,13 @@ class Comparison:
                 return None if None in verdicts else False
         if is_name(operands[-1]) and self.answers(operands[0], candidate):
             return True
+        if _is_ratio(operands[0]):
+            return self.answers(operands[-1], candidate)
         if not isinstance(candidate, Scalar) or self.rules.strict or len(operands) != 2:
             return False
-        if self.scalars.same(operands[0], operands[1]):  # an identity: the answer is either side
+        if self.scalars.same(operands[0], operands[1]):  # an identity: its value, but not the task's own side again
+            if _is_logarithm(operands[0]) or (candidate == operands[0] and not isinstance(candidate, Number)):
+                return False
             return self.scalars.same(operands[1], candidate)
         return self.solves(Sum((operands[0], Negation(operands[1]))), candidate)
 
@@ -511,6 +569,8 @@ class Comparison:
         if set(reference.operators) != {"="} or set(candidate.operators) != {"="}:
             return self.inequalities(reference, candidate)
         ours, theirs = reference.operands, candidate.operands
+        if not free_symbols(reference) and not free_symbols(candidate):
+            return self._chains(reference, candidate) or self._stated_alike(reference, candidate)
         if is_name(ours[0]) and is_name(theirs[0]):
             first, second = ours[0], theirs[0]
             right = self.stated_value(candidate)
@@ -534,6 +594,13 @@ class Comparison:
             self.proportional(Sum((a, Negation(b))), Sum((c, Negation(d))), positive=False)
             for a, b, c, d in zip(ours, ours[1:], theirs, theirs[1:], strict=False)
         )
+
+    def _stated_alike(self, reference: Relation, candidate: Relation) -> bool | None:
+        """Returns whether one constant, such as f(1) or 2 + 3, is said to be the same: `f(1) = 3 + 4 = 7`."""
+        if not self.answers(reference.operands[0], candidate.operands[0]):
+            return False
+        value = self.stated_value(candidate)
+        return False if value is None else self.answers(reference.operands[-1], value)
 
     def proportional(self, ours: Node, theirs: Node, *, positive: bool) -> bool:
         """Returns whether one expression is a constant multiple of the other; `positive`: by a positive constant."""
@@ -568,19 +635,13 @@ class Comparison:
                 continue
             if one and two:
                 pairs.append((one, two))
-        if len(pairs) < 3:
-            return False
-        if not names and not self._has_opaque(ours):
+        if len(pairs) < 3 or not names:
             return False
         (a, b) = pairs[0]
         self.scalars.method = "points"
         if any(abs(a * two - b * one) > 1e-18 * (abs(a * two) + abs(b * one)) for one, two in pairs[1:]):
             return False
         return not positive or bool(context.re(a / b) > 0)
-
-    @staticmethod
-    def _has_opaque(node: Node) -> bool:
-        return any(isinstance(part, Call) and len(part.name) == 1 for part in walk(node))
 
 
 def is_name(node: Node) -> bool:
@@ -631,8 +692,96 @@ def as_interval(node: Node) -> Group | None:
             return None
 
 
+def in_order(node: Node) -> tuple[str, ...] | None:
+    """Names in an order that counts, from the least: those of a chain `b < a < c`, or of a list that is not sorted by
+    the alphabet and therefore tells an order itself.
+    """
+    match node:
+        case Relation(operands=operands, operators=operators):
+            names = _names(operands)
+            if names is None or len(set(operators)) > 1 or operators[0] not in _INEQUALITIES:
+                return None
+            return names[::-1] if operators[0] in (">", ">=") else names
+        case Listing(items=items, joiner=","):
+            return _names(items)
+        case _:
+            return None
+
+
+def _names(items: Sequence[Node]) -> tuple[str, ...] | None:
+    """Three or more different names; None where anything else is among the items."""
+    names = [item.name for item in items if isinstance(item, Symbol) or item in (Constant("e"), Constant("i"))]
+    return tuple(names) if len(names) == len(items) == len(set(names)) > 2 else None
+
+
+def _is_sorted(node: Node) -> bool:
+    return isinstance(node, Listing) and (names := _names(node.items)) is not None and list(names) == sorted(names)
+
+
+def _is_conjunction(node: Node) -> bool:
+    """Returns whether inequalities are joined by "and"."""
+    return (
+        isinstance(node, Listing)
+        and node.joiner in words.BOTH
+        and all(isinstance(item, Relation) for item in node.items)
+    )
+
+
+def _opposed(reference: Listing, candidate: Listing) -> bool:
+    """Returns whether one list says "and" where the other says "or". Of values both words may mean that all are."""
+    joiners = {reference.joiner, candidate.joiner}
+    if joiners.isdisjoint(words.BOTH) or joiners.isdisjoint(words.EITHER):
+        return False
+    signs = {words.CONJUNCTION, words.DISJUNCTION}
+    return not joiners.isdisjoint(signs) or any(is_region(item) for item in (*reference.items, *candidate.items))
+
+
+def _in_words(items: Sequence[Node]) -> bool:
+    """Returns whether values are labelled with words, which others may choose differently."""
+    bodies = (parted(item)[0] for item in items)
+    return any(isinstance(body, Relation) and isinstance(body.operands[0], Text) for body in bodies)
+
+
+def _is_unsolved(left: Node) -> bool:
+    """Returns whether a left side is an expression in one bare variable, such as `2x`, so that an equation still has to
+    be solved: `x`, `x^2`, `sin x` and `x + y` are quantities that an answer may give.
+    """
+    if is_name(left) or isinstance(left, Power) or len(free_symbols(left)) != 1:
+        return False
+    pending: list[Node] = [left]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Symbol):
+            return True
+        if not isinstance(node, Call):
+            pending.extend(children(node))
+    return False
+
+
+def _is_ratio(left: Node) -> bool:
+    """Returns whether a left side names a ratio: `S_1 : S`, `AB : BC : CA`. A quotient of variables is an equation."""
+    match left:
+        case Ratio(parts=parts):
+            return all(is_name(part) for part in parts)
+        case Quotient(top=top, bottom=bottom):
+            return all(is_name(part) and _is_quantity(part) for part in (top, bottom))
+        case _:
+            return False
+
+
+def _is_quantity(node: Node) -> bool:
+    """Returns whether a name is that of a quantity and not of a variable: with a capital or a subscript."""
+    return any(isinstance(part, Symbol) and ("_" in part.name or part.name[0].isupper()) for part in walk(node))
+
+
+def _is_logarithm(node: Node) -> bool:
+    """Returns whether a side is a logarithm, so that the equation itself was asked for: `log_6 216 = 3`."""
+    return any(isinstance(part, Call) and part.name == "ln" for part in (node, *children(node)))
+
+
 def _variables(node: Node) -> frozenset[str]:
     """The free variables of an answer, labels before its values left out."""
+    node = parted(node)[0]
     if isinstance(node, Listing | Braces):
         return frozenset().union(*map(_variables, node.items)) if node.items else frozenset()
     return free_symbols(_value(node))
@@ -647,12 +796,16 @@ def _is_solved(relation: Relation) -> bool:
     """Returns whether an equation gives one variable a value without variables, on either side."""
     if len(relation.operands) != 2:
         return False
-    one, two = relation.operands
-    return (isinstance(one, Symbol) and not free_symbols(two)) or (isinstance(two, Symbol) and not free_symbols(one))
+    return any(
+        (isinstance(one, Symbol) or (isinstance(one, Call) and is_name(one))) and not free_symbols(two)
+        for one, two in (relation.operands, relation.operands[::-1])
+    )
 
 
 def _value(item: Node) -> Node:
     """An item without its label."""
+    if isinstance(item, Conditioned):
+        return Conditioned(_value(item.body), item.conditions)
     if isinstance(item, Relation) and set(item.operators) == {"="} and is_name(item.operands[0]):
         return item.operands[-1]
     return item
@@ -662,9 +815,10 @@ def _labels(items: Sequence[Node]) -> dict[str, Node]:
     """Values by label, where every item has one and all differ; empty otherwise."""
     found: dict[str, Node] = {}
     for item in items:
-        if not isinstance(item, Relation) or set(item.operators) != {"="} or not is_name(item.operands[0]):
+        body = parted(item)[0]
+        if not isinstance(body, Relation) or set(body.operators) != {"="} or not is_name(body.operands[0]):
             return {}
-        found[repr(item.operands[0])] = item.operands[-1]
+        found[repr(body.operands[0])] = _value(item)
     return found if len(found) == len(items) else {}
 
 

@@ -30,6 +30,7 @@ class Cursor(ABC):
         self.depth = 0
         self.bars = 0  # open absolute values
         self.in_builder = False  # inside braces, where a bar separates
+        self.conditions: list[Node] = []  # what was said about the item being read
         self.saw_tight = False
         self.saw_log = False
         self.end: Token = ("end", "", False)
@@ -55,6 +56,10 @@ class Cursor(ABC):
         while index < len(self.tokens) and self.tokens[index][0] == "w" and self.tokens[index][1] not in words.HEDGES:
             index += 1
         return self.index + 1 < index == len(self.tokens) - 1 and self.tokens[index][1] == ")"
+
+    def at_currency(self) -> bool:
+        """Returns whether a currency stands here before its amount: "Rs. 930"."""
+        return self.peek()[0] == "w" and self.peek()[1] in words.CURRENCIES and self.peek(1)[0] == "n"
 
     def enter(self) -> None:
         self.depth += 1

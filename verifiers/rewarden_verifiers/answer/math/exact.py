@@ -209,6 +209,10 @@ def _of_integers(compute: Callable[..., int]) -> Function:
     return apply
 
 
+def _remainder(value: int, modulus: int) -> int:
+    return value % modulus
+
+
 def _series(node: Series, budget: Budget, bindings: Bindings) -> Fraction:
     # Both ends are read, also where the first is not rational: the second may be too expensive.
     lower, upper = rational(node.lower, budget, bindings), rational(node.upper, budget, bindings)
@@ -235,5 +239,5 @@ _FUNCTIONS: dict[str, Function] = {
     "lcm": _of_integers(lcm),
     "max": lambda values: max(values),
     "min": lambda values: min(values),
-    "mod": lambda values: values[0],
+    "remainder": _of_integers(_remainder),
 }

@@ -235,7 +235,9 @@ def _call(node: Call, point: int, budget: Budget) -> int:
     raise Outside
 
 
-_RATIONAL_CALLS = frozenset({"factorial", "factorial2", "binom", "floor", "ceil", "abs", "gcd", "lcm", "max", "min"})
+_RATIONAL_CALLS = frozenset(
+    {"factorial", "factorial2", "binom", "floor", "ceil", "abs", "gcd", "lcm", "max", "min", "remainder"}
+)
 _STEPS: dict[type, Callable[[Any, int, Budget], int]] = {
     Symbol: _symbol,
     Constant: _constant,

@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import gcd
 from typing import Literal
 
+from rewarden_verifiers.answer.math.conditions import parted
 from rewarden_verifiers.answer.math.exact import rational
 from rewarden_verifiers.answer.math.field import Outside, factors
 from rewarden_verifiers.answer.math.limits import Budget, TooExpensive
@@ -49,7 +50,8 @@ def has_form(form: Form, candidate: Node, reference: Node, budget: Budget) -> bo
 
 
 def _value(node: Node) -> Node:
-    """The last side of an equation."""
+    """The last side of an equation, without conditions."""
+    node = parted(node)[0]
     return node.operands[-1] if isinstance(node, Relation) and set(node.operators) == {"="} else node
 
 

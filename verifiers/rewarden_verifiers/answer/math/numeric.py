@@ -273,6 +273,5 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "min": lambda at, *values: min(values),
     "gcd": _common("gcd"),
     "lcm": _common("lcm"),
-    "mod": lambda at, value, modulus: value,
 }
 _VALUELESS = frozenset({"deg", "dim", "ker", "tr", "rank"})

@@ -10,13 +10,25 @@ from fractions import Fraction
 
 from rewarden_verifiers.answer.math import words
 from rewarden_verifiers.answer.math.atoms import ACCENTS, GREEK, Atoms
-from rewarden_verifiers.answer.math.build import add, is_domain, is_proper, is_set, mixed, negate, times
+from rewarden_verifiers.answer.math.build import (
+    add,
+    conditioned,
+    disjunction,
+    is_domain,
+    is_proper,
+    is_set,
+    mixed,
+    negate,
+    shared,
+    times,
+)
 from rewarden_verifiers.answer.math.limits import Unreadable
 from rewarden_verifiers.answer.math.syntax import (
     Based,
     Braces,
     Builder,
     Call,
+    Conditioned,
     Constant,
     Degrees,
     Group,
@@ -24,6 +36,7 @@ from rewarden_verifiers.answer.math.syntax import (
     Measure,
     Membership,
     Mixed,
+    Modulus,
     NamedSet,
     Negation,
     Node,
@@ -32,6 +45,7 @@ from rewarden_verifiers.answer.math.syntax import (
     PlusMinus,
     Power,
     Product,
+    Quantifier,
     Quotient,
     Ratio,
     Relation,
@@ -42,6 +56,7 @@ from rewarden_verifiers.answer.math.syntax import (
     Symbol,
     Text,
 )
+from rewarden_verifiers.answer.math.tokens import Token
 from rewarden_verifiers.answer.math.units import is_unit
 
 _RELATIONS = {
@@ -67,30 +82,46 @@ class Parser(Atoms):
     def listing(self) -> Node:
         """Items separated at this level."""
         items: list[Node] = []
-        joiner = ""
+        names: list[str] = []
+        separators: list[str] = []
+        outer = self.conditions
         while True:
-            self.label()
-            items.append(self.item())
-            self.condition()
+            self.conditions = []
+            name = self.label()
+            if items and self.at_condition():
+                self.condition()  # "f(x) = cx, where |c| <= 1"
+                items[-1] = conditioned(items[-1], self.conditions)
+            else:
+                item = self.item()
+                self.condition()
+                items.append(conditioned(item, self.conditions))
+                names.append(name)
             separator = self.separator()
             if separator is None:
                 break
-            joiner = separator if joiner != "or" else "or"
+            separators.append(separator)
             if self.index == len(self.tokens):
                 break
+        self.conditions = outer
         if len(items) == 1:
             return items[0]
         stated = [item for item in items if not is_domain(item)]
-        if len(stated) == 1:
-            return stated[0]
-        return Listing(tuple(stated or items), joiner)
+        if stated and len(stated) < len(items):
+            domains = [item for item in items if is_domain(item)]
+            return conditioned(stated[0] if len(stated) == 1 else shared(stated, separators[-1]), domains)
+        if all(names) and len(set(names)) == len(names):  # "maximum: 3, minimum: 1"
+            items = [Relation((Text(name), item), ("=",)) for name, item in zip(names, items, strict=True)]
+        signs = separators[: len(items) - 1]
+        if len(signs) == len(items) - 1 and {words.CONJUNCTION, words.DISJUNCTION}.issuperset(signs):
+            return disjunction(items, signs)
+        return shared(items, "or" if "or" in separators else separators[-1])
 
     def separator(self) -> str | None:
         """Commas, semicolons, line breaks, "and" and "or", several in a row counting as one."""
         found = None
         while True:
             kind, text, _ = self.peek()
-            if kind == "w" and text in ("or", "and"):
+            if kind == "w" and text in words.JOINERS:
                 found = text
             elif kind in "oc" and text in _DISPLAY_SEPARATORS:
                 found = found or ","
@@ -100,8 +131,10 @@ class Parser(Atoms):
                 return found
             self.index += 1
 
-    def label(self) -> None:
-        """Skip words before a colon ("Maximum: 3"), leading words, and quantifiers."""
+    def label(self) -> str:
+        """Skip words before a colon, which are returned ("Maximum: 3"), leading words, and quantifiers, which are a
+        condition.
+        """
         index = self.index
         while index < len(self.tokens):
             kind, text, _ = self.tokens[index]
@@ -110,19 +143,45 @@ class Parser(Atoms):
                 continue
             break
         if index > self.index and index < len(self.tokens) and self.tokens[index][:2] in (("o", ":"), ("o", "=")):
+            name = " ".join(text for _, text, _ in self.tokens[self.index : index])
             self.index = index + 1
-            return
+            return words.EXTREMES.get(name, name)
         while self.peek()[0] == "w" and self.peek()[1] in words.LEADING_WORDS and self.index + 1 < len(self.tokens):
             self.index += 1
-        while self.at(r"\forall", r"\exists", r"\therefore", r"\because", r"\Rightarrow", r"\approx", "="):
+        while self.at(r"\therefore", r"\because", r"\Rightarrow", r"\approx", "="):
+            self.index += 1
+        while self.at(r"\forall", r"\exists"):
+            self.quantifier()
+        return ""
+
+    def quantifier(self) -> None:
+        """A quantifier with its variable, up to what it speaks of."""
+        self.conditions.append(Quantifier(self.peek()[1][1:]))
+        self.index += 1
+        builder, self.in_builder = self.in_builder, True
+        bound = self.relation()
+        self.in_builder = builder
+        if not isinstance(bound, Symbol):
+            self.conditions.append(bound)
+        while self.at(",", ":", "|"):
+            self.index += 1
+        while self.peek()[0] == "w" and self.peek()[1] in words.SUCH_THAT:
             self.index += 1
 
+    def at_condition(self) -> bool:
+        """Returns whether a word that begins a condition stands here."""
+        return self.peek()[0] == "w" and self.peek()[1] in words.CONDITION_WORDS
+
     def condition(self) -> None:
-        """Skip "for all integers n" and the like, up to the next separator outside brackets."""
-        kind, text, _ = self.peek()
-        starts = kind == "w" and text in words.CONDITION_WORDS
-        if not starts and not self.at_remark() and not (kind == "c" and text == r"\forall"):
+        """Take "for all integers n" and the like, up to the next separator outside brackets."""
+        start = self.index
+        if not self.at_condition() and not self.at_remark() and not self.at(r"\forall", r"\exists"):
             return
+        self.pass_condition()
+        self.conditions.extend(self.stated(self.tokens[start : self.index]))
+
+    def pass_condition(self) -> None:
+        """Go behind a condition. A second answer hidden in one makes the text unreadable."""
         depth = 0
         while self.index < len(self.tokens):
             kind, text, _ = self.peek()
@@ -139,20 +198,46 @@ class Parser(Atoms):
                     depth += 1
             elif kind == "w" and text in words.HEDGES:
                 raise Unreadable("a second answer in a condition")
-            elif depth == 0 and kind == "w" and text == "or":
+            elif depth == 0 and kind == "w" and text in words.EITHER:
                 return
             self.index += 1
+
+    def stated(self, tokens: list[Token]) -> list[Node]:
+        """The conditions in these tokens, as far as they are understood: what is not is forgiven."""
+        said = [text for kind, text, _ in tokens if kind == "w"]
+        found: list[Node] = []
+        if tokens[0][1] in (r"\forall", r"\exists"):
+            found.append(Quantifier(tokens[0][1][1:]))
+        elif words.QUANTIFIED.intersection(said[1:2]):
+            found.append(Quantifier("forall"))
+        if "non" not in said:
+            found.extend(Text(word) for word in said if word in words.PROPERTIES)
+        while tokens and (tokens[0][0] == "w" or tokens[0][1] in (r"\forall", r"\exists")):
+            tokens = tokens[1:]
+        inner = Parser(tokens, self.style)
+        try:
+            node = inner.answer() if tokens else None
+        except Unreadable:
+            return found
+        if isinstance(node, Conditioned):
+            found.extend(node.conditions)
+            node = node.body
+        items = node.items if isinstance(node, Listing) and node.joiner not in words.EITHER else (node,)
+        return [*found, *(item for item in items if isinstance(item, (Relation, Membership)))]
 
     def item(self) -> Node:
         """A relation, a membership or an expression; or words, where a list has items of words."""
         start = self.index
         kind, text, _ = self.peek()
-        if kind == "w" and text not in words.NUMBER_WORDS:
+        if kind == "w" and text not in words.NUMBER_WORDS and not self.at_currency():
             return self.phrase()
+        conditions, said = self.conditions, len(self.conditions)
         try:
             return self.relation()
         except Unreadable:
             self.index = start
+            self.conditions = conditions
+            del conditions[said:]
             if kind in "wt":
                 return self.phrase()
             raise
@@ -160,7 +245,7 @@ class Parser(Atoms):
     def phrase(self) -> Node:
         """Consecutive words."""
         found = ""
-        while self.peek()[0] in "wtvn" and not (self.peek()[0] == "w" and self.peek()[1] in ("or", "and")):
+        while self.peek()[0] in "wtvn" and not (self.peek()[0] == "w" and self.peek()[1] in words.JOINERS):
             _, text, spaced = self.peek()
             found += " " + text if spaced else text
             self.index += 1
@@ -279,15 +364,25 @@ class Parser(Atoms):
                 ratio = [*(ratio or [node]), self.signed()]
                 node = Quotient(node, ratio[-1])
             elif kind == "c" and text in (r"\bmod", r"\pmod"):
-                # "3 (mod 7)" as an answer: the modulus is part of the wording, the residue is the answer
                 self.index += 1
-                node = Call("mod", (node, self.signed()))
+                node = self.modulo(node, self.signed())
+            elif kind == "o" and text == "(" and self.peek(1)[1] in (r"\bmod", r"\pmod"):
+                self.index += 2
+                node = self.modulo(node, self.sum())
+                self.take(")")
             elif self.starts_factor():
                 node = self._juxtapose(node)
             else:
                 break
         if ratio is not None and len(ratio) > 2:
             return Ratio(tuple(ratio))
+        return node
+
+    def modulo(self, node: Node, modulus: Node) -> Node:
+        """A remainder where an equation goes on ("17 mod 5 = 2"); elsewhere the residue, and a condition."""
+        if self.peek()[1] in _RELATIONS:
+            return Call("remainder", (node, modulus))
+        self.conditions.append(Modulus(modulus))
         return node
 
     def _juxtapose(self, node: Node) -> Node:
@@ -309,7 +404,13 @@ class Parser(Atoms):
             beside = not spaced and isinstance(node, (Symbol, Product))
             if not beside:
                 raise Unreadable("a number after an expression")
-        return times(node, self.signed())
+        bracketed = self.at("(")
+        factor = self.signed()
+        parts = factor.items if isinstance(factor, Group) else (factor,)
+        if bracketed and all(isinstance(part, (Relation, Membership)) for part in parts):
+            self.conditions.extend(parts)  # "x^2 + 1 (x > 0)"
+            return node
+        return times(node, factor)
 
     def starts_factor(self) -> bool:
         """Returns whether the next token begins a factor that stands beside this one."""
@@ -458,7 +559,7 @@ class Parser(Atoms):
             if kind == "w" and (text in words.NUMBER_WORDS or text in words.HEDGES):
                 raise Unreadable("a second answer in words")
             if (
-                (kind == "w" and text not in words.CONDITION_WORDS and text not in ("or", "and"))
+                (kind == "w" and text not in words.CONDITION_WORDS and text not in words.JOINERS)
                 or kind == "t"
                 or (kind == "f" and text == "min")
             ):

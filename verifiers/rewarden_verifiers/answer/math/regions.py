@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 from rewarden_verifiers.answer.math.limits import Budget
@@ -11,6 +12,7 @@ from rewarden_verifiers.answer.math.scalars import evaluator
 from rewarden_verifiers.answer.math.syntax import (
     Braces,
     Builder,
+    Conditioned,
     Constant,
     Group,
     Listing,
@@ -24,6 +26,7 @@ from rewarden_verifiers.answer.math.syntax import (
     Symbol,
     free_symbols,
 )
+from rewarden_verifiers.answer.math.words import EITHER
 
 _DIGITS = 40
 _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
@@ -81,8 +84,10 @@ def is_region(node: Node) -> bool:
             return False
 
 
-def region(node: Node, budget: Budget, variable: str | None = None) -> Region:
-    """The set of reals that a node describes. Raises NoRegion."""
+def region(node: Node, budget: Budget, variable: str | None = None, *, together: bool = False) -> Region:
+    """The set of reals that a node describes. Raises NoRegion. `together`: the conditions of a list hold at once,
+    though nothing remain.
+    """
     match node:
         case Group(opening=opening, items=(low, high), closing=closing):
             return _interval(_end(low, opening == "[", budget), _end(high, closing == "]", budget))
@@ -110,14 +115,22 @@ def region(node: Node, budget: Budget, variable: str | None = None) -> Region:
                 else:
                     result = _intersect(result, part if kind == "cap" else _complement(part))
             return result
+        case Conditioned(body=body):
+            return region(body, budget, variable)
         case Listing(items=items, joiner=joiner):
+            if any(isinstance(item, Conditioned) for item in items):
+                raise NoRegion  # each part has a condition of its own
             parts = [region(item, budget, variable) for item in items]
+            if together:
+                return reduce(_intersect, parts)
             result = parts[0]
-            conditions = joiner != "or" and all(isinstance(item, Relation) for item in items)
+            conditions = joiner not in EITHER and all(isinstance(item, Relation) for item in items)
             for part in parts[1:]:
                 # "x > 1, x < 3" holds at once; of "x < 1, x > 2" nothing would remain: it lists two parts
-                together = _intersect(result, part) if conditions else []
-                result = together or _merge(result + part)
+                common = _intersect(result, part)
+                if joiner not in EITHER and not conditions and any(piece.low is not piece.high for piece in common):
+                    raise NoRegion  # a domain and a range, not two parts of one set
+                result = common if conditions and common else _merge(result + part)
             return result
         case Relation(operands=operands, operators=operators):
             return _relation(operands, operators, budget, variable)

@@ -152,6 +152,7 @@ class Scalars:
         self.rules = rules
         self.budget = budget
         self.method = "identical"
+        self.converted = False  # the candidate is the reference's value in another base
 
     def same(self, reference: Node, candidate: Node) -> bool | None:
         """Returns whether the candidate equals the reference; None where that could not be told."""
@@ -205,6 +206,9 @@ class Scalars:
             return False
         if None in (ours[1], theirs[1]) and self.rules.strict:
             return False
+        if ours[1] is None and ours[0] != theirs[0] and isinstance(candidate, Based):
+            self.converted = self._rational(reference) == self._rational(candidate)
+            return self.converted
         return ours[0] == theirs[0] and (ours[1] == theirs[1] or None in (ours[1], theirs[1]))
 
     def _plain(self, reference: Node, candidate: Node) -> bool | None:
@@ -258,12 +262,14 @@ class Scalars:
             return False
         whole = exact and not ours_decimal and Fraction(ours).denominator == 1
         narrow = Fraction(1, 10**9) if whole or rules.strict else Fraction(1, 10**6)
+        ours_place, theirs_place = resolution(reference), resolution(candidate)
+        if ours_place is not None and ours_place == theirs_place:
+            return False  # written to the same place, decimals that differ in it are two numbers
         if difference <= (narrow * size if exact else float(narrow) * size):
             self.method = "decimal"
             return True
         if rules.strict or whole or rules.significant_digits <= 0:
             return False
-        ours_place, theirs_place = resolution(reference), resolution(candidate)
         self.method = "rounding"
         enough = 10 ** (rules.significant_digits - 1)
         if (
@@ -298,6 +304,19 @@ class Scalars:
             return True
         return bool(abs(ours - theirs) <= share * max(abs(ours), abs(theirs), least))
 
+    def rounds(self, exact: Node, rough: Node) -> bool:
+        """Returns whether a decimal is the rounding of a value, or its digits cut off; so is what has no places."""
+        place = resolution(rough)
+        if place is None:
+            return True
+        try:
+            value = evaluator(_AT_POINTS).value(exact, {}, self.budget)
+            written = evaluator(_AT_POINTS).value(rough, {}, self.budget)
+        except Undefined:
+            return True
+        left = (abs(value) - abs(written)) / evaluator(_AT_POINTS).context.mpf(float(place))
+        return bool(-0.5 - 1e-9 <= left < 1)
+
     def _large(self, reference: Node, candidate: Node, ours_large: bool, theirs_large: bool) -> bool | None:
         """Rationals too large to write out. Beside a moderate reference a candidate's size is its own fault; otherwise
         images in the field refute, and confirm together with the leading digits."""
@@ -328,16 +347,20 @@ class Scalars:
         if size == 0:
             return True
         # a difference of one must show however large the values are
-        digits = _CONFIRM + max(0, int(evaluator(_TIGHT).context.mag(size)) * 3 // 10)
+        places = max(0, int(evaluator(_TIGHT).context.mag(size)) * 3 // 10)
+        digits = _CONFIRM + places
         if digits > MAX_CONFIRMED_DIGITS:
             raise TooExpensive("value too large")
+        # sqrt(a + 1) and sqrt(a + 2) differ by half of 1 / sqrt(a): roots of neighbours need places behind the point
+        behind = 2 * places if digits + 3 * places <= MAX_CONFIRMED_DIGITS else 0
+        digits += behind + places if behind else 0
         at = evaluator(-(-digits // _CONFIRM) * _CONFIRM)
         try:
             ours = at.value(reference, {}, self.budget)
             theirs = at.value(candidate, {}, self.budget)
         except Undefined:
             return None
-        return bool(abs(ours - theirs) <= at.context.mpf(10) ** (40 - _CONFIRM))
+        return bool(abs(ours - theirs) <= at.context.mpf(10) ** (40 - _CONFIRM - behind))
 
     def _at_points(self, reference: Node, candidate: Node, symbols: frozenset[str], inexact: bool) -> bool | None:
         """Values at fixed points. Where both are real they must agree; where neither ever is, as complex numbers.

@@ -223,6 +223,28 @@ class Membership:
 
 
 @dataclass(slots=True)
+class Modulus:
+    """`(mod m)` behind an answer."""
+
+    divisor: Node
+
+
+@dataclass(slots=True)
+class Quantifier:
+    """`forall` or `exists` before or behind an answer."""
+
+    kind: str
+
+
+@dataclass(slots=True)
+class Conditioned:
+    """An answer with what is said about its variables: `x^2 where x > 0`, `3 (mod 7)`, `2k for all k in Z`."""
+
+    body: Node
+    conditions: tuple[Node, ...]
+
+
+@dataclass(slots=True)
 class Text:
     """Words, normalised."""
 
@@ -250,7 +272,20 @@ Scalar: TypeAlias = (
     | Series
 )
 Node: TypeAlias = (
-    Scalar | Listing | Group | Braces | Builder | SetOperation | NamedSet | Matrix | Relation | Membership | Text
+    Scalar
+    | Listing
+    | Group
+    | Braces
+    | Builder
+    | SetOperation
+    | NamedSet
+    | Matrix
+    | Relation
+    | Membership
+    | Modulus
+    | Quantifier
+    | Conditioned
+    | Text
 )
 
 TWO = Number(Fraction(2))
@@ -265,8 +300,10 @@ def children(node: Node) -> tuple[Node, ...]:
             return items
         case SetOperation(operands=items) | Relation(operands=items):
             return items
-        case Negation(body=body) | Percent(body=body) | Degrees(body=body) | Measure(body=body):
+        case Negation(body=body) | Percent(body=body) | Degrees(body=body) | Measure(body=body) | Modulus(divisor=body):
             return (body,)
+        case Conditioned(body=body, conditions=items):
+            return (body, *items)
         case Quotient(top=first, bottom=second) | Power(base=first, exponent=second):
             return (first, second)
         case Root(radicand=first, index=second) | Builder(element=first, condition=second):
@@ -300,8 +337,10 @@ def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
             return SetOperation(kind, tuple(map(change, items)))
         case Relation(operands=items, operators=operators):
             return Relation(tuple(map(change, items)), operators)
-        case Negation(body=body) | Percent(body=body) | Degrees(body=body):
+        case Negation(body=body) | Percent(body=body) | Degrees(body=body) | Modulus(divisor=body):
             return type(node)(change(body))
+        case Conditioned(body=body, conditions=items):
+            return Conditioned(change(body), tuple(map(change, items)))
         case Measure(body=body, unit=unit):
             return Measure(change(body), unit)
         case Quotient(top=first, bottom=second) | Power(base=first, exponent=second):

@@ -12,7 +12,17 @@ from typing import TypeAlias
 
 from rewarden_verifiers.answer.math.limits import MAX_DIGITS, TooExpensive, Unreadable
 from rewarden_verifiers.answer.math.units import is_unit
-from rewarden_verifiers.answer.math.words import AND_WORDS, CONDITION_WORDS, ENGLISH, NUMBER_WORDS, OR_WORDS
+from rewarden_verifiers.answer.math.words import (
+    AND_WORDS,
+    CONDITION_WORDS,
+    CONJUNCTION,
+    CURRENCIES,
+    DISJUNCTION,
+    ENGLISH,
+    NUMBER_WORDS,
+    OR_WORDS,
+    ORDINALS,
+)
 
 Token: TypeAlias = tuple[str, str, bool]
 
@@ -53,8 +63,8 @@ _ALIASES = {
     r"\simeq": r"\approx", r"\thickapprox": r"\approx", r"\doteq": r"\approx", r"\varepsilon": r"\epsilon",
     r"\varphi": r"\phi", r"\vartheta": r"\theta", r"\varrho": r"\rho", r"\dbinom": r"\binom", r"\tbinom": r"\binom",
     r"\colon": ":", r"\prime": "'", r"\dots": r"\ldots", r"\cdots": r"\ldots", r"\dotsb": r"\ldots",
-    r"\dotsc": r"\ldots", r"\dotsm": r"\ldots", r"\lor": r"\or", r"\vee": r"\or", r"\land": r"\and",
-    r"\wedge": r"\and", r"\colonequals": "=", r"\equiv": "=", r"\coloneqq": "=", r"\iff": r"\Leftrightarrow",
+    r"\dotsc": r"\ldots", r"\dotsm": r"\ldots", r"\lor": DISJUNCTION, r"\land": CONJUNCTION, r"\lnot": r"\neg",
+    r"\colonequals": "=", r"\equiv": "=", r"\coloneqq": "=", r"\iff": r"\Leftrightarrow",
     r"\implies": r"\Rightarrow", r"\notin": r"\notin", r"\lparen": "(", r"\rparen": ")", r"\infin": r"\infty",
     r"\And": r"\and", r"\tg": r"\tan", r"\ctg": r"\cot", r"\arctg": r"\arctan", r"\arcctg": r"\arccot", r"\imath": "i",
     r"\jmath": "j", r"\cosec": r"\csc", r"\%": "%", r"\$": r"\$", r"\&": r"\and", r"\#": "#", r"\_": "_",
@@ -64,8 +74,9 @@ _NAMES = {"pi": r"\pi", "infinity": r"\infty", "infty": r"\infty", "inf": r"\inf
           "theta": r"\theta", "alpha": r"\alpha", "beta": r"\beta", "gamma": r"\gamma", "lambda": r"\lambda",
           "phi": r"\phi", "omega": r"\omega", "sigma": r"\sigma", "delta": r"\delta", "degrees": r"\degree",
           "degree": r"\degree", "deg": r"\degree", "percent": "%", "intersect": r"\cap", "cdot": "*", "times": "*",
-          "frac": r"\frac", "dfrac": r"\frac", "infinite": r"\infty", "dot": "*"}  # fmt: skip
+          "frac": r"\frac", "dfrac": r"\frac", "infinite": r"\infty", "dot": "*", "mod": r"\bmod"}  # fmt: skip
 _SETS = {"R": r"\reals", "N": r"\naturals", "Z": r"\integers", "Q": r"\rationals", "C": r"\complexes"}
+_CURRENCIES = frozenset({"Rs", *(name.upper() for name in CURRENCIES if name != "rs")})  # RS is a segment
 _ALPHABETS = frozenset({r"\mathbb", r"\Bbb", r"\mathds"})
 
 
@@ -96,6 +107,8 @@ def tokenize(text: str, in_words: bool = False) -> list[Token]:
             spaced = found in _IGNORED and spaced
             continue
         elif kind == "letters":
+            if found.lower() in CURRENCIES and text.startswith(".", position):
+                position += 1  # "Rs.930" is no decimal
             _letters(found, spaced, in_words, tokens)
         else:
             tokens.append(("w", found.lower(), spaced))
@@ -124,6 +137,8 @@ def _command(command: str, text: str, position: int, spaced: bool, tokens: list[
     name = command[1:]
     if name in FUNCTIONS and name != "binom":
         tokens.append(("f", name, spaced))
+    elif command in (CONJUNCTION, DISJUNCTION):
+        tokens.append(("w", command, spaced))
     elif command in (r"\or", r"\and"):
         tokens.append(("w", name, spaced))
     elif command[0] == "\\":
@@ -170,6 +185,8 @@ def _words(content: str, spaced: bool, tokens: list[Token]) -> None:
 def _letters(run: str, spaced: bool, in_words: bool, tokens: list[Token]) -> None:
     """One run of ASCII letters: a function, a name, a word, a unit, or a product of variables."""
     lower = run.lower()
+    if not spaced and lower in ORDINALS and tokens and tokens[-1][0] == "n" and tokens[-1][1].isdecimal():
+        return  # "15th" is 15
     if len(run) == 1:
         tokens.append(("t" if in_words else "v", run, spaced))
     elif run in FUNCTIONS or (lower in FUNCTIONS and len(run) > 2):
@@ -186,6 +203,7 @@ def _letters(run: str, spaced: bool, in_words: bool, tokens: list[Token]) -> Non
         or lower in ENGLISH
         or lower in NUMBER_WORDS
         or (tokens and is_unit(run))
+        or run in _CURRENCIES
     ):
         tokens.append(("w", lower, spaced))
     elif lower.startswith("pi") and len(run) == 3:

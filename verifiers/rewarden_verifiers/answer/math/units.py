@@ -31,9 +31,11 @@ _OTHER = {
     "j": "energy", "joule": "energy", "kj": "energy-k", "w": "power", "watt": "power", "v": "voltage",
     "volt": "voltage", "a": "current", "hz": "frequency", "pa": "pressure", "ohm": "resistance", "mol": "amount",
     "k": "kelvin", "euro": "euro", "eur": "euro", "rupee": "rupee", "rs": "rupee", "yuan": "yuan", "pence": "pence",
-    "mph": "mph", "kmh": "kmh", "kph": "kmh", "month": "month", "year": "year", "acre": "acre", "hectare": "hectare",
+    "month": "month", "year": "year", "acre": "acre", "hectare": "hectare",
     "gallon": "gallon", "unit": "", "sq": "", "square": "", "cubic": "", "sq.": "", "cu": "",
     "percent": "percent", "people": "", "person": "", "way": "", "student": "", "point": "", "time": "",
+    "arrangement": "", "combination": "", "element": "", "item": "", "number": "", "outcome": "", "pair": "",
+    "permutation": "", "piece": "", "place": "", "possibility": "", "solution": "", "value": "",
     "gram": "mass", "celsius": "celsius", "°c": "celsius", "°f": "fahrenheit",
 }  # fmt: skip
 
@@ -44,9 +46,13 @@ for _dimension, _table in (
     for _name, _factor in _table.items():
         _FACTORS[_name] = (_dimension, _factor)
 
+_SPEED = {"mph": F(1609344, 3600000), "kmh": F(1000, 3600), "kph": F(1000, 3600)}
+
 # Letters that are a unit even without \text, directly after a number. Single letters would be variables.
 BARE_UNITS = frozenset(
-    name for name in (*_FACTORS, *_OTHER) if len(name) > 1 and name.isalpha() and name not in ("in", "time", "way")
+    name
+    for name in (*_FACTORS, *_OTHER, *_SPEED)
+    if len(name) > 1 and name.isalpha() and name not in ("in", "number", "place", "time", "value", "way")
 )
 
 
@@ -93,6 +99,10 @@ def reduce_unit(text: str) -> dict[str, tuple[F, int]] | None:
             pending = 3
             continue
         name = singular(word)
+        if name in _SPEED and not result:
+            result = {"length": (_SPEED[name], sign), "time": (F(1), -sign)}
+            last = "length"
+            continue
         if name in _FACTORS:
             last, factor = _FACTORS[name]
         elif name in _OTHER:
@@ -108,14 +118,22 @@ def reduce_unit(text: str) -> dict[str, tuple[F, int]] | None:
     return result
 
 
+def _counted(unit: str) -> frozenset[str]:
+    """The words of a name, each without a plural ending."""
+    return frozenset(word.removesuffix("s") for word in unit.split())
+
+
 def conversion(reference: str, candidate: str) -> F | None:
     """Returns what a value in the candidate's unit is multiplied by to be in the reference's. None: they conflict.
 
-    Units that are not understood neither convert nor conflict: the factor is one.
+    A unit that is not understood neither converts nor conflicts with one that is: the factor is one. Two things that
+    are counted conflict where their names share no word: 3 apples are not 3 oranges.
     """
     if reference == candidate:
         return F(1)
     ours, theirs = reduce_unit(reference), reduce_unit(candidate)
+    if ours is None and theirs is None:
+        return F(1) if _counted(reference) & _counted(candidate) else None
     if not ours or not theirs:
         return F(1)
     if ours.keys() != theirs.keys():

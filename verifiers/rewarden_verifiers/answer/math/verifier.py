@@ -124,7 +124,9 @@ def math(
     SymPy, and is its value where it has one.
 
     Lenient by default, as trainers expect of a verifier of final answers: a missing unit or degree sign, `50%` for 50,
-    labels (`x = 5` for 5), trailing conditions ("for all n"), bare lists in any order. `strict` turns these off.
+    labels (`x = 5` for 5), trailing conditions ("for all n"), bare lists in any order. `strict` turns these off. A
+    condition, modulus or quantifier that only one side states is forgiven; where both do, they must agree ("3 (mod 7)"
+    is not "3 (mod 6)"). `40_9` for 36 earns full marks with the flag `other_base`.
     """
     if prepared.problem is not None and not prepared.alternatives:
         return undecided(prepared.problem, fault="reference")
@@ -168,6 +170,8 @@ def judge(found: Extracted, prepared: PreparedReference, params: MathParams) -> 
                     expensive = True
                     continue
                 if verdict:
+                    if comparison.scalars.converted:
+                        details["flags"] = ("other_base",)
                     evidence |= {"method": comparison.method, "reference": index}
                     return right(**details)
                 hedged = hedged or comparison.hedged

@@ -7,6 +7,22 @@ import re
 
 from rewarden_verifiers.answer.number.words import SMALL
 
+# The signs for "and" and "or", which join propositions; the words also join the values of a list.
+CONJUNCTION, DISJUNCTION = r"\wedge", r"\vee"
+BOTH = frozenset({"and", CONJUNCTION})
+EITHER = frozenset({"or", DISJUNCTION})
+JOINERS = BOTH | EITHER
+# Of the words in a condition, those that exclude one another within their group: an even n is not odd.
+PROPERTIES = {
+    "even": "parity", "odd": "parity", "positive": "sign", "negative": "sign", "nonnegative": "sign",
+    "nonpositive": "sign", "prime": "divisors", "composite": "divisors", "rational": "rationality",
+    "irrational": "rationality",
+}  # fmt: skip
+SUCH_THAT = frozenset({"such", "that", "with"})
+EXTREMES = {"max": "maximum", "min": "minimum"}
+QUANTIFIED = frozenset({"all", "any", "every", "each"})
+CURRENCIES = frozenset({"rs", "inr", "usd", "eur", "gbp"})
+ORDINALS = frozenset({"st", "nd", "rd", "th"})
 OR_WORDS = frozenset({"or"})
 AND_WORDS = frozenset({"and"})
 # What follows one of these is a condition on the answer, not part of it: "2k for all integers k".
@@ -16,7 +32,7 @@ HEDGES = frozenset(
     {"not", "maybe", "perhaps", "possibly", "otherwise", "else", "but", "never", "alternatively", "nor", "versus", "vs"}
 )
 DOUBTS = frozenset({"maybe", "perhaps", "possibly"})
-NEVER_UNITS = frozenset({"or", "and", "is", "are", "mod", "base"})
+NEVER_UNITS = frozenset({*JOINERS, "is", "are", "base"})
 # Words that may stand before the answer proper.
 LEADING_WORDS = frozenset({"answer", "is", "the", "are", "only", "about", "approximately", "exactly", "either", "both"})
 
