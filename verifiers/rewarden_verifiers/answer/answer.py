@@ -11,9 +11,12 @@ from typing import Any, Literal
 from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.answer.branches import BRANCHES, Branch, branch_named, branch_of, is_value
+from rewarden_verifiers.answer.loose import within
+from rewarden_verifiers.answer.worked import answer_in
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.outcome import undecided, wrong
 from rewarden_verifiers.uses import UseLike, parse_use
+from rewarden_verifiers.view import transcript
 
 _PLACED = frozenset(("boxed", "answer_tag"))
 _TYPED = {"type", "value"}
@@ -23,6 +26,9 @@ _UNSURE = re.compile(r"\d.*\b(?:maybe|perhaps|possibly)\b|\b(?:maybe|perhaps|pos
 _BRACKETS = (("{", "}"), ("([", ")]"))
 # A sign between or beside values, but not a hyphen, an apostrophe or a stroke within words.
 _SIGN = re.compile(r"[+*=<>^±≤≥≠∧∨∀∃√]|(?<![^\W\d_]{2})[-−/](?=[\s\d(]|[^\W_](?![^\W_]))|(?<![^\W\d_]{2})['!]")
+_WORD = re.compile(r"[^\W\d_]{2,}|(?<!\S)[^\W\d_](?!\S)")
+_LONGEST_NAME = 4
+"""Words from which on a text is prose, and an answer an echo."""
 _SHORT = 80
 """Characters of a reference that is one answer, and not a text in which numbers stand."""
 _TRUE, _FALSE = frozenset(("true", "yes")), frozenset(("false", "no"))
@@ -84,8 +90,14 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
     The response never decides who judges it: a policy could otherwise choose the verifier that is easiest to please.
     A type that nobody knows is an error of the reference's fault, and no guess. So is a formula that cannot be read or
     broke off, and a number that is taken back ("12 or maybe 13"): a response that is not literally equal to it is never
-    called wrong (`unreadable_reference`). Prose that says no type is a text, and compared as one. A boxed value beside
-    a letter whose options nobody gives is `undecided` (`option_unknown`).
+    called wrong (`unreadable_reference`). A boxed value beside a letter whose options nobody gives is `undecided`
+    (`option_unknown`).
+
+    A reference that is a worked solution is reduced to the answer that it gives by a mark (`#### 42`, a last box, "the
+    answer is …"). One that stays prose of four words or more is compared as a text, or with the one number or formula
+    that it comes to; an answer that differs from it may be right all the same, and is `undecided`
+    (`free_text_reference`), so that `fallback` is asked. Responses without an answer, that refuse, hedge, echo the
+    prompt or were cut off earn 0 there too.
     """
     branch, reference, by = _route(sample, params)
     reference = _formed(reference, branch, by, params)
@@ -101,6 +113,8 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
         )
     if by == "form" and branch == "text" and outcome.passed and _differs_in_signs(reference, outcome.extracted):
         outcome = wrong(extracted=outcome.extracted, evidence=outcome.evidence)
+    if by == "form" and branch == "text" and outcome.reason == "wrong" and _is_prose(reference):
+        outcome = await _beside_prose(response, reference, outcome, sample, params, ctx)
     if by == "form" and branch == "choice" and outcome.reason == "unparseable_answer":
         given = isinstance(reference, Mapping) or "options" in params.params.get("choice", {})
         if not given and outcome.evidence.get("rule") in _PLACED and is_value(outcome.extracted):
@@ -117,6 +131,30 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
             evidence = {**second.evidence, "branch": use.name or "recipe", "by": "fallback", "before": outcome.reason}
             return replace(second, evidence=evidence)
     return replace(outcome, evidence={**outcome.evidence, "branch": branch, "by": by})
+
+
+async def _beside_prose(
+    response: str, reference: str, outcome: Outcome, sample: Sample, params: AnswerParams, ctx: Context
+) -> Outcome:
+    """The outcome for an answer that is not literally the prose of a reference.
+
+    Attack: be undecided instead of wrong, by no answer at all. What was cut off or repeats the prompt stays wrong.
+    """
+    inner = within(reference)
+    if inner is not None:
+        second = await ctx.verify(_use("math", params), response=response, reference=inner, reference_key=None)
+        if second.passed:
+            return replace(second, evidence={**second.evidence, "read": inner})
+    said = outcome.extracted if isinstance(outcome.extracted, str) else ""
+    echoed = len(said.split()) >= _LONGEST_NAME and sample.prompt is not None and said in transcript(sample.prompt)
+    if sample.finish_reason in ("length", "abort") or echoed or not said:
+        return outcome
+    return undecided("free_text_reference", fault="reference", extracted=said, evidence=outcome.evidence)
+
+
+def _is_prose(reference: Any) -> bool:
+    """Returns whether a text says something in words, as many others may; a name has fewer."""
+    return isinstance(reference, str) and len(_WORD.findall(reference)) >= _LONGEST_NAME
 
 
 def _is_broken(reference: Any) -> bool:
@@ -161,7 +199,11 @@ def _route(sample: Sample, params: AnswerParams) -> tuple[Branch, Any, str]:
         if fnmatchcase(source, pattern) and (branch := branch_named(name)) is not None:
             return branch, reference, "data_source"
     branch = branch_named(params.type)
-    return (branch, reference, "params") if branch is not None else (branch_of(reference), reference, "form")
+    if branch is not None:
+        return branch, reference, "params"
+    if isinstance(reference, str):
+        reference = answer_in(reference)
+    return branch_of(reference), reference, "form"
 
 
 def _with_more(given: Mapping[str, Any], branch: Branch) -> Any:

@@ -141,6 +141,11 @@ def extract(text: str, extraction: Any = "strict") -> Extracted | None:
     return first_found(text, rules_of(extraction))
 
 
+def explicit(text: str) -> Extracted | None:
+    """The answer by the first mark that there is, or None."""
+    return first_found(text, _PRESET_RULES["explicit"])
+
+
 @lru_cache(maxsize=_PROMPTS)
 def demanded(prompt: str) -> tuple[Rule, ...]:
     """The rules of the forms that a prompt asks for by showing them: a box, a tag. None where it shows neither."""

@@ -22,8 +22,9 @@ BATCH = 200
 
 WEAK = PROVENANCE | {"shared_process"}
 """Flags of passes by tests that are weak, or that the candidate shares a process with."""
-FREE_TEXT = "free_text_reference"
-"""The flag of a pass by a reference of prose, which no rule decides."""
+FREE_TEXT = frozenset(("free_text_reference", "option_unknown"))
+"""Reasons for which a verdict is undecided because its reference does not say enough: prose, or a letter whose options
+nobody gives. Such a data set needs a `fallback`, or its options."""
 
 _LEARNED = frozenset({*JUDGING, *MODELLED, "cascade"})
 _EXECUTED = frozenset({"code", "lean"})
@@ -42,8 +43,9 @@ class Find:
 
 @dataclass(slots=True)
 class Tally:
-    """The farmability of one verifier. untried: why there was no try. flagged: passes by weak tests. free_text: passes
-    by a reference of prose. learned: a judge or a model has a say, so that the tally is reported and held to nothing.
+    """The farmability of one verifier. untried: why there was no try. flagged: passes by weak tests. free_text:
+    undecided for want of a reference that says enough. learned: a judge or a model has a say, so that the tally is reported and
+    held to nothing.
     """
 
     verifier: str
@@ -159,14 +161,14 @@ async def replay(engine: Engine, seed: str) -> Find:
 
 def _count(tally: Tally, ground: Ground, made: Candidate, seed: str, verdict: Verdict) -> None:
     tally.tries += 1
-    if verdict.status != "scored":
+    if verdict.status == "undecided" and verdict.reason in FREE_TEXT:
+        tally.free_text += 1
+    elif verdict.status != "scored":
         tally.unscored += 1
         tally.finds.append(Find("unscored", ground.title, seed, made.text, verdict))
     elif made.empty_handed and _earns(ground, verdict):
         if WEAK & set(verdict.flags):
             tally.flagged += 1
-        elif FREE_TEXT in verdict.flags:
-            tally.free_text += 1
         else:
             tally.paid += 1
             tally.finds.append(Find("paid", ground.title, seed, made.text, verdict))

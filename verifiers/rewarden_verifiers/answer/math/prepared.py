@@ -14,7 +14,7 @@ from rewarden_verifiers.answer.math.cursor import Style
 from rewarden_verifiers.answer.math.limits import MAX_REFERENCE_TEXT, MAX_TEXT, TooExpensive, Unreadable
 from rewarden_verifiers.answer.math.reading import read
 from rewarden_verifiers.answer.math.syntax import Node, Number, Text
-from rewarden_verifiers.extraction import boxes
+from rewarden_verifiers.answer.worked import answer_in
 
 # One answer, or several of which one must be met.
 Reference: TypeAlias = str | int | float | list[str | int | float] | dict[Literal["any_of"], list[str | int | float]]
@@ -64,7 +64,7 @@ def prepare_reference(reference: Reference) -> PreparedReference:
     """Read all alternatives. Never raises: what is wrong with the reference is `problem`."""
     prepared = PreparedReference()
     for text in _texts(reference):
-        stated = _stated(text)
+        stated = answer_in(text)
         if not stated.strip():
             prepared.problem = "empty_reference"
             continue
@@ -155,13 +155,3 @@ def _number(value: int | float) -> str:
     text = repr(value)
     mantissa, exponent, power = text.partition("e")
     return f"{mantissa} \\times 10^{{{int(power)}}}" if exponent else text
-
-
-def _stated(text: str) -> str:
-    """The answer in a reference that is a solution: what is boxed last, or stands after `####`."""
-    if "\\boxed" in text:
-        found = boxes(text)
-        if found:
-            return found[-1][2]
-    _, marks, tail = text.rpartition("####")
-    return tail.strip() if marks and tail.strip() else text

@@ -1,0 +1,39 @@
+r"""The answer in a reference that is a worked solution: behind its marks, as in a response.
+
+A data set's column of answers may hold solutions: "… = 42\n#### 42", "… so \boxed{42}", "The answer is 42." A reference
+that is no more than an answer has none of these marks, or is one as it stands, and is never reduced.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from rewarden_verifiers.answer.math.limits import TooExpensive, Unreadable
+from rewarden_verifiers.answer.math.reading import read
+from rewarden_verifiers.answer.math.syntax import Text
+from rewarden_verifiers.extraction import Extracted, explicit
+
+_MAX_SOLUTION = 100_000
+
+
+@lru_cache(maxsize=4096)
+def reduced(reference: str) -> Extracted | None:
+    """The answer that a worked solution gives, by a mark; None for a reference that is an answer itself, or prose."""
+    if len(reference) > _MAX_SOLUTION or (len(reference) < 200 and _is_answer(reference)):
+        return None
+    return explicit(reference)
+
+
+def answer_in(reference: str) -> str:
+    """The reference itself, or the answer that it gives as a worked solution. Several boxes are a list."""
+    found = reduced(reference)
+    return reference if found is None else ", ".join(dict.fromkeys(found.texts))
+
+
+def _is_answer(text: str) -> bool:
+    if "\\boxed" in text or "####" in text:
+        return False
+    try:
+        return not isinstance(read(text).node, Text)
+    except (TooExpensive, Unreadable):
+        return False
