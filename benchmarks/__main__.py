@@ -7,6 +7,7 @@ import sys
 
 NAMES = (
     "math_pairs",
+    "near_misses",
     "text",
     "number",
     "structures",

@@ -422,18 +422,13 @@ class Comparison:
 
     def symbolic_regions(self, reference: Node, candidate: Node) -> bool | None:
         """Intervals whose ends hold variables: `a < x < a + 1` and `(a, a + 1)`."""
-        verdict: bool | None = False
         if isinstance(reference, Relation) and isinstance(candidate, Relation):
-            verdict = self.inequalities(reference, candidate)
-            if verdict:
-                return True
+            return self.inequalities(reference, candidate)
         ours, theirs = as_interval(reference), as_interval(candidate)
         if ours is not None and theirs is not None:
             return self.groups(ours, theirs)
         if isinstance(reference, Listing | Braces) or isinstance(candidate, Listing | Braces):
             return None
-        if isinstance(reference, Relation) and isinstance(candidate, Relation):
-            return verdict
         if type(reference) is type(candidate):
             return self.alike(reference, candidate)
         return False
