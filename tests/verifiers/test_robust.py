@@ -12,15 +12,20 @@ import random
 import re
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rewarden.errors import SampleError
 from rewarden.types import BadSample, Outcome, Sample, Use
 from rewarden.wire.json import outcome_to_json, sample_from_json
+from rewarden_server.engine import scope
 from rewarden_server.engine.plan import Planner
+from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.cases import load_cases
+from rewarden_verifiers.contract import VerifierSpec, call_prepare
 from rewarden_verifiers.judges.resources import JUDGING
 from rewarden_verifiers.models.resources import MODELLED
 from rewarden_verifiers.registry import BUILT_IN, Registry
@@ -67,6 +72,27 @@ def response(rng: random.Random, pieces: list[str], thought_of: list[str]) -> st
             kept.insert(rng.randrange(len(kept) + 1), rng.choice(strange))
         return "".join(kept)
     return "".join(rng.choice(pieces if pieces and rng.random() < 0.6 else strange) for _ in range(rng.randrange(12)))
+
+
+@pytest.fixture(autouse=True)
+def _prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prepare each reference once for all its candidates, as a worker does: of `math` and `math_verify` it is more than
+    half of the work.
+    """
+    kept: dict[tuple[str, str, str], Any] = {}
+
+    def prepared(spec: VerifierSpec, reference: Any, params: Any, *more: Any) -> Any:
+        key = (spec.name, canonical(reference), canonical(params))
+        if key not in kept:
+            try:
+                kept[key] = call_prepare(spec, reference, params, *more)
+            except SampleError as error:
+                kept[key] = error
+        if isinstance(kept[key], SampleError):
+            raise kept[key]
+        return kept[key]
+
+    monkeypatch.setattr(scope, "call_prepare", prepared)
 
 
 @pytest.mark.stress
