@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from datetime import date
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
+from rewarden.types import Batch, BatchResult, Sample
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.studies.farm.figures import Figures, read_figures
-from rewarden_server.studies.scorecard.cards import load_rows, score
+from rewarden_server.studies.scorecard.cards import AT_ONCE, Row, load_rows, score
 from rewarden_server.studies.scorecard.kinds import kind_of
 from rewarden_server.studies.scorecard.render import farmability, farmability_table, misses, page, plain
 from rewarden_verifiers.group.statistics import wilson
@@ -20,7 +24,7 @@ from rewarden_verifiers.judges.resources import JUDGING
 from rewarden_verifiers.models.resources import MODELLED
 from rewarden_verifiers.registry import BUILT_IN, Registry
 from tests.lean.toolchain import TOOLCHAIN
-from tests.programs import LEAN, SANDBOXED, lacking
+from tests.programs import LEAN, SANDBOXED, lacking, no_lean
 from tests.scorecard import manifest
 
 PAGE = Path(__file__).parents[2] / "docs/scorecard.md"
@@ -58,19 +62,24 @@ def test_every_verifier_has_its_labelled_rows(name: str) -> None:
     assert len(load_rows(manifest.FOLDER / f"{name}.jsonl")) >= LEAST[name]
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def engine() -> AsyncIterator[Engine]:
+    """One engine for all files: to start it takes longer than to judge most of them."""
+    lean = LeanSettings(projects={"tests": str(TOOLCHAIN)}) if no_lean() is None else None
+    made = Engine(settings=EngineSettings(workers=2), lean=lean)
+    await made.start()
+    yield made
+    await made.close()
+
+
 @pytest.mark.needs_server
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-async def test_the_labelled_rows_are_judged_right(path: Path) -> None:
+async def test_the_labelled_rows_are_judged_right(engine: Engine, path: Path) -> None:
     kind = "proofs" if path.stem in LEAN else "programs" if path.stem in SANDBOXED else "texts"
     if (problem := lacking(kind)) is not None:
         pytest.skip(problem)
-    lean = LeanSettings(projects={"tests": str(TOOLCHAIN)}) if kind == "proofs" else None
-    engine = Engine(settings=EngineSettings(workers=2), lean=lean)
-    await engine.start()
-    try:
-        card = await score(engine, path.stem, load_rows(path))
-    finally:
-        await engine.close()
+    card = await score(engine, path.stem, load_rows(path))
     known = MISJUDGED.get(path.stem, set())
     wrong = [(row, label, verdict.status, verdict.score) for row, label, verdict, _ in card.misses if row not in known]
     assert wrong == []
@@ -127,6 +136,29 @@ async def test_a_card_counts_by_kind_and_lists_what_is_wrong(tmp_path: Path) -> 
     assert "| label: pass | 1 | 1 |" in page([card], Figures({}))
     assert "a wrong label" in misses([card])
     assert plain(card)["kinds"]["odd"]["false_positive"] == 1
+
+
+@pytest.mark.needs_server
+@pytest.mark.asyncio(loop_scope="module")
+async def test_rows_are_judged_side_by_side_and_counted_in_their_order(
+    engine: Engine,
+) -> None:
+    rows = [
+        Row(str(number), (Sample(response="\\boxed{5}", reference=str(number)),), (True,), {}, "integer", "")
+        for number in range(2 * AT_ONCE)
+    ]
+    beside = asyncio.Barrier(AT_ONCE)
+
+    class Waiting(Engine):
+        """Judges a row once as many as may run at a time are asked for."""
+
+        async def verify(self, batch: Batch, source: str = "local") -> BatchResult:
+            async with asyncio.timeout(60):
+                await beside.wait()
+            return await engine.verify(batch, source)
+
+    card = await score(Waiting(), "math", rows)
+    assert [row for row, *_ in card.misses] == [str(number) for number in range(2 * AT_ONCE) if number != 5]
 
 
 def test_the_page_of_the_documentation_has_every_set_with_its_rows() -> None:

@@ -8,6 +8,7 @@ told apart; where a row does not say it, it is what its reference looks like.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -123,12 +124,18 @@ def _row(row: Mapping[str, Any], default_id: str) -> Row:
     return Row(str(row.get("id", default_id)), tuple(samples), checked, row.get("params", {}), kind, row.get("why", ""))
 
 
+AT_ONCE = 8
+"""Rows that are judged side by side: a program or a proof is mostly waited for."""
+
+
 async def score(engine: Engine, verifier: str, rows: Sequence[Row]) -> Card:
     """Judge labelled rows and count. Each row is a batch of its own, so that groups stay apart."""
     card = Card(verifier=verifier)
-    for row in rows:
-        batch = Batch(samples=row.samples, use=Use(name=verifier, params=row.params))
-        result = await engine.verify(batch, source="scorecard")
-        for label, verdict in zip(row.labels, result.verdicts, strict=True):
-            card.judge(row, label, verdict)
+    for start in range(0, len(rows), AT_ONCE):
+        some = rows[start : start + AT_ONCE]
+        batches = [Batch(samples=row.samples, use=Use(name=verifier, params=row.params)) for row in some]
+        results = await asyncio.gather(*(engine.verify(batch, source="scorecard") for batch in batches))
+        for row, result in zip(some, results, strict=True):
+            for label, verdict in zip(row.labels, result.verdicts, strict=True):
+                card.judge(row, label, verdict)
     return card
