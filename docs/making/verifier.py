@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from making import formats
 from making.markdown import cell, code, table
 from rewarden_verifiers.cases import KINDS, Case, cases_path, load_cases
 from rewarden_verifiers.contract import VerifierSpec
@@ -89,6 +90,7 @@ def page(spec: VerifierSpec) -> str:
             *_example(spec, cases),
             *_parameters(spec),
             *_reference(spec),
+            *(formats.section() if spec.name == "tool_calls" else []),
             *_extracted(spec, cases),
             *_reasons(cases),
             *_fingerprint(spec),

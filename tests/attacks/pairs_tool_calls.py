@@ -238,6 +238,109 @@ _ROWS: list[tuple[str, str, str, Any, dict[str, Any]]] = [
     ),
 ]
 
+_KIMI = (
+    "<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>"
+    '{"city": "Oslo", "days": 3}<|tool_call_end|><|tool_calls_section_end|>'
+)
+_MISTRAL = '[TOOL_CALLS]search[ARGS]{"query": "weather Oslo"}'
+_HARMONY = '<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city": "Oslo", "days": 3}<|call|>'
+_ROWS += [
+    # Two formats, two servers
+    ("another format that says something else", f"{_KIMI}\n{_MISTRAL}", _KIMI, _WEATHER, {}),
+    ("another format that says it again", f"{_KIMI}\n{_TAGGED}", _TAGGED, _WEATHER, {}),
+    (
+        "JSON in a fence beside a native call",
+        f"```json\n{_OTHER}\n```\n{_KIMI}",
+        f"```json\n[1]\n```\n{_KIMI}",
+        _WEATHER,
+        {},
+    ),
+    (
+        "a native call in a fence beside one",
+        f"```\n{_MISTRAL}\n```\n{_KIMI}",
+        f"```\nIn Oslo.\n```\n{_KIMI}",
+        _WEATHER,
+        {},
+    ),
+    (
+        "a native call of nobody known beside one",
+        f"<|Commands|>: Search(x)\n{_KIMI}",
+        f"Search: x\n{_KIMI}",
+        _WEATHER,
+        {},
+    ),
+    ("a native call in a shape that is not asked for", _KIMI, _TAGGED, _WEATHER, {"shapes": ["hermes"]}),
+    # Native, and no call
+    (
+        "a native call in a family's thought",
+        f"[THINK]{_KIMI}[/THINK]Done.",
+        f"[THINK]Look.[/THINK]{_KIMI}",
+        _WEATHER,
+        {},
+    ),
+    ("a native call in a thought without end", f"Well.\n[THINK]{_KIMI}", f"Well.\n{_KIMI}", _WEATHER, {}),
+    (
+        "a native call in harmony's analysis",
+        f"<|channel|>analysis<|message|>{_TAGGED}<|end|><|start|>assistant<|channel|>final<|message|>Done.",
+        f"<|channel|>analysis<|message|>Look.<|end|><|start|>assistant{_HARMONY}",
+        _WEATHER,
+        {},
+    ),
+    ("a native call that is cut off", _KIMI[: _KIMI.index("<|tool_call_end|>")], _KIMI, _WEATHER, {}),
+    (
+        "a native call with a key twice",
+        _KIMI.replace('{"city"', '{"city": "Bergen", "city"'),
+        _KIMI,
+        _WEATHER,
+        {},
+    ),
+    (
+        "a call in the text of a call",
+        json.dumps({"name": "note", "arguments": {"text": _KIMI}}),
+        _KIMI,
+        _WEATHER,
+        {},
+    ),
+    # Native calls where none is right
+    *(
+        (f"{title} while abstaining", call, twin, [], {})
+        for title, call, twin in (
+            ("a ReAct action", "Action: weather\nAction Input: Oslo", "Action: call the weather service."),
+            ("an action with its input cut off", "Action: get_weather\nAction Input", "Action: call them."),
+            ("a search", "<search>weather Oslo</search>", "The `<search>` element of HTML holds controls."),
+            ("a name and JSON", 'weather\n{"city": "Oslo"}', 'Weather:\n{"city": "Oslo"}'),
+            ("a tag of no family", "<action>weather Oslo</action>", "```html\n<action>x</action>\n```\nNo tool."),
+            ("Python cut off", "[weather(city='Oslo', da", "[weather] has no tool."),
+            ("a call behind harmony's final word", f"No tool.{_HARMONY}", "<|channel|>final<|message|>No tool."),
+        )
+    ),
+    # Optional and listed values
+    (
+        "null where the reference lists none",
+        "f(a='x', n=None)",
+        "f(a='x', n='')",
+        {"f": {"a": ["x"], "n": ["", 5]}},
+        {"tools": [{"name": "f", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}]},
+    ),
+    (
+        "a nested key that is required left out",
+        "f(o={'y': 2})",
+        "f(o={'x': 1})",
+        {"name": "f", "arguments": {"o": {"x": 1, "y": 2}}, "optional": ["o.y"]},
+        {},
+    ),
+    # Cost
+    ("native calls opened without end", "<|tool_call_begin|>" * 10_000, _KIMI, _WEATHER, {}),
+    ("thoughts opened without end", "[THINK]" * 30_000 + _KIMI, _KIMI, _WEATHER, {}),
+    (
+        "actions without end",
+        "Action: f\n" * 20_000,
+        "Action: weather\nAction Input: " + '{"city": "Oslo", "days": 3}',
+        _WEATHER,
+        {},
+    ),
+]
+
 PAIRS: list[Pair] = [
     Pair(title=title, use="tool_calls", attack=attack, twin=twin, reference=reference, params=params)
     for title, attack, twin, reference, params in _ROWS

@@ -153,7 +153,7 @@ def _bare(shape: str) -> bool:
         ('{"name": "f", "arguments": {"a": NaN}}', "not_a_number"),
         ('{"name": "f", "arguments": "{\\"a\\": 1, \\"a\\": 2}"}', "duplicate_key"),
         ("<tool_call></tool_call>", "malformed_call"),
-        ("<tool_call>hello</tool_call>", "malformed_call"),
+        ("<tool_call>hello there</tool_call>", "malformed_call"),
         ("<tool_call>[1]</tool_call>", "malformed_call"),
         ('<tool_call>{"name": "f"}', "unclosed_tag"),
         ("<function=f><parameter=a>1", "unclosed_tag"),
@@ -226,7 +226,12 @@ async def test_a_quotation_is_no_call_and_no_abstaining(quotation: str) -> None:
     assert (await judged(text, WEATHER)).reason == "no_call"
     assert (await judged(text, [])).reason == "quoted_call"
     if not text.startswith("For example:\n~~~"):  # which never ends
-        assert (await judged(f"{text}\n\n<tool_call>{dumps(SEARCH)}</tool_call>", SEARCH)).score == 1.0
+        # A server that knows no quotations runs both: beside a call a whole one that is quoted counts.
+        beside = f"{text}\n\n<tool_call>{dumps(SEARCH)}</tool_call>"
+        for reference in (SEARCH, WEATHER):
+            assert (await judged(beside, reference)).reason == "wrong"
+        mark = "For example:\n" + quotation.format("<tool_call>")
+        assert (await judged(f"{mark}\n\n<tool_call>{dumps(SEARCH)}</tool_call>", SEARCH)).score == 1.0
 
 
 async def test_the_thought_is_not_seen() -> None:

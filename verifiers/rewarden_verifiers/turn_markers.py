@@ -72,7 +72,11 @@ FAMILIES: tuple[Family, ...] = (
         ("<｜User｜>", "<｜Assistant｜>", "<｜tool▁outputs▁begin｜>"),
         calls=("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"),
     ),
-    Family("DeepSeek V3.2", ("</｜DSML｜parameter>",), calls=("<｜DSML｜function_calls>", "<｜DSML｜invoke")),
+    Family(
+        "DeepSeek V3.2 and V4",
+        ("</｜DSML｜parameter>",),
+        calls=("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>", "<｜DSML｜invoke"),
+    ),
     Family("DeepSeek Coder", ("<|EOT|>", "<｜fim▁hole｜>"), ("### Instruction:", "### Response:")),
     Family("Gemma 1 to 3", ("<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<unused7>", "<start_of_image>")),
     Family(
@@ -117,6 +121,7 @@ FAMILIES: tuple[Family, ...] = (
         ("<beginning_of_sentence>", "<end_of_sentence>"),
         calls=("<tool_calls>", "</tool_calls>", "<function_call>"),
     ),
+    Family("MiniMax M3", (), calls=("]<]minimax[>[",)),
     Family("MiniMax M2", ("]~!b[", "]~b]", "[e~["), calls=("<minimax:tool_call>", "</minimax:tool_call>")),
     Family(
         "Kimi",
@@ -138,6 +143,7 @@ FAMILIES: tuple[Family, ...] = (
             "<|tool_call_end|>",
         ),
     ),
+    Family("Kimi K3", ("<|open|>", "<|close|>", "<|sep|>"), calls=("<|open|>tools", "<|open|>call")),
     Family(
         "Seed-OSS",
         ("<seed:bos>", "<seed:eos>", "<seed:think>", "</seed:think>", "<seed:cot_budget_reflect>"),
@@ -165,6 +171,7 @@ FAMILIES: tuple[Family, ...] = (
             "<|eos|>",
         ),
     ),
+    Family("Hunyuan 3", ("<think:opensource>",), calls=("<tool_call:opensource>", "<tool_calls:opensource>")),
     Family("ERNIE", ("<|begin_of_sentence|>", "<|end_of_sentence|>", "<mask:1>")),
     Family(
         "LongCat",
@@ -175,7 +182,9 @@ FAMILIES: tuple[Family, ...] = (
     Family("Jamba", ("<|bom|>", "<|startoftext|>", "<|tool|>")),
     Family("Reka", ("<sep>",)),
     Family("Solar", (), ("### User:", "### Assistant:", "### System:")),
-    Family("Solar Open", ("<|begin|>", "<|content|>", "<|think:start|>"), calls=("<|tool_call:begin|>",)),
+    Family(
+        "Solar Open", ("<|begin|>", "<|content|>", "<|think:start|>"), calls=("<|tool_calls|>", "<|tool_call:begin|>")
+    ),
     Family("StableLM", ("<|USER|>", "<|ASSISTANT|>", "<|SYSTEM|>")),
     Family("Vicuna", (), ("USER:", "ASSISTANT:", "SYSTEM:")),
     Family("Alpaca", (), ("### Instruction:", "### Response:")),
@@ -212,6 +221,12 @@ FAMILIES: tuple[Family, ...] = (
     Family("FireFunction", (), calls=("functools[",)),
     Family("Claude 1", (), ("Human:", "Assistant:")),
     Family("Agents with MCP", (), calls=("<use_mcp_tool>", "<function_calls>")),
+    Family("Inkling", ("<|message_model|>", "<|end_message|>"), calls=("<|content_invoke_tool_json|>",)),
+    Family(
+        "Search-o1 and R1-Searcher",
+        ("<|begin_search_result|>", "<|end_search_result|>", "<|begin_of_documents|>", "<|end_of_documents|>"),
+        calls=("<|begin_search_query|>", "<|begin_of_query|>"),
+    ),
     Family("BERT", ("[CLS]", "[MASK]")),
 )
 """Over seventy families. A new one is a line here, and `tests/verifiers/test_turn_markers.py` holds it to the text."""

@@ -15,6 +15,11 @@ MAX_NAME = 256
 NAME_KEYS = ("name", "tool_name", "tool", "function", "action")
 ARGUMENT_KEYS = ("arguments", "parameters", "args", "params", "input", "tool_input", "action_input")
 
+_TEXT_KEYS = ("tool_input", "action_input")
+"""Keys under which agents write the one argument of a tool as text."""
+_NO_ACTION = "Final Answer"
+"""The action of an agent that answers and calls nothing, as LangChain's prompts have it."""
+
 
 class Untyped(str):
     """An argument that was written as bare text (XML), so that `5` may be a number or a text."""
@@ -50,6 +55,8 @@ def calls_of(value: Any, *, tagged: bool = False) -> list[Call] | None:
     if isinstance(value, dict):
         if isinstance(value.get("tool_calls"), list):
             return _listed(value["tool_calls"], True)
+        if value.get("action") == _NO_ACTION and len(value) == 2 and "action_input" in value:
+            return []
         return [_call(value)] if _like(value, tagged) else None
     if isinstance(value, list):
         if not value:
@@ -72,11 +79,19 @@ def _like(value: Mapping[str, Any], tagged: bool) -> bool:
     """Returns whether an object is meant as a call."""
     if "name" in value and "arguments" in value and isinstance(value["name"], str):
         return True
+    if not tagged and _defines(value.get("function", value)):
+        return False
     if isinstance(value.get("function"), dict):
         return True
     if not any(isinstance(value.get(key), str) for key in NAME_KEYS):
         return tagged
     return tagged or any(key in value for key in ARGUMENT_KEYS)
+
+
+def _defines(value: Any) -> bool:
+    """Returns whether an object is the definition of a tool: a schema of parameters stands for its arguments."""
+    schema = value.get("parameters") if isinstance(value, dict) else None
+    return isinstance(schema, dict) and schema.get("type") == "object" and isinstance(schema.get("properties"), dict)
 
 
 def _call(value: Mapping[str, Any]) -> Call:
@@ -95,6 +110,8 @@ def _call(value: Mapping[str, Any]) -> Call:
     if not name.strip() or len(name) > MAX_NAME:
         raise Malformed("malformed_call", f"a tool's name must not be blank or longer than {MAX_NAME} characters")
     arguments = value[given[0]] if given else None
+    if given and given[0] in _TEXT_KEYS and isinstance(arguments, str) and arguments.strip()[:1] not in ("", "{"):
+        return Call(name.strip(), {}, (Untyped(arguments.strip()),))
     if isinstance(arguments, str) and arguments.strip():  # OpenAI sends the arguments as JSON text
         arguments = parse(arguments)
         if isinstance(arguments, str):  # written as text twice: no serving layer undoes that

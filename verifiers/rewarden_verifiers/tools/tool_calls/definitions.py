@@ -3,7 +3,7 @@ write them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +13,9 @@ from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped, bare
 
 MAX_TOOLS = 512
 """Definitions of one sample."""
+
+_MOST_FAULTS = 200
+"""Faults of a call's arguments that are looked at."""
 
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
 # Python's and Java's words for types, which the function-calling leaderboard uses.
@@ -43,9 +46,22 @@ class Tool:
             name: self._typed(name, value) if isinstance(value, Untyped) else value for name, value in arguments.items()
         }
 
-    def holds(self, arguments: Mapping[str, Any]) -> bool:
-        """Returns whether settled arguments are valid."""
-        return self._validation.holds(arguments)
+    def holds(self, arguments: Mapping[str, Any], excused: Collection[str] = ()) -> bool:
+        """Returns whether settled arguments are valid; excused: those whose values the reference itself lists."""
+        # What stands as bare text may be either; the validator takes neither for the other.
+        texts = {name: str(value) if type(value) is Untyped else value for name, value in arguments.items()}
+        if self._validation.holds(texts):
+            return True
+        values = {name: _value(value) if type(value) is Untyped else value for name, value in arguments.items()}
+        if values != texts and self._validation.holds(values):
+            return True
+        if not excused:
+            return False
+        paths = [f"/{name[:80]}" for name in excused]
+        faults = self._validation.faults(values, _MOST_FAULTS)
+        return len(faults) < _MOST_FAULTS and all(
+            any(fault["path"] == path or fault["path"].startswith(f"{path}/") for path in paths) for fault in faults
+        )
 
     def _typed(self, name: str, value: Untyped) -> Any:
         schema = self._properties.get(name)
@@ -54,7 +70,15 @@ class Tool:
         if listed and "string" not in listed:
             with suppress(Malformed):
                 return bare(value)
-        return str(value) if listed else value
+        # `null` between tags stays what it may be: the reference may list it where the definition says text.
+        return str(value) if listed and value.strip() != "null" else value
+
+
+def _value(text: str) -> Any:
+    try:
+        return bare(text)
+    except Malformed:
+        return str(text)
 
 
 def tools_of(definitions: Sequence[Any]) -> dict[str, Tool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -35,6 +36,8 @@ class Argument:
     optional: bool
     weighs: bool = True
     """True if it counts at all."""
+    listed: frozenset[str] = frozenset()
+    """The values as canonical JSON."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,10 +134,16 @@ class Gilder:
         if tool is not None:
             given = tool.settle(given)
         self._check(name, {key: value for key, value in given.items() if key not in optional})
+        inner = [key for key in optional if key not in given and key.partition(".")[0] in given]
+        top = [key for key in optional if key not in inner]
         arguments: dict[str, Argument] = {}
-        for key in (*given, *(key for key in (*allowed, *optional) if key not in given)):
+        for key in (*given, *(key for key in (*allowed, *top) if key not in given)):
             values = [given[key]] if key in given else []
             values += [value for value in allowed.get(key, ()) if value not in values]
+            for path in inner:
+                first, _, rest = path.partition(".")
+                if first == key:
+                    values += _without(values, rest.split("."), path)
             arguments[key] = self._argument(name, key, values, key in optional)
         return GoldCall(name, arguments)
 
@@ -149,11 +158,11 @@ class Gilder:
                 raise InvalidReference(
                     f"the argument {key!r} must have a list of the values that are right", path="reference"
                 )
-            optional = "" in values and len(values) > 1
-            expanded = [one for value in values if not (optional and value == "") for one in _expanded(value)]
-            made[key] = self._argument(name, key, expanded, optional or values == [""])
+            # The blank says that it may be left out, and is a value itself, as the leaderboard takes it.
+            expanded = [one for value in values for one in _expanded(value)]
+            made[key] = self._argument(name, key, expanded, "" in values)
             if not made[key].optional:
-                first[key] = expanded[0]
+                first[key] = next((value for value in expanded if value is not None), None)
         self._check(name, first)
         return GoldCall(name, made)
 
@@ -164,7 +173,7 @@ class Gilder:
         tool = self._tools.get(name)
         if tool is None:
             raise InvalidReference(f"the reference calls {name!r}, which is none of the tools", path="reference")
-        if not tool.holds(arguments):
+        if not tool.holds(arguments, [key for key, value in arguments.items() if value is None or value == ""]):
             raise InvalidReference(
                 f"the reference's call of {name!r} is not valid for the tool's definition", path="reference"
             )
@@ -178,7 +187,7 @@ class Gilder:
             targets = tuple(self._target(value, (name, key), rules) for value in values)
         except (ValueError, TypeError) as error:
             raise InvalidReference(f"the argument {key!r}: {error}", path="reference") from None
-        return Argument(targets, optional, rules.weight > 0)
+        return Argument(targets, optional, rules.weight > 0, frozenset(map(canonical, values)))
 
     def _target(self, value: Any, path: tuple[str, str], rules: Rules) -> Target:
         canonical(value)
@@ -192,12 +201,29 @@ def _expanded(value: Any) -> list[Any]:
         for key, values in value.items():
             if not isinstance(values, list):
                 return [value]  # a plain object
-            several = [(key, one) for item in values if not (item == "" and len(values) > 1) for one in _expanded(item)]
-            choices.append([*several, *([None] if "" in values and len(values) > 1 else [])])
+            several = [(key, one) for item in values for one in _expanded(item)]
+            choices.append([*several, *([None] if "" in values else [])])
         return [dict(pair for pair in pairs if pair is not None) for pairs in _ways(choices)]
     if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
         return [list(items) for items in _ways([_expanded(item) for item in value])]
     return [value]
+
+
+def _without(values: Sequence[Any], steps: Sequence[str], path: str) -> list[Any]:
+    """Each value that has something at a path, without it. Raises InvalidReference where none has."""
+    left: list[Any] = []
+    for value in values:
+        *above, last = steps
+        copy = deepcopy(value)
+        inner = copy
+        for step in above:
+            inner = inner.get(step) if isinstance(inner, dict) else None
+        if isinstance(inner, dict) and last in inner:
+            del inner[last]
+            left.append(copy)
+    if not left:
+        raise InvalidReference(f"'optional' names {path!r}, where the reference has nothing", path="reference.optional")
+    return left
 
 
 def _ways(choices: Sequence[Sequence[T]]) -> Iterator[tuple[T, ...]]:

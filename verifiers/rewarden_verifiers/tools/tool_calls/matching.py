@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from rewarden_verifiers.structure.json.assignment import best_pairs
-from rewarden_verifiers.structure.json.strict import Malformed
+from rewarden_verifiers.structure.json.strict import Malformed, canonical
 from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped, bare
 from rewarden_verifiers.tools.tool_calls.definitions import Tool, bound
 from rewarden_verifiers.tools.tool_calls.golden import Argument, GoldCall
@@ -213,23 +213,32 @@ def _pair(gold: GoldCall, one: Candidate, partial: bool) -> Pair:
     differs += [f"{gold.name}.{key}"[:120] for key in strange[:MAX_SHOWN]]
     union = number + len(strange)
     keys = common / union if union else 1.0
-    if one.invalid is not None:  # the tool would refuse the call: its values do nothing
+    invalid = None if one.invalid is None or _excused(gold, one, given) else one.invalid
+    if invalid is not None:  # the tool would refuse the call: its values do nothing
         earned = 0.0
-        differs.append(f"{gold.name}: {one.invalid}")
-    perfect = one.invalid is None and keys == 1.0 and earned >= number
+        differs.append(f"{gold.name}: {invalid}")
+    perfect = invalid is None and keys == 1.0 and earned >= number
     return Pair(keys, earned, number, perfect, differs)
+
+
+def _excused(gold: GoldCall, one: Candidate, given: Mapping[str, Any]) -> bool:
+    """Returns whether a tool refuses a call for nothing but values that the reference itself lists."""
+    if one.tool is None:
+        return False
+    listed = [key for key, argument in gold.arguments.items() if key in given and _listed(argument, given[key])]
+    return bool(listed) and one.tool.holds(given, listed)
+
+
+def _listed(argument: Argument, value: Any) -> bool:
+    return any(canonical(reading) in argument.listed for reading in _readings(value))
 
 
 def _credit(argument: Argument, value: Any, partial: bool) -> float:
     """Returns what an argument's value earns: the best over those that are right."""
     if not argument.targets:
         return 1.0
-    readings = [value]
-    if isinstance(value, Untyped):
-        readings = [str(value)]
-        with suppress(Malformed):
-            readings.append(bare(value))
     best = 0.0
+    readings = _readings(value)
     for target in argument.targets:
         for reading in readings:
             found = target.compare(reading, 1.0)
@@ -238,6 +247,16 @@ def _credit(argument: Argument, value: Any, partial: bool) -> float:
             if partial and found.f > best:
                 best = found.f
     return best
+
+
+def _readings(value: Any) -> list[Any]:
+    """The values that one may be: bare text is text, or the JSON value that it reads as."""
+    if not isinstance(value, Untyped):
+        return [value]
+    readings: list[Any] = [str(value)]
+    with suppress(Malformed):
+        readings.append(bare(value))
+    return readings
 
 
 def _aligned(rows: int, columns: int, gains: Mapping[tuple[int, int], float]) -> list[tuple[int, int]]:

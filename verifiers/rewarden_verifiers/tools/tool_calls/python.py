@@ -24,6 +24,11 @@ def looks_like_python(text: str) -> bool:
     return text.endswith((")", "]")) and _BEGINNING.match(text) is not None
 
 
+def begins_as_python(text: str, position: int) -> bool:
+    """Returns whether a call in Python's syntax, or a list of such, seems to begin there."""
+    return _BEGINNING.match(text, position) is not None
+
+
 def python_calls(text: str) -> list[Call]:
     """The calls of a text. Raises Malformed for anything else: names, operators, comprehensions, nested calls."""
     if len(text) > MAX_CODE:

@@ -15,9 +15,10 @@ from rewarden_verifiers.structure.json.expected import Scheme
 from rewarden_verifiers.structure.json.strict import Malformed
 from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped
 from rewarden_verifiers.tools.tool_calls.definitions import Tool, tools_of
+from rewarden_verifiers.tools.tool_calls.formats import NAMES, SHAPES
 from rewarden_verifiers.tools.tool_calls.golden import MAX_CALLS, Gilder, Golden, named, plain_name
 from rewarden_verifiers.tools.tool_calls.matching import Candidate, Extra, Match, Order, Weights, candidate, match
-from rewarden_verifiers.tools.tool_calls.reading import Reading, Shape, mere_code, read, told
+from rewarden_verifiers.tools.tool_calls.reading import Reading, Unread, mere_code, read, told
 from rewarden_verifiers.turn_markers import call_marker
 from rewarden_verifiers.view import View
 
@@ -32,7 +33,8 @@ Reference = list[Any] | dict[str, Any] | str
 class ToolCallsParams:
     """Options of `tool_calls`.
 
-    shapes: the shapes in which calls are accepted: `json`, `python`, `xml`.
+    shapes: the shapes in which calls are accepted: `json`, `python`, `xml`, `native`; or formats by their names, so
+        that a policy is paid only for what its own server reads: `["kimi_k2"]`.
     credit: `all`: 1 where every call is right and there are no others, else 0 (the function-calling leaderboard);
         `calls`: the share of calls that are right in everything; `levels`: points for names, arguments' names and
         values, as a share of those there are (ToolRL).
@@ -50,7 +52,7 @@ class ToolCallsParams:
     pass_at: the least score that passes.
     """
 
-    shapes: tuple[Shape, ...] = ("json", "python", "xml")
+    shapes: tuple[str, ...] = ("json", "python", "xml", "native")
     credit: Literal["all", "calls", "levels"] = "all"
     weights: Weights = field(default_factory=Weights)
     order: Order = "set"
@@ -69,7 +71,10 @@ class ToolCallsParams:
 
     def __post_init__(self) -> None:
         if not self.shapes:
-            raise ValueError("shapes must name at least one of json, python, xml")
+            raise ValueError(f"shapes must name at least one of {', '.join(SHAPES)}, or a format")
+        for name in self.shapes:
+            if name not in SHAPES and name not in NAMES:
+                raise ValueError(f"shapes: {name!r} is none of {', '.join((*SHAPES, *sorted(NAMES)))}")
         if not 0 < self.pass_at <= 1:
             raise ValueError("pass_at must lie above 0 and at most at 1")
         if len(self.fields) > 256:
@@ -106,15 +111,19 @@ def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outc
     """The response calls the right tools with the right arguments; or it rightly calls none.
 
     **Shapes.** JSON, as the whole text or in a code fence: `{"name", "arguments"}`, `{"tool", "parameters"}`,
-    `{"function": {…}}`, a list of such, a message with `tool_calls` (arguments as an object or as JSON text). Python's
-    call syntax, `[f(a=1), g("x")]`: parsed, never evaluated, literals only. Tags: `<tool_call>` with one or more JSON
-    calls, `<function=name><parameter=x>`, `<invoke name="…">`. Calls in the thought are not seen; those in inline code,
-    quoted lines or (tags) code fences are quotations. Where definitions are given, Python in a code fence without a
-    word amid prose that calls none of the tools is an example of code.
+    `{"function": {…}}`, a list of such, several parted by `;` or lines, a message with `tool_calls` (arguments as an
+    object or as JSON text). Python's call syntax, `[f(a=1), g("x")]`: parsed, never evaluated, literals only. Tags:
+    `<tool_call>` with one or more JSON calls, `<function=name><parameter=x>`, `<invoke name="…">`. Native: a name apart
+    from its arguments, in the marks of a model family; text that is a tool's only argument (`<search>`, ReAct) is its
+    first one. All formats stand in the table below. Calls in a thought are not seen; those in inline code, quoted lines
+    or (behind marks) code fences are quotations. All calls of a response count together, whatever formats they are in,
+    and beside one that counts a whole one in a quotation does too. Where definitions are given, Python in a code fence
+    without a word amid prose that calls none of the tools is an example of code.
 
     **Reference.** A call or a list of calls in any of these shapes, also as text; the leaderboard's
     `{"f": {"x": [values that are right, "" if it may be left out]}}`; calls with `"allowed": {"x": [further values]}`
-    and `"optional": ["x"]`; or `{"calls" | "alternatives": [list of lists], "tools"}`. An empty list: no call is right.
+    and `"optional": ["x", "x.y"]`, a path within an object; or `{"calls" | "alternatives": [list of lists], "tools"}`.
+    A value that it lists is right whatever the definition says of its type. An empty list: no call is right.
 
     **Score.** Calls are paired with right calls of the same name. `levels`, in points: the names (Jaccard index over
     the calls, repetitions counted), for each right call the names of its arguments (Jaccard index), for each argument
@@ -122,9 +131,11 @@ def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outc
     in a recipe, `6 * tool_calls.score - 3`.
 
     **Abstaining** is right where the reference is empty: text with a word in it, or an empty list, and no call in any
-    shape, a quoted one included (whoever serves the policy may not know quotations). A blank response earns nothing,
-    and neither does one with a special token that some model family writes for a call, or that no family's turns are
-    known by (`unread_call`, flagged): a native call that is not read here is still a call.
+    format, a quoted one or one that is cut off included (whoever serves the policy may not know quotations); tags that
+    are named after calls (`<action>…</action>`) and `Action:` with a tool's name count outside code. A blank response
+    earns nothing, and neither does one with a special token that some model family writes for a call, or that no
+    family's turns are known by (`unread_call`, flagged): a native call that is not read here is still a call.
+    Definitions of tools, and JSON and code that name none, are no calls.
 
     **What earns nothing and says why:** `no_call`; `unwanted_call`; calls that are not well formed (`malformed`,
     `malformed_call`, `duplicate_key`, `unclosed_tag`, …: no serving layer would run them, so neither do the good ones
@@ -133,15 +144,17 @@ def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outc
     try:
         reading = read(response)
         if mere_code(reading, prepared.tools):
-            reading = Reading([], None, reading.quoted)
+            reading = Reading([], None, reading.quoted, text=reading.text)
         if not reading.calls and not reading.quoted and prepared.abstaining:
-            reading.quoted = told(response, prepared.tools)
+            reading.quoted = told(reading, prepared.tools)
+    except Unread as unread_one:
+        return _unread(unread_one.marker, unread_one.message)
     except Malformed as malformed:
         return malformed.outcome()
     if not reading.calls:
-        return _silent(response, reading, prepared)
-    if reading.shape not in params.shapes:
-        return wrong("wrong_shape", evidence={"shape": reading.shape})
+        return _silent(reading, prepared)
+    if not all(name in params.shapes or shape in params.shapes for name, shape in reading.formats):
+        return wrong("wrong_shape", evidence={"shape": reading.shape, "formats": _names(reading)})
     if len(reading.calls) > MAX_CALLS:
         return wrong("too_many_calls", evidence={"shape": reading.shape, "calls": len(reading.calls)})
     candidates = [candidate(call, plain_name(call.name, params.dots), prepared.tools) for call in reading.calls]
@@ -151,14 +164,21 @@ def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outc
         return too_expensive(evidence={"shape": reading.shape})
 
 
-def _silent(response: str, reading: Reading, prepared: Golden) -> Outcome:
+def _names(reading: Reading) -> list[str]:
+    return [name for name, _ in reading.formats]
+
+
+def _unread(marker: str, message: str) -> Outcome:
+    return wrong("unread_call", feedback=message, flags=("unread_call",), evidence={"marker": marker})
+
+
+def _silent(reading: Reading, prepared: Golden) -> Outcome:
     """The outcome where there is no call."""
     if prepared.abstaining and reading.quoted:
         return wrong("quoted_call", feedback="a call stands in a quotation")
     # Attack: a native call of a family that nobody reads here, which whoever serves the family would run.
-    if prepared.abstaining and (marker := call_marker(response)) is not None:
-        message = f"it holds {marker!r}, which some models write for a call"
-        return wrong("unread_call", feedback=message, flags=("unread_call",), evidence={"marker": marker})
+    if prepared.abstaining and (marker := call_marker(reading.text)) is not None:
+        return _unread(marker, f"it holds {marker!r}, which some models write for a call")
     if not reading.words:
         return no_answer()
     if prepared.abstaining:
@@ -179,7 +199,7 @@ def _judged(reading: Reading, candidates: Sequence[Candidate], prepared: Golden,
             best, score = found, earned
         if found.whole:
             break
-    evidence: dict[str, Any] = {"shape": reading.shape, "calls": len(candidates)}
+    evidence: dict[str, Any] = {"shape": reading.shape, "formats": _names(reading), "calls": len(candidates)}
     extracted = [_shown(call) for call in reading.calls[:_SHOWN_CALLS]]
     if best is None:
         return wrong("unwanted_call", extracted=extracted, evidence=evidence)
@@ -187,10 +207,10 @@ def _judged(reading: Reading, candidates: Sequence[Candidate], prepared: Golden,
     for name, listed in (("missing", best.missing), ("extra", best.extra), ("differs", best.differs)):
         if listed:
             evidence[name] = listed
-    if invalid := [f"{one.name[:80]}: {one.invalid}" for one in candidates if one.invalid][:_SHOWN_CALLS]:
-        evidence["invalid"] = invalid
     if score == 1.0:
         return right(extracted=extracted, evidence=evidence)
+    if invalid := [f"{one.name[:80]}: {one.invalid}" for one in candidates if one.invalid][:_SHOWN_CALLS]:
+        evidence["invalid"] = invalid
     return scored(
         score,
         passed=score >= params.pass_at,
