@@ -235,6 +235,7 @@ def test_a_call_in_a_fence_beside_a_native_one_counts() -> None:
         f"```\n{NATIVE['hermes']([SEARCH])}\n```",
         f"```tool_code\n{NATIVE['toolace']([SEARCH])}\n```",
         json.dumps(SEARCH),
+        f"Then {json.dumps(SEARCH)} follows.",
         NATIVE["toolace"]([SEARCH]),
     ):
         for text in (f"{other}\n{native}", f"{native}\n{other}"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from rewarden_verifiers.structure.json.locate import JSON_WORDS, extent, fences
@@ -116,6 +116,9 @@ def _beside(found: Scan) -> Reading:
         if other is not None and other.calls and not other.loose:
             calls += other.calls
             formats += other.formats
+        elif other is None and "{" in body:
+            for amid in _objects(body):
+                calls += amid
     return Reading(calls, formats[0][1], found.mentioned, formats=formats, text="\n".join(found.gaps))
 
 
@@ -225,6 +228,13 @@ def told(reading: Reading, tools: Container[str] | None) -> bool:
 
 
 def _object_told(text: str) -> bool:
+    return next(_objects(text), None) is not None
+
+
+def _objects(text: str) -> Iterator[list[Call]]:
+    """The calls that stand amid words as JSON, those that are not well formed as none. Raises Malformed for what would
+    take too long.
+    """
     position = faults = 0
     left = 4 * len(text) + 1_000_000  # characters that may be read and be none
     while (match := _OBJECT.search(text, position)) is not None:
@@ -240,10 +250,10 @@ def _object_told(text: str) -> bool:
         try:
             calls = calls_of(value)
         except Malformed:
-            return True
+            yield []
+            continue
         if calls:
-            return True
-    return False
+            yield calls
 
 
 def _list_told(text: str, tools: Container[str] | None) -> bool:

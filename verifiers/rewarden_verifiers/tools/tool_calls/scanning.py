@@ -43,7 +43,11 @@ _CHANNEL = (
     r"[^<>\n]{0,80}<\|message\|>)"
 )
 _MESSAGE_END = re.compile(r"<\|(?:call|end|return|start|channel)\|>|\Z")
-_FIRST = r"(?=[<\[\]✿f>A-]|\A[ t])"
+# At most places nothing more than a first character is tried, and no row at most others.
+_FIRST = (
+    r"(?=[<\[\]✿f>A-]|\A[ t])(?=<(?:[|｜]|tool|func|invo|start|step|TOOL|sear|long|use_|think|seed:)"
+    r"|\[(?:TOOL|unused|THINK)|\]<\]|✿|funct|>>>|Action|-> t|\A[ t])"
+)
 # A marked place: none of them means that there is nothing to do.
 _MARK = re.compile(f"{_FIRST}(?:{_OPEN}|{_THINK}|{_CHANNEL})", re.MULTILINE)
 _OPENING = re.compile(f"{_FIRST}(?:{_OPEN})", re.MULTILINE)
@@ -66,6 +70,8 @@ def scan(text: str) -> Scan:
     check_surrogates(text)
     position = told = 0
     quotations: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
+    read: list[tuple[int, int]] = []
     endless: set[str] = set()
     while (match := _TOKEN.search(text, position)) is not None:
         kind, position = match.lastgroup or "", match.end()
@@ -89,16 +95,32 @@ def scan(text: str) -> Scan:
         else:
             position = _quotation(text, match, kind, found, quotations)
             continue
-        found.gaps.append(text[told : match.start()])
+        spans.append((told, match.start()))
         told = position = end
-    found.gaps.append(text[told:])
+    spans.append((told, len(text)))
     if found.calls:
         # Attack: a thought that never ends, and a call in it.
         if endless:
             raise Malformed("unclosed_thought", "a thought before or between the calls never closes")
         for begin, end in quotations:
-            found.quoted += _calls_in(text[begin:end])
+            if quoted := _calls_in(text[begin:end]):
+                found.quoted += quoted
+                read.append((begin, end))
+    found.gaps += _pieces(text, spans, read)
     return found
+
+
+def _pieces(text: str, spans: list[tuple[int, int]], read: list[tuple[int, int]]) -> list[str]:
+    """The text of spans, without the quotations in them whose calls were read. Both are in order."""
+    pieces: list[str] = []
+    number = 0
+    for start, end in spans:
+        while number < len(read) and read[number][0] < end:
+            pieces.append(text[start : read[number][0]])
+            start = read[number][1]
+            number += 1
+        pieces.append(text[start:end])
+    return pieces
 
 
 def opens(marker: str) -> bool:
