@@ -437,6 +437,11 @@ def choice(
     found = reader.extract(response, question, prompt, finish_reason)
     if found is None:
         return no_answer()
+    if found.rule == "boxed" and not any(question.read(text)[0] for text in found.texts):
+        # "…= \boxed{45 km}. The answer is (E).": the box holds a value on the way to an option.
+        later = reader.extract(response[found.span[1] :], question, prompt, finish_reason)
+        if later is not None and not later.loose and all(question.read(text)[0] for text in later.texts):
+            found = later
     outcome = _outcome(found, question, params)
     return loosely(outcome) if found.loose else outcome
 

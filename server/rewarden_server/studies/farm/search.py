@@ -44,8 +44,8 @@ class Find:
 @dataclass(slots=True)
 class Tally:
     """The farmability of one verifier. untried: why there was no try. flagged: passes by weak tests. free_text:
-    undecided for want of a reference that says enough. learned: a judge or a model has a say, so that the tally is reported and
-    held to nothing.
+    undecided for want of a reference that says enough. learned: a judge or a model has a say, so that the tally is
+    reported and held to nothing.
     """
 
     verifier: str

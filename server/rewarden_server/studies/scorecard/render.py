@@ -29,8 +29,9 @@ _FARMED = """\
 ## Farmability
 
 Hostile candidates against valid references, by `make farm JSON=benchmarks/farm.json`; the goal is 0. *Weak tests* are
-passes that are flagged because the tests do not compare values, *free text* verdicts that are undecided because the reference is prose, or a letter without options; neither
-counts as paid. What asks a judge or a model is held to nothing.
+passes that are flagged because the tests do not compare values, *free text* verdicts that are undecided because the
+reference is prose, or a letter without options; neither counts as paid. What asks a judge or a model is held to
+nothing.
 """
 
 
