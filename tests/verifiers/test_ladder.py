@@ -237,6 +237,30 @@ async def test_a_verdict_says_that_its_answer_was_found_loosely(
     assert (await judged(use, response, reference, prompt=r"Use \boxed{}.")).reason == "no_answer"
 
 
+YES = {"answer": "Yes", "options": ["Yes", "No"]}
+
+
+@pytest.mark.parametrize(
+    ("response", "score"),
+    [
+        ("Yes, because it has four sides.", 1.0),
+        ("It has four sides. So yes, it does.", 1.0),
+        ("**Yes**, it does.", 1.0),
+        ("No, it is not.", 0.0),
+        ("Yes, it may. No, it does not.", 0.0),
+        ("Yes, because it has", 0.0),
+        ("Yesterday, it did.", 0.0),
+        ("It does, yes and no.", 0.0),
+    ],
+)
+async def test_a_sentence_may_open_with_its_label(response: str, score: float) -> None:
+    labelled = Use(name="label", params={"labels": ["yes", "no"]})
+    assert (await outcome_of(PLANNER, labelled, Sample(response=response, reference="yes"))).score == score
+    chosen = await judged("choice", response, YES)
+    assert chosen.score == score
+    assert score == 0.0 or "loose_extraction" in chosen.flags
+
+
 @pytest.mark.parametrize(
     "piece", [*HOSTILE, '{"answer": ', "answer: ", "Antwort: ", "$1 ", r"\[", "**Answer**\n", "1. "]
 )

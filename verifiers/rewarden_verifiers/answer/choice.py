@@ -12,7 +12,7 @@ from rewarden.errors import InvalidReference
 from rewarden.types import Outcome
 from rewarden_verifiers.answer.labels import MAX_LABELS, Alphabet, alphabet, expand, usual
 from rewarden_verifiers.answer.options import Options, normal, options_of
-from rewarden_verifiers.answer.sentence import DOUBT, last_sentence
+from rewarden_verifiers.answer.sentence import DOUBT, last_sentence, opening_clause
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import Extracted, Ladder
 from rewarden_verifiers.outcome import loosely, no_answer, right, scored, wrong
@@ -103,9 +103,8 @@ class ChoiceParams:
 
 def _ladder(extraction: Any) -> Ladder:
     # The rules need the labels and options, which a sample may bring.
-    return Ladder(
-        extraction, {"label_line": None, "concluding_option": None}, loose=("label_line", "concluding_option")
-    )
+    own = dict.fromkeys(("label_line", "concluding_option", "opening_option"))
+    return Ladder(extraction, own, loose=tuple(own))
 
 
 def _flawed(options: OptionTexts, labels: tuple[str, ...] | None) -> str | None:
@@ -200,6 +199,7 @@ class Reader:
         own = {
             "label_line": lambda text: label_line(text, question.alphabet),
             "concluding_option": lambda text: concluding_option(text, question),
+            "opening_option": lambda text: opening_option(text, question),
         }
         return self._ladder.find(response, prompt=prompt, finish_reason=finish_reason, own=own)
 
@@ -346,6 +346,14 @@ def concluding_option(text: str, question: Question) -> Extracted | None:
         if question.options.match(ending) is not None and not question.options.others(said[: -len(ending)], ending):
             return Extracted((ending,), "concluding_option", (start + len(said) - len(ending), start + len(said)))
     return None
+
+
+def opening_option(text: str, question: Question) -> Extracted | None:
+    """The option's text before a comma in the first or the last sentence ("Yes, because …")."""
+    options = question.options
+    if options is None:
+        return None
+    return opening_clause(text, lambda clause: options.match(clause) is not None, "opening_option")
 
 
 def _last_line(text: str) -> tuple[str, int, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from rewarden_verifiers.extraction import Extracted
 
@@ -29,6 +30,10 @@ _CLOSER = re.compile(
     re.IGNORECASE,
 )
 _BOUNDARY = re.compile(r"[.!?:;](?=[\s*_])|[。！？；।۔]|\n")
+_CLAUSE = re.compile(
+    r"[\s*_]{0,8}(?:(?:so|thus|hence|therefore|well)\b,?\s{1,4})?([^\n,.;:!?]{1,60}?)[*_]{0,2}(?:,\s|[.;:!](?:\s|$)|\s[-\u2013\u2014]\s)",
+    re.IGNORECASE,
+)
 DOUBT = re.compile(
     r"n[\u2019']t\b|\b(?:or|either|neither|nor|maybe|might|may|perhaps|possibly|could|if|unless|whether|not|cannot|than|"
     r"between|at least|at most|up to|about|around|approximately|roughly)\b|\?",
@@ -83,3 +88,21 @@ def blanked(text: str, start: int, end: int) -> str:
     """A part of the text, of the same length, without its formulas and its emphasis."""
     said = SPAN.sub(lambda span: " " * len(span.group()), text[start:end])
     return said.replace("*", " ").replace("\n", " ")
+
+
+def opening_clause(text: str, says: Callable[[str], object], rule: str) -> Extracted | None:
+    """The clause before the first comma of the first sentence ("Yes, because …") or of the last one ("…. So yes, it
+    does."), if it says something; both where both do and differ. Only in a text that ends.
+    """
+    last = last_sentence(text)
+    if last is None:
+        return None
+    found: dict[str, tuple[int, int]] = {}
+    for start, end in ((0, min(len(text), _REACH)), last):
+        clause = _CLAUSE.match(text, start, end)
+        if clause is not None and says(clause.group(1)):
+            found[clause.group(1)] = clause.span(1)
+    if not found:
+        return None
+    spans = list(found.values())
+    return Extracted(tuple(found), rule, (spans[0][0], spans[-1][1]))

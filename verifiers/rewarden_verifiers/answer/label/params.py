@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from rewarden_verifiers.answer.label.hierarchy import Hierarchy
 from rewarden_verifiers.answer.label.names import MAX_ENTRIES, MAX_LABELS, Names
+from rewarden_verifiers.answer.sentence import opening_clause
 from rewarden_verifiers.extraction import Extracted, Ladder
 
 Mode = Literal["single", "multi", "vector"]
@@ -65,9 +66,10 @@ class LabelParams:
     match: `normalised`: case, markup, quotes and what goes before ("The label is …") say nothing, and a remark may
         follow; `exact`: the answer is the name of a label as it is written, and nothing else; `mention`: also a
         sentence that mentions one label and neither denies nor doubts.
-    extraction: where the answer stands: `auto` (any mark, else a last line that is nothing but labels; only a box or a
-        tag where the prompt asks for it), `lax` (as `auto` whatever the prompt asks), `strict` (box or tag), `whole`
-        (the response is the label), or an ordered list of rules, among them `label_line`.
+    extraction: where the answer stands: `auto` (any mark, else a last line that is nothing but labels, or a label
+        before a comma in the first or last sentence; only a box or a tag where the prompt asks for it), `lax` (as
+        `auto` whatever the prompt asks), `strict` (box or tag), `whole` (the response is the label), or an ordered list
+        of rules, among them `label_line`.
     separator: labels are paths, and this stands between their parts ("/" for "animal/dog"); a label stands for all the
         labels above it too, which then count like it.
     parents: the same by a map from each label to the one above it.
@@ -121,7 +123,8 @@ class LabelParams:
 
 def _ladder(extraction: Any) -> Ladder:
     # The rule needs the labels, which a sample may bring.
-    return Ladder(extraction, {"label_line": None}, loose=("label_line",))
+    own = {"label_line": None, "opening_label": None}
+    return Ladder(extraction, own, loose=("label_line", "opening_label"))
 
 
 class Reader:
@@ -167,8 +170,16 @@ class Reader:
         self, response: str, names: Names, prompt: str | None = None, finish_reason: str | None = None
     ) -> Extracted | None:
         """The answer of a response, by the first rule that fires."""
-        own = {"label_line": lambda text: label_line(text, names, self.params)}
+        own = {
+            "label_line": lambda text: label_line(text, names, self.params),
+            "opening_label": lambda text: self._opening(text, names),
+        }
         return self.ladder.find(response, prompt=prompt, finish_reason=finish_reason, own=own)
+
+    def _opening(self, text: str, names: Names) -> Extracted | None:
+        if not names.closed or self.params.mode != "single":
+            return None
+        return opening_clause(text, names.find, "opening_label")
 
 
 def _listed(params: LabelParams) -> list[Label]:
