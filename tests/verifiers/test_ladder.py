@@ -261,8 +261,115 @@ async def test_a_sentence_may_open_with_its_label(response: str, score: float) -
     assert score == 0.0 or "loose_extraction" in chosen.flags
 
 
+CITIES = {"answer": "D", "options": ["Paris", "London", "Rome", "Berlin"]}
+
+
 @pytest.mark.parametrize(
-    "piece", [*HOSTILE, '{"answer": ', "answer: ", "Antwort: ", "$1 ", r"\[", "**Answer**\n", "1. "]
+    ("use", "reference", "response"),
+    [
+        # an echo of the options
+        ("choice", CITIES, "A) Paris\nB) London\nC) Rome\nD) Berlin."),
+        ("choice", CITIES, "Options: Paris; London; Rome; Berlin."),
+        ("choice", CITIES, "It is Paris. It is London. It is Rome. It is Berlin."),
+        ("choice", CITIES, "- Paris\n- London\n- Rome\nBerlin"),
+        ("choice", YES, "Answer with: Yes, No."),
+        ("choice", YES, "No. Yes."),
+        # an opening that the conclusion takes back, or that commits to nothing
+        ("label", False, "Yes, that seems so at first. But for n = 2 it fails. Therefore the statement is true."),
+        ("label", True, "Yes, that seems so at first. But for n = 2 it fails. Therefore the statement is false."),
+        ("label", True, "Right, let us check."),
+        ("label", True, "Correct me if I am wrong."),
+        # doubt and denial, in English and elsewhere
+        ("math", "12", "It is false that it is 12."),
+        ("math", "12", "No, it is never 12."),
+        ("math", "12", "It exceeds 12."),
+        ("math", "12", "The result is not certain: 12."),
+        ("math", "12", "It is nearly 12."),
+        ("math", "12", "No es 12."),
+        ("math", "12", "Das ist nicht 12."),
+        ("math", "12", "Это не 12."),
+        ("math", "12", "Vielleicht 12."),
+        ("choice", {**CITIES, "answer": "B"}, "We rule out London."),
+        ("choice", {**CITIES, "answer": "B"}, "We eliminate (B)."),
+        ("choice", {**CITIES, "answer": "B"}, "The only wrong option is London."),
+        ("choice", {**CITIES, "answer": "C"}, "First, look at option (C)."),
+        # two answers
+        ("math", "12", "Die Antwort ist 13. Die Antwort ist 12."),
+        ("math", "12", "La respuesta es 13. The answer is 12."),
+        ("math", "12", "The answer is 12. Or 13."),
+        ("math", "12", "The answer is 12; alternatively, 13."),
+        ("math", "12", "The answer is 12?"),
+        ("math", "12", "13\n12"),
+        ("math", "12", "$13$\n$12$"),
+        # a step on the way
+        ("math", "6", "Let $n = 6$."),
+        ("math", "12", "See chapter 12."),
+        ("time", 1789, "It was in 1789. But it is"),
+        ("choice", {"answer": "B", "options": ["2", "3"]}, "The area is 2 - 3."),
+    ],
+)
+async def test_what_commits_to_no_answer_earns_nothing(use: str, reference: Any, response: str) -> None:
+    assert (await judged(use, response, reference)).score == 0.0
+
+
+@pytest.mark.parametrize(
+    ("use", "reference", "response"),
+    [
+        ("choice", CITIES, "It is Berlin."),
+        ("choice", CITIES, "Explain.\nBerlin"),
+        ("choice", YES, "Yes"),
+        ("choice", YES, "It does.\n\n**Yes**"),
+        ("choice", CITIES, "The city is shown in (D)."),
+        ("label", True, "Yes, that holds for every n."),
+        ("math", "12", "So it is 12."),
+        ("math", "12", "The answer is **12** miles."),
+        ("math", "12", "The answer is 12 because 6+6=12."),
+        ("math", "12", "The answer is 12 ✅"),
+        ("math", "12", "She has 12 left.[1]"),
+        ("math", "12", "她有12个。"),
+        ("math", "12", "Die Antwort ist 12. Die Antwort ist 12."),
+        ("time", 1789, "It surely began in 1789."),
+    ],
+)
+async def test_its_honest_twin_scores(use: str, reference: Any, response: str) -> None:
+    assert (await judged(use, response, reference)).score == 1.0
+
+
+@pytest.mark.parametrize("response", ["The answer is 12", "#### 12", "**Final Answer**\n12", "x\nA: 12"])
+def test_a_mark_that_nothing_closes_is_no_answer_where_more_was_to_come(response: str) -> None:
+    """Attack: be cut off within 1234, where 12 is right."""
+    assert read(response, finish_reason="stop") is not None
+    assert read(response, finish_reason="length") is None
+    assert read(rf"\boxed{{12}} {response}", finish_reason="length") is not None
+
+
+@pytest.mark.parametrize(
+    "prompt", [r"Do not use \boxed{}.", r"Fill the blank: \boxed{?} + 3 = 15", r"\boxed{__} is a number"]
+)
+def test_a_prompt_that_does_not_ask_for_a_box_demands_none(prompt: str) -> None:
+    assert demanded(prompt) == ()
+
+
+@pytest.mark.parametrize(
+    ("reference", "response", "status", "score"),
+    [
+        ("The area of the triangle is 12 square units", r"\boxed{12}", "scored", 1.0),
+        ("The area of the triangle is 12 square units", r"\boxed{13}", "scored", 0.0),
+        ("The area of the triangle is 12 square units", r"\boxed{.}", "scored", 0.0),
+        ("World War 2 and its long aftermath", r"\boxed{2}", "undecided", None),
+        ("every integer that is divisible by 4", r"\boxed{4}", "undecided", None),
+        ("Call and answer: a song form", r"\boxed{Call and answer: a song form}", "scored", 1.0),
+        ("It is easy. The answer is 12.", r"\boxed{12}", "scored", 1.0),
+    ],
+)
+async def test_prose_as_a_reference(reference: str, response: str, status: str, score: float | None) -> None:
+    outcome = await judged("answer", response, reference)
+    assert (outcome.status, outcome.score) == (status, score)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [*HOSTILE, '{"answer": ', "answer: ", "Antwort: ", "$1 ", r"\[", "**Answer**\n", "1. ", "答案是1。", "#### 1\n"],
 )
 def test_the_work_grows_no_faster_than_the_text(piece: str) -> None:
     def work(size: int) -> int:

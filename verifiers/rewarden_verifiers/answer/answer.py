@@ -143,13 +143,19 @@ async def _beside_prose(
     inner = within(reference)
     if inner is not None:
         second = await ctx.verify(_use("math", params), response=response, reference=inner, reference_key=None)
-        if second.passed:
+        if second.passed or second.reason in ("wrong", "wrong_unit", "missing_unit"):
             return replace(second, evidence={**second.evidence, "read": inner})
     said = outcome.extracted if isinstance(outcome.extracted, str) else ""
-    echoed = len(said.split()) >= _LONGEST_NAME and sample.prompt is not None and said in transcript(sample.prompt)
-    if sample.finish_reason in ("length", "abort") or echoed or not said:
+    plain = _plain(said)
+    echoed = plain.count(" ") > 1 and sample.prompt is not None and plain in _plain(transcript(sample.prompt))
+    if sample.finish_reason in ("length", "abort") or echoed or not plain:
         return outcome
     return undecided("free_text_reference", fault="reference", extracted=said, evidence=outcome.evidence)
+
+
+def _plain(text: str) -> str:
+    """The words and numbers of a text, and nothing else."""
+    return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 def _is_prose(reference: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal
@@ -14,7 +14,7 @@ from rewarden_verifiers.answer.labels import MAX_LABELS, Alphabet, alphabet, exp
 from rewarden_verifiers.answer.options import Options, normal, options_of
 from rewarden_verifiers.answer.sentence import DOUBT, last_sentence, opening_clause
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import Extracted, Ladder
+from rewarden_verifiers.extraction import Extracted, Ladder, Rule
 from rewarden_verifiers.outcome import loosely, no_answer, right, scored, wrong
 
 OptionTexts = tuple[str, ...] | dict[str, str]
@@ -28,6 +28,12 @@ _SHORT_LINE = 40
 _EXCERPT = 200
 _MOST_WORDS = 12
 """Words of an option with which a sentence may end."""
+_SHORT_TEXT = 400
+"""Characters of a response whose every sentence is looked at: a list of the options is no choice."""
+_IS = re.compile(r"\b(?:is|are|was|were|be)\s+(?:\*\*|the |a |an )*$", re.IGNORECASE)
+_CHOSEN = re.compile(
+    r"\b(?:is|are|be|in|as|choose|select|pick)\s+(?:\*\*|the |option |choice |answer )*$", re.IGNORECASE
+)
 _BRACKETED = re.compile(r"\(([A-Za-z0-9]{1,4})\)")
 _ABSTAINED = -1
 """An option's index for "abstained"."""
@@ -103,8 +109,7 @@ class ChoiceParams:
 
 def _ladder(extraction: Any) -> Ladder:
     # The rules need the labels and options, which a sample may bring.
-    own = dict.fromkeys(("label_line", "concluding_option", "opening_option"))
-    return Ladder(extraction, own, loose=tuple(own))
+    return Ladder(extraction, dict.fromkeys(_OWN), loose=tuple(_OWN))
 
 
 def _flawed(options: OptionTexts, labels: tuple[str, ...] | None) -> str | None:
@@ -196,12 +201,9 @@ class Reader:
         self, response: str, question: Question, prompt: str | None = None, finish_reason: str | None = None
     ) -> Extracted | None:
         """The answer of a response, by the first rule that fires."""
-        own = {
-            "label_line": lambda text: label_line(text, question.alphabet),
-            "concluding_option": lambda text: concluding_option(text, question),
-            "opening_option": lambda text: opening_option(text, question),
-        }
-        return self._ladder.find(response, prompt=prompt, finish_reason=finish_reason, own=own)
+        return self._ladder.find(
+            response, prompt=prompt, finish_reason=finish_reason, own=lambda name: _own(name, question)
+        )
 
     def _question(
         self, golds: tuple[Gold, ...], labels: tuple[str, ...] | None, texts: tuple[str, ...] | None
@@ -323,6 +325,21 @@ def label_line(text: str, letters: Alphabet) -> Extracted | None:
     return Extracted(tuple(letters.labels[place] for place in chosen), "label_line", (at, at + len(line)))
 
 
+def _own(name: str, question: Question) -> Rule:
+    rule = _OWN[name]
+    return lambda text: rule(text, question)
+
+
+def option_line(text: str, question: Question) -> Extracted | None:
+    """The last line where it is an option's text, and the line before it is no option."""
+    if question.options is None:
+        return None
+    line, at, before = _last_line(text)
+    if question.options.match(line) is None or question.options.match(before.lstrip("-*• ")) is not None:
+        return None
+    return Extracted((line,), "option_line", (at, at + len(line)))
+
+
 def concluding_option(text: str, question: Question) -> Extracted | None:
     """The label in brackets ("… is shown in (C).") or the option's text with which the last sentence ends, if it doubts
     nothing and names no other.
@@ -335,7 +352,7 @@ def concluding_option(text: str, question: Question) -> Extracted | None:
     bracketed = [match for match in _BRACKETED.finditer(said) if match.group(1) in question.alphabet.index]
     if bracketed:
         last = bracketed[-1]
-        if last.end() < len(said) or len({match.group(1) for match in bracketed}) > 1:
+        if last.end() < len(said) or len(bracketed) > 1 or not _CHOSEN.search(said, 0, last.start()):
             return None
         return Extracted((last.group(),), "concluding_option", (start + last.start(), start + len(said)))
     if question.options is None:
@@ -343,7 +360,10 @@ def concluding_option(text: str, question: Question) -> Extracted | None:
     words = said.split(" ")
     for first in range(max(1, len(words) - _MOST_WORDS), len(words)):
         ending = " ".join(words[first:])
-        if question.options.match(ending) is not None and not question.options.others(said[: -len(ending)], ending):
+        before = said[: -len(ending)]
+        if question.options.match(ending) is not None and _IS.search(before):
+            if question.options.others(text[:start] + before if len(text) < _SHORT_TEXT else before, ending):
+                return None
             return Extracted((ending,), "concluding_option", (start + len(said) - len(ending), start + len(said)))
     return None
 
@@ -354,6 +374,14 @@ def opening_option(text: str, question: Question) -> Extracted | None:
     if options is None:
         return None
     return opening_clause(text, lambda clause: options.match(clause) is not None, "opening_option")
+
+
+_OWN: Mapping[str, Callable[[str, Question], Extracted | None]] = {
+    "label_line": lambda text, question: label_line(text, question.alphabet),
+    "option_line": option_line,
+    "concluding_option": concluding_option,
+    "opening_option": opening_option,
+}
 
 
 def _last_line(text: str) -> tuple[str, int, str]:

@@ -23,17 +23,23 @@ from rewarden_verifiers.extraction.number import last_number
 
 _MAX_SPAN = 400
 _MAX_LINE = 400
+_ENDING = "*_` \t\r\n."
 _LABEL = re.compile(r"\(?[A-Z]\)?")
 _AMOUNT = re.compile(r"[-+\u2212]?(?:[$€£¥]|\\\$)? ?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:/\d+)?(?: ?(?:%|\\%|°))?")
-_NUMBER = re.compile(r"(?<![\w.,])[-\u2212]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?%?(?:/\d+(?![\w.]))?")
-_BEFORE = re.compile(r"[-+*/^<>≤≥×÷·:\\π(\[{_|~∼≈]\s*$|[\w]$")
-_AFTER = re.compile(r"[\w]|\s*[-+*/^<>=≤≥×÷·:\\π!)\]}_|]|[,.]\d|°\w")
+_NUMBER = re.compile(
+    r"(?<![A-Za-z0-9_.,\u00c0-\u1fff])[-\u2212]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?%?(?:/\d+(?![\w.]))?"
+)
+_BEFORE = re.compile(r"[-+*/^<>≤≥×÷·\\π(\[{_|~∼≈]\s*$|:$|[A-Za-z0-9_\u00c0-\u1fff]$")
+_AFTER = re.compile(r"[A-Za-z0-9_\u00c0-\u1fff]|\s*[-+*/^<>=≤≥×÷·:\\π!)\]}_|]|[,.]\d|°\w")
 _COMMAND = re.compile(r"\\(?:text|textbf|textrm|mathrm|mbox|begin|end)\s?\{[^{}]*\}|\\[A-Za-z]+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _WORDS_OF_TWO = frozenset(
     "am an as at be by do go he if in is it me my no of on so to up us we".split()  # noqa: SIM905 (reads better as text)
 )
 _JOINING = frozenset(("or", "and", "pi", "oo", "infinity", "sqrt", "inf", "mod"))
+_STATES = re.compile(r"(?:\b(?:is|are|was|were|equals?|be)|=)[\s$\\(\[]{0,6}$", re.IGNORECASE)
+_MOST_UNITS = 3
+"""Words behind a number that say what it counts."""
 _NAME = re.compile(r"[\s\\A-Za-z'_{}\d]*")
 
 
@@ -49,6 +55,9 @@ def bare_line(text: str) -> Extracted | None:
         return None
     at = start + line.index(body)
     found = Extracted((body,), "bare_line", (at, at + len(body)))
+    before = text[:start].rstrip().rpartition("\n")[2].strip(_ENDING)
+    if before != body.strip(_ENDING) and _is_bare(before):
+        return None  # Attack: a list of answers, a line each
     if _LABEL.fullmatch(body) or (_AMOUNT.fullmatch(body) and any(char.isdigit() for char in body)):
         return found
     span = SPAN.fullmatch(body)
@@ -56,6 +65,14 @@ def bare_line(text: str) -> Extracted | None:
         inner = _inner(span)
         return Extracted((inner,), "bare_line", (at, at + len(body))) if _is_formula(inner) else None
     return found if whole and _is_mathematics(body) else None
+
+
+def _is_bare(line: str) -> bool:
+    """Returns whether a line is a number or one formula."""
+    if _AMOUNT.fullmatch(line):
+        return any(char.isdigit() for char in line)
+    span = SPAN.fullmatch(line)
+    return span is not None and "=" not in line and _is_formula(_inner(span))
 
 
 def last_span(text: str) -> Extracted | None:
@@ -96,12 +113,14 @@ def concluding_number(text: str) -> Extracted | None:
 
 
 def within(text: str) -> str | None:
-    """The formula or number that a sentence given as an answer comes to ("The area is 5"); None where it is not plain
-    which. A sentence without a sign of mathematics has none.
+    """The formula or number that the prose of a reference comes to ("The area is 5 square units"): what it says that
+    something is or equals. None for a number in another role ("Apollo 11 landed").
     """
     sentence = text if text.rstrip().endswith(ENDS) else text + "."
     found = last_span(sentence) or concluding_number(sentence)
-    return None if found is None else found.text
+    if found is None or _STATES.search(sentence, 0, found.span[0]) is None:
+        return None
+    return found.text if len(sentence[found.span[1] :].split()) <= _MOST_UNITS else None
 
 
 def _inner(span: re.Match[str]) -> str:

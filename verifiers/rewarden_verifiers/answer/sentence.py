@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from rewarden_verifiers.extraction import Extracted
+from rewarden_verifiers.extraction.statement import TAIL
 
 MARKUP = "*_` \t\r\n"
 
@@ -21,6 +22,7 @@ SPAN = re.compile(
     r"\\\[(.{1,400}?)\\\]|\$\$(.{1,400}?)\$\$|\\\((.{1,400}?)\\\)|(?<![\\$\d])\$(?![\s$])([^$\n]{1,400}?)(?<![\s\\$])\$(?!\d)",
     re.DOTALL,
 )
+_SEVERAL = re.compile(r"[.!?]\s+\S")
 ENDS = (".", "!", "。", "！", "।", "۔")
 _DISPLAY = re.compile(r"\\\[.{1,400}?\\\]|\$\$.{1,400}?\$\$", re.DOTALL)
 # Chat models offer more help behind their last sentence.
@@ -29,14 +31,24 @@ _CLOSER = re.compile(
     r"i hope (?:this|that)|if you (?:have|need))\b[^.!?\n]{0,120}[.!?]\s*$",
     re.IGNORECASE,
 )
-_BOUNDARY = re.compile(r"[.!?:;](?=[\s*_])|[。！？；।۔]|\n")
+_BOUNDARY = re.compile(r"[.!?](?=[\s*_])|[。！？।۔]|\n")
+# A word that says by itself what holds: "…, no.", "So no, it does not.", "the statement is false."
+_WORDS = re.compile(
+    r"(?:[.!?,;\n]\s*(?:(?:so|but|then|thus|hence|therefore),?\s+)?|\b(?:is|are|was|be)\s+)([^\W\d_]+)(?=\s*[,.;!?]|$)",
+    re.IGNORECASE,
+)
 _CLAUSE = re.compile(
-    r"[\s*_]{0,8}(?:(?:so|thus|hence|therefore|well)\b,?\s{1,4})?([^\n,.;:!?]{1,60}?)[*_]{0,2}(?:,\s|[.;:!](?:\s|$)|\s[-\u2013\u2014]\s)",
+    r"[\s*_]{0,8}(?:(?:so|thus|hence|therefore|well)\b,?\s{1,4})?([^\n,.;:!?]{1,60}?)[*_]{0,2}(?:,\s|，|[.;:!](?:\s|$)|\s[-\u2013\u2014]\s)",
     re.IGNORECASE,
 )
 DOUBT = re.compile(
     r"n[\u2019']t\b|\b(?:or|either|neither|nor|maybe|might|may|perhaps|possibly|could|if|unless|whether|not|cannot|than|"
-    r"between|at least|at most|up to|about|around|approximately|roughly)\b|\?",
+    r"between|at least|at most|up to|about|around|approximately|roughly|never|no|none|neither|wrong|false|incorrect|"
+    r"hardly|barely|scarcely|nearly|almost|just|over|under|above|below|beyond|except|excluding|but|unlikely|unless|"
+    r"doubts?|unsure|unclear|uncertain|exceeds?|fails?|eliminates?|excludes?|rules? out|instead|rather|only|isnt|"
+    r"let|suppose|assume|given|consider|try|check|first,|step|chapter|question|page|example|guess|assuming|"
+    r"nicht|kein\w*|vielleicht|ne|pas|peut|tal vez|quizás?|não|talvez|nem|nie|inte|ikke|niet|geen|değil|bukan|tidak|"
+    r"không|не|нет|ни|может|возможно|لا|ليس|नहीं|es no|no es)\b|\?|不|没|沒|非|可能|也许|아니|않|ではな|じゃな|ません",
     re.IGNORECASE,
 )
 
@@ -46,7 +58,7 @@ def short_response(text: str) -> Extracted | None:
     body = text.strip()
     if not body or len(body) > _MAX_SHORT or "\n" in body or body.count(" ") > _MAX_WORDS:
         return None
-    if body.endswith(ENDS) and body.count(" ") > _MAX_PHRASE:
+    if (body.endswith(ENDS) and body.count(" ") > _MAX_PHRASE) or _SEVERAL.search(body) is not None:
         return None
     start = text.index(body)
     return Extracted((body,), "short_response", (start, start + len(body)))
@@ -61,6 +73,7 @@ def last_sentence(text: str) -> tuple[int, int] | None:
     closer = _CLOSER.search(text, max(0, len(text) - 200))
     if closer is not None:
         text = text[: closer.start()]
+    text = TAIL.sub("", text)
     end = len(text.rstrip(" \t\r\n*_\"'”’)"))
     if text.endswith((r"\)", r"\]"), 0, end + 1):
         end += 1
@@ -93,6 +106,8 @@ def blanked(text: str, start: int, end: int) -> str:
 def opening_clause(text: str, says: Callable[[str], object], rule: str) -> Extracted | None:
     """The clause before the first comma of the first sentence ("Yes, because …") or of the last one ("…. So yes, it
     does."), if it says something; both where both do and differ. Only in a text that ends.
+
+    Attack: open with one label and conclude with the other, or list them. What stands behind must not be one as well.
     """
     last = last_sentence(text)
     if last is None:
@@ -100,8 +115,12 @@ def opening_clause(text: str, says: Callable[[str], object], rule: str) -> Extra
     found: dict[str, tuple[int, int]] = {}
     for start, end in ((0, min(len(text), _REACH)), last):
         clause = _CLAUSE.match(text, start, end)
-        if clause is not None and says(clause.group(1)):
-            found[clause.group(1)] = clause.span(1)
+        if clause is None or not says(clause.group(1)):
+            continue
+        found[clause.group(1)] = clause.span(1)
+        for word in _WORDS.findall(text[clause.end(1) :]):
+            if word.casefold() != clause.group(1).casefold() and says(word):
+                found[word] = clause.span(1)
     if not found:
         return None
     spans = list(found.values())

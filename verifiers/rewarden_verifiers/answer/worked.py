@@ -6,6 +6,7 @@ that is no more than an answer has none of these marks, or is one as it stands, 
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from rewarden_verifiers.answer.math.limits import TooExpensive, Unreadable
@@ -13,6 +14,11 @@ from rewarden_verifiers.answer.math.reading import read
 from rewarden_verifiers.answer.math.syntax import Text
 from rewarden_verifiers.extraction import Extracted, explicit
 
+_ANNOUNCED = re.compile(
+    r"(?:^|[.!?\n])\W*(?:(?:so|thus|hence|therefore|then)\b,?\s)?(?:the\s|our\s)?(?:final\s|correct\s|right\s|best\s)?"
+    r"(?:answers?|option|choice)\b[^.!?\n]{0,40}$",
+    re.IGNORECASE,
+)
 _MAX_SOLUTION = 100_000
 
 
@@ -21,7 +27,11 @@ def reduced(reference: str) -> Extracted | None:
     """The answer that a worked solution gives, by a mark; None for a reference that is an answer itself, or prose."""
     if len(reference) > _MAX_SOLUTION or (len(reference) < 200 and _is_answer(reference)):
         return None
-    return explicit(reference)
+    found = explicit(reference)
+    if found is not None and found.rule == "phrase" and reference.isascii():
+        # "Call and answer: a song form" announces nothing.
+        return found if _ANNOUNCED.search(reference, 0, found.span[0]) else None
+    return found
 
 
 def answer_in(reference: str) -> str:

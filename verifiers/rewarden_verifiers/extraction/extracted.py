@@ -86,6 +86,6 @@ def trimmed(text: str, start: int, end: int, rule: str, strip: str | None = None
     body = inner.lstrip(strip)
     start += len(inner) - len(body)
     body = body.rstrip(strip)
-    if not body or len(body) > MAX_ANSWER:
+    if not body.strip() or len(body) > MAX_ANSWER:
         return None
     return Extracted((body,), rule, (start, start + len(body)))

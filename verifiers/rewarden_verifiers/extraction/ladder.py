@@ -7,7 +7,8 @@ that counts, so that a policy learns the form.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -52,6 +53,8 @@ PRESETS: Mapping[str, tuple[str, ...]] = {
     **{rule: (rule,) for rule in _RULES},
 }
 _PRESET_RULES = {name: tuple(_RULES[rule] for rule in rules) for name, rules in PRESETS.items()}
+_CLOSED = frozenset(("boxed", "answer_tag", "json_answer"))
+"""The marks that say where their answer ends."""
 _UNFINISHED = frozenset(("length", "abort"))
 _PROMPTS = 512
 """Prompts of which it is known what they ask for; siblings share one."""
@@ -146,15 +149,27 @@ def explicit(text: str) -> Extracted | None:
     return first_found(text, _PRESET_RULES["explicit"])
 
 
+_BOX = re.compile(r"\\f?box(?:ed)?(?![A-Za-z])(?!\s*\{\s*(?:\?|_|\\))")
+# "Do not use \boxed{}", and the gaps of an exercise: "\boxed{?} + 3 = 15".
+_NO_DEMAND = re.compile(r"\b(?:not|never|without|avoid|n't)\b[^.\n]{0,40}$", re.IGNORECASE)
+
+
 @lru_cache(maxsize=_PROMPTS)
 def demanded(prompt: str) -> tuple[Rule, ...]:
     """The rules of the forms that a prompt asks for by showing them: a box, a tag. None where it shows neither."""
     found: list[Rule] = []
-    if "\\boxed" in prompt or "\\fbox" in prompt:
+    if any(_NO_DEMAND.search(prompt[: box.start()]) is None for box in _BOX.finditer(prompt)):
         found.append(boxed)
     if any(tag in lowered(prompt) for tag in OPENINGS):
         found.append(answer_tag)
     return tuple(found)
+
+
+def _may_go_on(text: str, found: Extracted, finish_reason: str) -> bool:
+    """Returns whether an answer stands at the end of a text that was cut off, behind a mark that nothing closes."""
+    if finish_reason not in _UNFINISHED:
+        return False
+    return found.rule not in _CLOSED and not text[found.span[1] :].strip("*_` \t\r\n$)\"'")
 
 
 class Ladder:
@@ -202,22 +217,23 @@ class Ladder:
         *,
         prompt: str | None = None,
         finish_reason: str | None = None,
-        own: Mapping[str, Rule] | None = None,
+        own: Callable[[str], Rule] | None = None,
     ) -> Extracted | None:
-        """The answer of a viewed response by the first rule that fires, or None. own: rules known with the sample.
+        """The answer of a viewed response by the first rule that fires, or None. own: makes a rule that is known only
+        with the sample, by its name.
 
         Attack: stop, or be stopped, at a line that reads as an answer. Loose rules fire on no response that was cut
         off, or that left a box or a tag open or empty.
         """
         asked = demanded(prompt) if self._auto and prompt else ()
         for rule in asked or self._marks:
-            found = rule(text) if callable(rule) else own[rule](text)  # type: ignore[index]
+            found = rule(text) if callable(rule) else own(rule)(text)  # type: ignore[misc]
             if found is not None:
-                return found
+                return found if finish_reason is None or not _may_go_on(text, found, finish_reason) else None
         if asked or not self._loose or finish_reason in _UNFINISHED or unanswered(text):
             return None
         for rule in self._loose:
-            found = rule(text) if callable(rule) else own[rule](text)  # type: ignore[index]
+            found = rule(text) if callable(rule) else own(rule)(text)  # type: ignore[misc]
             if found is not None:
                 return replace(found, loose=True)
         return None

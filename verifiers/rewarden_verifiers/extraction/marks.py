@@ -32,6 +32,8 @@ _KEY = re.compile(r'"(?:final_)?answer"\s{0,20}:\s{0,20}', re.IGNORECASE)
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.){0,4000})"')
 _SCALAR = re.compile(r"-?\d[\d.eE+-]{0,60}|true|false|null")
 _CLOSE = re.compile(r"\s{0,40}[,}]")
+_MAX_VALUE, _MOST_VALUES = 4000, 64
+"""Characters of a list or object that is an answer, and how many of them are read: each try costs its length."""
 _OPEN = re.compile(r"[{,]\s{0,40}$")
 _ESCAPED = re.compile(r'\\(["\\/])|\\u([0-9a-fA-F]{4})|\\n(?![A-Za-z])')
 # "**Final Answer**", "## Answer:", "**Answer:** 42", but not "**Answer the question**".
@@ -123,6 +125,7 @@ def json_answer(text: str) -> Extracted | None:
     if "nswer" not in text:
         return None
     found: list[tuple[int, int, str]] = []
+    tries = 0
     for match in _KEY.finditer(text):
         if _OPEN.search(text, max(0, match.start() - 42), match.start()) is None:
             continue
@@ -131,12 +134,16 @@ def json_answer(text: str) -> Extracted | None:
             end, inner = value.end(), value.group(1) if value.re is _STRING else value.group()
             if value.re is _STRING:
                 inner = _ESCAPED.sub(_unescaped, inner)
-        else:
+        elif text.startswith(("[", "{"), match.end()) and tries < _MOST_VALUES:
+            tries += 1
             try:
-                _, end = json.JSONDecoder().raw_decode(text[: match.end() + MAX_ANSWER], match.end())
+                _, size = json.JSONDecoder().raw_decode(text[match.end() : match.end() + _MAX_VALUE])
             except (ValueError, RecursionError):
                 continue
+            end = match.end() + size
             inner = text[match.end() : end]
+        else:
+            continue
         if inner.strip() and _CLOSE.match(text, end) is not None:
             found.append((match.start(), end, inner))
     return cluster(text, found, "json_answer")

@@ -10,10 +10,8 @@ from rewarden_verifiers.extraction.extracted import MARKUP, Extracted, joins, lo
 from rewarden_verifiers.extraction.languages import LANGUAGES, Language
 from rewarden_verifiers.extraction.statement import REACH, stated
 
-_CUES = (
-    "answer",
-    *(f"{which} {what}" for what in ("option", "choice") for which in ("final", "correct", "right", "best")),
-)
+_ANSWER: tuple[str, ...] = ("answer",)
+_OPTION = tuple(f"{which} {what}" for what in ("option", "choice") for which in ("final", "correct", "right", "best"))
 _CUE_END = re.compile(
     r"s?[\s*_]{0,8}(?:(?:is|are|(?:would|should|must|has to|will) be)\b|[:=\uff1a]"
     r"|(?<=\s)[-\u2013\u2014]\s)[\s*_]{0,8}[:\uff1a]?",
@@ -26,6 +24,8 @@ _REACH = 4000
 _LEAD_IN = re.compile(
     r"(?:[\s,.:;*_$-]|\b(?:and|or|so|then|but|the|my|a|final|correct|hence|thus|therefore)\b){1,20}$", re.I
 )
+# "The answer is 12. Or 13."
+_OTHERWISE = re.compile(r"[\s.;,*_$]{0,8}(?:or|or else|or maybe|alternatively)\b[,:]?\s{1,4}([^\n]{1,60})", re.I)
 _MOST = 8
 """Phrases that stand together and are looked at."""
 
@@ -55,24 +55,57 @@ for _language in LANGUAGES.values():
         _LINKED.setdefault(_cue, []).append((_language, re.compile(rf"{_BLANKS}[:\uff1a]?")))
 _ALL = tuple(_LINKED)
 _ASCII = tuple(cue for cue in _LINKED if cue.isascii())
+_OTHER_CUE = re.compile(_any((*_ASCII, *_OPTION)))
+_BESIDE = 200
+"""Characters before a phrase in which one of another language begins that stands together with it."""
 
 
 def phrase(text: str) -> Extracted | None:
     """The answer that the last phrase announces; those of several phrases that stand together, and differ."""
     lower = lowered(text)
-    plain = text.isascii()
-    cues, read = _CUES, _english
-    at, last = _last_of(text, lower, cues, read, 0, len(text))
-    if last is None or not plain:
-        others = _ASCII if plain else _ALL
-        place, other = _last_of(text, lower, others, _foreign, max(at, len(text) - _REACH), len(text))
-        if other is not None:
-            at, last, cues, read = place, other, others, _foreign
-    if last is None or not _stands_with_others(text, lower, at):
+    at, last = _final(text, lower)
+    if last is None:
+        return None
+    others = _OTHER_CUE.search(lower, max(0, at - _BESIDE), at) is not None or not text.isascii()
+    near = others or lower.find("answer", max(0, at - _NEAR), at) >= 0
+    before = _beside(text, lower, at, others) if near else ()
+    also = _OTHERWISE.match(text, last.span[1])
+    if also is None and not before:
         return last
-    found = [last]
-    while len(found) < _MOST:
-        place, before = _last_of(text, lower, cues, read, max(0, at - _NEAR), at)
+    texts = dict.fromkeys(one.text for one in (*before, last))
+    if also is not None:
+        texts[also.group(1).strip(MARKUP + ".")] = None
+    return replace(last, texts=tuple(texts), span=((*before, last)[0].span[0], last.span[1]))
+
+
+def _final(text: str, lower: str) -> tuple[int, Extracted | None]:
+    """The last phrase of a text in any language, and where it begins."""
+    at, last = _last_of(text, lower, _ANSWER, _english, 0, len(text))
+    if lower.find("option", at) >= 0 or lower.find("choice", at) >= 0:
+        place, other = _last_of(text, lower, _OPTION, _english, at, len(text))
+        if other is not None:
+            at, last = place, other
+    if last is None or not text.isascii():
+        cues = _ASCII if text.isascii() else _ALL
+        place, other = _last_of(text, lower, cues, _foreign, max(at, len(text) - _REACH), len(text))
+        if other is not None:
+            return place, other
+    return at, last
+
+
+def _beside(text: str, lower: str, at: int, others: bool) -> list[Extracted]:
+    """The phrases that stand together with the one at a place, before it. others: also in other languages.
+
+    Attack: say one answer in one language, and another in another.
+    """
+    found: list[Extracted] = []
+    for _ in range(_MOST):
+        floor = max(0, at - _NEAR)
+        place, before = _last_of(text, lower, (*_ANSWER, *_OPTION), _english, floor, at)
+        if others:
+            nearer, other = _last_of(text, lower, _ALL, _foreign, max(place, floor), at)
+            if other is not None:
+                place, before = nearer, other
         if before is None or not joins(text, min(before.span[1], at), at):
             break
         if before.span[1] > at:
@@ -82,15 +115,9 @@ def phrase(text: str) -> Extracted | None:
                 break  # the next one stands within a formula that this one announces
             before = replace(before, texts=(stop,), span=(before.span[0], before.span[0] + len(stop)))
         if before.text:
-            found.append(before)
+            found.insert(0, before)
         at = place
-    texts = tuple(dict.fromkeys(one.text for one in reversed(found)))
-    return replace(last, texts=texts, span=(found[-1].span[0], last.span[1]))
-
-
-def _stands_with_others(text: str, lower: str, at: int) -> bool:
-    """Returns whether another phrase may stand near before this one, at a glance."""
-    return lower.find("answer", max(0, at - _NEAR), at) >= 0 or not text.isascii()
+    return found
 
 
 def _last_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from rewarden_verifiers.extraction.extracted import MARKUP, Extracted, trimmed
 
@@ -10,9 +11,14 @@ REACH = 500
 """Characters behind an announcement in which its answer ends."""
 
 # A sentence ends at ". " or at the line's end; "3.5" does not, and neither does LaTeX's "\;".
-_SENTENCE_END = re.compile(r"\.\s|(?<!\\)[;!?]|[。；！？।؟۔።]|,\s{1,8}(?:so|since|because|which|and so)\b")
+_SENTENCE_END = re.compile(
+    r"\.\s|(?<!\\)[;!?]|[。；！？।؟۔።]|,\s{1,8}(?:so|which|and so)\b|,?\s{1,8}(?:since|because)\b"
+)
 _DISPLAY = re.compile(r"\\\[(.*?)\\\]|\$\$(.*?)\$\$", re.DOTALL)
 _BOXES = ("\\boxed", "\\fbox", "$\\boxed", "$\\fbox")
+_ASKING = ("?", "？", "؟")
+TAIL = re.compile(r"(?:\s|\[\^?\d{1,3}\]|[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f\u200d\u220e])+$")
+"""Signs behind an answer that say nothing: citations, emoji, the end of a proof."""
 _BRACKET = re.compile(r"\\.|[{}]")
 _LEAD = re.compile(r"(?:[*_`\s:\uff1a}]|\.{2,}|\u2026)+")
 
@@ -35,9 +41,19 @@ def stated(text: str, begin: int, rule: str) -> Extracted | None:
     # "$5!$" is no exclamation.
     inner = line.find("$", 1) if line.startswith("$") else 0
     cut = _SENTENCE_END.search(line, max(inner, 0))
-    end = _closed(line[: cut.start() if cut else len(line)])
+    if cut is not None:
+        line = line[: cut.end()]
+        if line.endswith(_ASKING):
+            return None
+        line = line[: cut.start()]
+    end = _closed(line)
     stop = line[:end].rstrip(MARKUP)
-    return trimmed(text, begin, begin + len(stop), rule, MARKUP + "." if stop.endswith(".") else MARKUP)
+    if not stop[-1:].isascii() or stop.endswith("]"):
+        stop = TAIL.sub("", stop).rstrip(MARKUP)
+    found = trimmed(text, begin, begin + len(stop), rule, MARKUP + "." if stop.endswith(".") else MARKUP)
+    if found is not None and "**" in found.text:  # "is **12** miles"
+        return replace(found, texts=(found.text.replace("**", ""),))
+    return found
 
 
 def _closed(line: str) -> int:

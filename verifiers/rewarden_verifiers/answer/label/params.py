@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from rewarden_verifiers.answer.label.hierarchy import Hierarchy
 from rewarden_verifiers.answer.label.names import MAX_ENTRIES, MAX_LABELS, Names
 from rewarden_verifiers.answer.sentence import opening_clause
-from rewarden_verifiers.extraction import Extracted, Ladder
+from rewarden_verifiers.extraction import Extracted, Ladder, Rule
 
 Mode = Literal["single", "multi", "vector"]
 Metric = Literal["exact", "depth", "precision", "recall", "f1", "fbeta", "jaccard"]
@@ -45,6 +45,8 @@ VERDICTS = (
 )  # fmt: skip
 """The label set of verdicts. "Not proved" is none of them: what is not proved need not be false."""
 
+_OPENERS = frozenset(("yes", "no", "true", "false", "是", "否"))
+"""Labels that may open a sentence. "Right, let us check" and "Correct me if" commit to nothing."""
 _SHORT_LINE = 200
 _LINES = 20_000
 """Characters at the end of a response in which lines of labels are looked for."""
@@ -170,16 +172,19 @@ class Reader:
         self, response: str, names: Names, prompt: str | None = None, finish_reason: str | None = None
     ) -> Extracted | None:
         """The answer of a response, by the first rule that fires."""
-        own = {
-            "label_line": lambda text: label_line(text, names, self.params),
-            "opening_label": lambda text: self._opening(text, names),
-        }
-        return self.ladder.find(response, prompt=prompt, finish_reason=finish_reason, own=own)
+        return self.ladder.find(
+            response, prompt=prompt, finish_reason=finish_reason, own=lambda name: self._own(name, names)
+        )
+
+    def _own(self, name: str, names: Names) -> Rule:
+        if name == "opening_label":
+            return lambda text: self._opening(text, names)
+        return lambda text: label_line(text, names, self.params)
 
     def _opening(self, text: str, names: Names) -> Extracted | None:
         if not names.closed or self.params.mode != "single":
             return None
-        return opening_clause(text, names.find, "opening_label")
+        return opening_clause(text, lambda word: word.casefold() in _OPENERS and names.find(word), "opening_label")
 
 
 def _listed(params: LabelParams) -> list[Label]:
