@@ -117,9 +117,8 @@ class MysqlScratch:
                 if limit.ended is None and isinstance(error, pymysql.InterfaceError):
                     raise
                 raise scratch.not_made(database, limit.ended or said(error)) from None
-            limit.over()
-            if limit.ended is not None:
-                raise scratch.not_made(database, limit.ended)
+        if limit.ended is not None:
+            raise scratch.not_made(database, limit.ended)
 
     @contextlib.contextmanager
     def _bounded(self, connection: Connection, database: Database, name: str) -> Iterator[scratch.Limit]:
@@ -137,6 +136,7 @@ class MysqlScratch:
 
             with lookout(watch):
                 yield limit
+            limit.over()  # only now: two threads on one connection would take each other's replies
 
     def _clear(self, admin: Connection) -> None:
         """Drop what killed processes left, and what is beyond the number that is kept."""
