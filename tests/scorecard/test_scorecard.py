@@ -38,13 +38,15 @@ LEAST = {name: 60 for name in BUILT_IN if name not in UNLABELLED} | {"math": 150
 to. A distance (`diversity`) is neither right nor wrong."""
 
 MISJUDGED = {
+    # Labelled wrong for want of a box, which the default demanded then; rows are never changed.
+    "math": {f"math-{number}-unboxed" for number in ("01", "09", "17", "25", "33")},
     "sql": {  # docs/sql-peers.md explains each
         "shop-08/or-in-lucky",
         "school-10/class",
         "staff-05/not-distinct",
         "flights-05/datetime",
         "clinic-06/ge-lucky",
-    }
+    },
 }
 """Rows that a verifier is known to misjudge; each may turn out right one day."""
 

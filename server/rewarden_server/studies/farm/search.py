@@ -20,8 +20,9 @@ from rewarden_verifiers.registry import Registry
 BATCH = 200
 """Candidates that are judged together."""
 
-WEAK = PROVENANCE | {"shared_process"}
-"""Flags of passes by tests that are weak, or that the candidate shares a process with."""
+WEAK = PROVENANCE | {"shared_process", "screen_only"}
+"""Flags of passes by tests that are weak or share a process with the candidate, and by Lean's screen alone, which does
+not compare what is proven."""
 FREE_TEXT = frozenset(("free_text_reference", "option_unknown"))
 """Reasons for which a verdict is undecided because its reference does not say enough: prose, or a letter whose options
 nobody gives. Such a data set needs a `fallback`, or its options."""
