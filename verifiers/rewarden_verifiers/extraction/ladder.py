@@ -53,6 +53,8 @@ PRESETS: Mapping[str, tuple[str, ...]] = {
     **{rule: (rule,) for rule in _RULES},
 }
 _PRESET_RULES = {name: tuple(_RULES[rule] for rule in rules) for name, rules in PRESETS.items()}
+_LABELLED = re.compile(r"\(?[A-Za-z]\s?[).:\]]")
+"""An option's label, which ends whatever follows it: "C) Wat"."""
 _CLOSED = frozenset(("boxed", "answer_tag", "json_answer"))
 """The marks that say where their answer ends."""
 _UNFINISHED = frozenset(("length", "abort"))
@@ -167,7 +169,7 @@ def demanded(prompt: str) -> tuple[Rule, ...]:
 
 def _may_go_on(text: str, found: Extracted, finish_reason: str) -> bool:
     """Returns whether an answer stands at the end of a text that was cut off, behind a mark that nothing closes."""
-    if finish_reason not in _UNFINISHED:
+    if finish_reason not in _UNFINISHED or not found.text[-1:].isalnum() or _LABELLED.match(found.text):
         return False
     return found.rule not in _CLOSED and not text[found.span[1] :].strip("*_` \t\r\n$)\"'")
 
