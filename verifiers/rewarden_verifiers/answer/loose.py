@@ -17,13 +17,12 @@ from rewarden_verifiers.answer.math.reading import read
 from rewarden_verifiers.answer.math.syntax import Text
 from rewarden_verifiers.answer.math.tokens import FUNCTIONS
 from rewarden_verifiers.answer.math.units import is_unit
-from rewarden_verifiers.answer.sentence import DOUBT, ENDS, MARKUP, SPAN, blanked, last_sentence
+from rewarden_verifiers.answer.sentence import DOUBT, EMPHASIS, ENDS, SPAN, blanked, last_sentence
 from rewarden_verifiers.extraction import Extracted, Ladder, Rule
-from rewarden_verifiers.extraction.number import last_number
 
 _MAX_SPAN = 400
 _MAX_LINE = 400
-_ENDING = "*_` \t\r\n."
+_ENDING = EMPHASIS + "."
 _LABEL = re.compile(r"\(?[A-Z]\)?")
 _AMOUNT = re.compile(r"[-+\u2212]?(?:[$€£¥]|\\\$)? ?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:/\d+)?(?: ?(?:%|\\%|°))?")
 _NUMBER = re.compile(
@@ -49,8 +48,8 @@ def bare_line(text: str) -> Extracted | None:
     start = text.rfind("\n", 0, end) + 1
     whole = not text[:start].strip()
     line = text[start:end]
-    body = line.strip(MARKUP)
-    body = body[:-1].rstrip(MARKUP) if body.endswith((".", "。")) and not body.endswith("..") else body
+    body = line.strip(EMPHASIS)
+    body = body[:-1].rstrip(EMPHASIS) if body.endswith((".", "。")) and not body.endswith("..") else body
     if not body or len(body) > _MAX_LINE:
         return None
     at = start + line.index(body)
@@ -162,5 +161,4 @@ FORMULAS: Mapping[str, Rule] = {
 
 def formula_ladder(extraction: Any) -> Ladder:
     """The parameter `extraction` of a verifier of mathematics. Raises InvalidParams, naming what is wrong."""
-    own = {**FORMULAS, "last_number": last_number}
-    return Ladder(extraction, own, marks=("answer_line",), loose=tuple(FORMULAS), lax=("last_number",))
+    return Ladder(extraction, FORMULAS, marks=("answer_line",), loose=tuple(FORMULAS), lax=("last_number",))

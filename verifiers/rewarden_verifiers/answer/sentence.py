@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rewarden_verifiers.extraction import Extracted
 from rewarden_verifiers.extraction.statement import TAIL
 
-MARKUP = "*_` \t\r\n"
+EMPHASIS = "*_` \t\r\n"
 
 _REACH = 2000
 """Characters at the end of a response in which its last sentence begins."""
@@ -44,11 +44,11 @@ _CLAUSE = re.compile(
 DOUBT = re.compile(
     r"n[\u2019']t\b|\b(?:or|either|neither|nor|maybe|might|may|perhaps|possibly|could|if|unless|whether|not|cannot|than|"
     r"between|at least|at most|up to|about|around|approximately|roughly|never|no|none|neither|wrong|false|incorrect|"
-    r"hardly|barely|scarcely|nearly|almost|just|over|under|above|below|beyond|except|excluding|but|unlikely|unless|"
+    r"hardly|barely|scarcely|nearly|almost|just|over|under|above|below|beyond|except|excluding|but|unlikely|"
     r"doubts?|unsure|unclear|uncertain|exceeds?|fails?|eliminates?|excludes?|rules? out|instead|rather|only|isnt|"
     r"let|suppose|assume|given|consider|try|check|first,|step|chapter|question|page|example|guess|assuming|"
     r"nicht|kein\w*|vielleicht|ne|pas|peut|tal vez|quizás?|não|talvez|nem|nie|inte|ikke|niet|geen|değil|bukan|tidak|"
-    r"không|не|нет|ни|может|возможно|لا|ليس|नहीं|es no|no es)\b|\?|不|没|沒|非|可能|也许|아니|않|ではな|じゃな|ません",
+    r"không|не|нет|ни|может|возможно|لا|ليس|नहीं)\b|\?|不|没|沒|非|可能|也许|아니|않|ではな|じゃな|ません",
     re.IGNORECASE,
 )
 
@@ -92,7 +92,7 @@ def last_sentence(text: str) -> tuple[int, int] | None:
     start = 0
     for boundary in _BOUNDARY.finditer(tail, 0, before):
         inside = any(first <= boundary.start() < last for first, last in spans)
-        if not inside and tail[boundary.end() : before].strip(MARKUP):
+        if not inside and tail[boundary.end() : before].strip(EMPHASIS):
             start = boundary.end()
     return floor + start, end
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from rewarden_verifiers.answer.math.limits import TooExpensive, Unreadable
 from rewarden_verifiers.answer.math.reading import read
 from rewarden_verifiers.answer.math.syntax import Text
-from rewarden_verifiers.extraction import Extracted, explicit
+from rewarden_verifiers.extraction import Extracted, extract
 
 _ANNOUNCED = re.compile(
     r"(?:^|[.!?\n])\W*(?:(?:so|thus|hence|therefore|then)\b,?\s)?(?:the\s|our\s)?(?:final\s|correct\s|right\s|best\s)?"
@@ -23,11 +23,11 @@ _MAX_SOLUTION = 100_000
 
 
 @lru_cache(maxsize=4096)
-def reduced(reference: str) -> Extracted | None:
+def _reduced(reference: str) -> Extracted | None:
     """The answer that a worked solution gives, by a mark; None for a reference that is an answer itself, or prose."""
     if len(reference) > _MAX_SOLUTION or (len(reference) < 200 and _is_answer(reference)):
         return None
-    found = explicit(reference)
+    found = extract(reference, "explicit")
     if found is not None and found.rule == "phrase" and reference.isascii():
         # "Call and answer: a song form" announces nothing.
         return found if _ANNOUNCED.search(reference, 0, found.span[0]) else None
@@ -36,7 +36,7 @@ def reduced(reference: str) -> Extracted | None:
 
 def answer_in(reference: str) -> str:
     """The reference itself, or the answer that it gives as a worked solution. Several boxes are a list."""
-    found = reduced(reference)
+    found = _reduced(reference)
     return reference if found is None else ", ".join(dict.fromkeys(found.texts))
 
 

@@ -53,6 +53,11 @@ PRESETS: Mapping[str, tuple[str, ...]] = {
     **{rule: (rule,) for rule in _RULES},
 }
 _PRESET_RULES = {name: tuple(_RULES[rule] for rule in rules) for name, rules in PRESETS.items()}
+_BOX = re.compile(r"\\f?box(?:ed)?(?![A-Za-z])(?!\s*\{\s*(?:\?|_|\\))")
+# "Do not use \boxed{}", and the gaps of an exercise: "\boxed{?} + 3 = 15".
+_NO_DEMAND = re.compile(r"\b(?:not|never|without|avoid|n't)\b[^.\n]{0,40}$", re.IGNORECASE)
+_NO_DEMAND_REACH = 60
+"""Characters before a box in which the pattern ends."""
 _LABELLED = re.compile(r"\(?[A-Za-z]\s?[).:\]]")
 """An option's label, which ends whatever follows it: "C) Wat"."""
 _CLOSED = frozenset(("boxed", "answer_tag", "json_answer"))
@@ -146,23 +151,16 @@ def extract(text: str, extraction: Any = "strict") -> Extracted | None:
     return first_found(text, rules_of(extraction))
 
 
-def explicit(text: str) -> Extracted | None:
-    """The answer by the first mark that there is, or None."""
-    return first_found(text, _PRESET_RULES["explicit"])
-
-
-_BOX = re.compile(r"\\f?box(?:ed)?(?![A-Za-z])(?!\s*\{\s*(?:\?|_|\\))")
-# "Do not use \boxed{}", and the gaps of an exercise: "\boxed{?} + 3 = 15".
-_NO_DEMAND = re.compile(r"\b(?:not|never|without|avoid|n't)\b[^.\n]{0,40}$", re.IGNORECASE)
-
-
 @lru_cache(maxsize=_PROMPTS)
 def demanded(prompt: str) -> tuple[Rule, ...]:
     """The rules of the forms that a prompt asks for by showing them: a box, a tag. None where it shows neither."""
     found: list[Rule] = []
-    if any(_NO_DEMAND.search(prompt[: box.start()]) is None for box in _BOX.finditer(prompt)):
-        found.append(boxed)
-    if any(tag in lowered(prompt) for tag in OPENINGS):
+    for box in _BOX.finditer(prompt):
+        if _NO_DEMAND.search(prompt, max(0, box.start() - _NO_DEMAND_REACH), box.start()) is None:
+            found.append(boxed)
+            break
+    lower = lowered(prompt)
+    if any(tag in lower for tag in OPENINGS):
         found.append(answer_tag)
     return tuple(found)
 

@@ -129,11 +129,10 @@ def json_answer(text: str) -> Extracted | None:
     for match in _KEY.finditer(text):
         if _OPEN.search(text, max(0, match.start() - 42), match.start()) is None:
             continue
-        value = _STRING.match(text, match.end()) or _SCALAR.match(text, match.end())
-        if value is not None:
-            end, inner = value.end(), value.group(1) if value.re is _STRING else value.group()
-            if value.re is _STRING:
-                inner = _ESCAPED.sub(_unescaped, inner)
+        if (quoted := _STRING.match(text, match.end())) is not None:
+            end, inner = quoted.end(), _ESCAPED.sub(_unescaped, quoted.group(1))
+        elif (plain := _SCALAR.match(text, match.end())) is not None:
+            end, inner = plain.end(), plain.group()
         elif text.startswith(("[", "{"), match.end()) and tries < _MOST_VALUES:
             tries += 1
             try:

@@ -42,8 +42,7 @@ def stated(text: str, begin: int, rule: str) -> Extracted | None:
     inner = line.find("$", 1) if line.startswith("$") else 0
     cut = _SENTENCE_END.search(line, max(inner, 0))
     if cut is not None:
-        line = line[: cut.end()]
-        if line.endswith(_ASKING):
+        if cut.group().endswith(_ASKING):
             return None
         line = line[: cut.start()]
     end = _closed(line)
