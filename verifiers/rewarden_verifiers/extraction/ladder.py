@@ -58,8 +58,8 @@ _BOX = re.compile(r"\\f?box(?:ed)?(?![A-Za-z])(?!\s*\{\s*(?:\?|_|\\))")
 _NO_DEMAND = re.compile(r"\b(?:not|never|without|avoid|n't)\b[^.\n]{0,40}$", re.IGNORECASE)
 _NO_DEMAND_REACH = 60
 """Characters before a box in which the pattern ends."""
-_LABELLED = re.compile(r"\(?[A-Za-z]\s?[).:\]]")
-"""An option's label, which ends whatever follows it: "C) Wat"."""
+_LABELLED = re.compile(r"\(?[A-Za-z]\s?[).:\]]|[A-Z]$")
+"""An option's label, which is whole whatever follows it: "C) Wat", "C"."""
 _CLOSED = frozenset(("boxed", "answer_tag", "json_answer"))
 """The marks that say where their answer ends."""
 _UNFINISHED = frozenset(("length", "abort"))
