@@ -203,6 +203,16 @@ async def test_a_value_beside_a_letter_whose_options_are_unknown_is_not_wrong() 
     assert (await judged(r"\boxed{120}", {"answer": "B", "options": ["60", "90"]})).score == 0.0
 
 
+async def test_the_prompts_options_settle_a_boxed_value() -> None:
+    async def asked(response: str) -> Outcome:
+        sample = Sample(response=response, reference="B", prompt="How long?\nA. 60 cm\nB. 120 cm\nC. 90 cm")
+        return await outcome_of(PLANNER, Use(name="answer"), sample)
+
+    assert (await asked(r"\boxed{120}")).score == 1.0
+    assert (await asked(r"\boxed{90 \text{ cm}}")).score == 0.0
+    assert (await asked(r"\boxed{7}")).score == 0.0  # no option's value: not a way out
+
+
 async def test_all_branches_see_what_the_router_sees() -> None:
     thought = r"<think>\boxed{12}</think> \boxed{13}"
     assert (await judged(thought, "12")).score == 0.0

@@ -92,6 +92,8 @@ async def test_a_lone_line_is_an_answer_in_first_or_last_place(line: str) -> Non
         "I would go with option (B).",
         "**Option B** is the right one.",
         "The answer to this question is B.",
+        "Well, that does it. So it's B.",
+        "It must be (B).",
     ],
 )
 async def test_the_last_line_may_choose_in_words(line: str) -> None:
@@ -108,6 +110,9 @@ async def test_the_last_line_may_choose_in_words(line: str) -> None:
         "B might be right, so I could choose B.",
         "Option A is wrong. Option B is plausible.",
         "Consider option B",
+        "It is not B.",
+        "It is B or C.",
+        "It is B minus.",
     ],
 )
 async def test_doubts_and_denials_are_no_choice(line: str) -> None:
@@ -188,6 +193,7 @@ async def test_a_list_that_is_followed_by_an_answer_is_fine() -> None:
         ("The answer is Paris, the capital.", "A"),
         ("The answer is London, not Paris.", "B"),
         ("<answer>Berlin (the capital of Germany)</answer>", "D"),
+        ("The answer is definitely Paris, the capital.", "A"),
         ("\\boxed{B. London}", "B"),
         ("\\boxed{Berlin (D)}", "D"),
     ],
@@ -215,6 +221,85 @@ async def test_texts_that_are_merely_similar_name_no_option(answer: str, options
     for place in range(len(options)):
         outcome = await judged(f"\\boxed{{{answer}}}", {"answer": place, "options": options})
         assert (outcome.score, outcome.reason) == (0.0, "unparseable_answer")
+
+
+LENGTHS = ["40 cm", "50 cm", r"$\frac{1}{2}$ cm"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "options", "option"),
+    [
+        ("50", LENGTHS, "B"),
+        (r"50\,\text{cm}", LENGTHS, "B"),
+        ("50.0 cm", LENGTHS, "B"),
+        ("1/2", LENGTHS, "C"),
+        ("0.5", LENGTHS, "C"),
+        ("x = 3.0", ["2", "3"], "B"),
+        ("5 apples", ["4", "5"], "B"),
+        (r"120^\circ", ["110°", "120°"], "B"),
+        ("1200", ["1,200", "1,300"], "A"),
+        ("\u22123", ["3", "-3"], "B"),
+    ],
+)
+async def test_an_option_is_named_by_its_value(answer: str, options: list[str], option: str) -> None:
+    outcome = await judged(rf"\boxed{{{answer}}}", {"answer": option, "options": options})
+    assert (outcome.score, outcome.extracted) == (1.0, option)
+
+
+@pytest.mark.parametrize(
+    ("answer", "options"),
+    [
+        ("50 m", LENGTHS),
+        ("-50", LENGTHS),
+        ("5", ["5 m", "5 cm"]),
+        ("50", ["50 cm", "50.0 cm"]),
+        ("4 and 5", ["4", "5"]),
+        ("4, 5", ["4", "5"]),
+        ("5:30", ["5", "30"]),
+    ],
+)
+async def test_another_value_or_an_equivocal_one_names_no_option(answer: str, options: list[str]) -> None:
+    for place in range(len(options)):
+        assert (await judged(rf"\boxed{{{answer}}}", {"answer": place, "options": options})).score == 0.0
+
+
+async def test_a_label_may_stand_before_its_own_text_in_brackets_alone() -> None:
+    four = {"answer": "8", "options": ["15", "13", "11", "8"]}
+    assert (await judged("因此，答案是D（8）。", four)).score == 1.0
+    assert (await judged("因此，答案是C（8）。", four)).score == 0.0
+    assert (await judged("The answer is C(5,2) = 10.", "C")).score == 0.0
+
+
+async def test_a_sentence_may_end_in_an_options_value() -> None:
+    lengths = {"answer": "3", "options": ["1", "2", "3", "6"]}
+    assert (await judged("From the given figure, the length of AB is 3.0.", lengths)).score == 1.0
+    assert (await judged("From the given figure, the length of AB is 3.5.", lengths)).score == 0.0
+
+
+LISTED = [
+    "Where?\nA. Paris\nB. London\nC. Rome\n\nAnswer with (A), (B) or (C).",
+    "Where? (A) Paris (B) London (C) Rome",
+    "What?\nA) 1\nB) 2\n\nWhere?\nA) Paris\nB) London\nC) Rome",
+    "Where?\n**A.** Paris\n**B.** London\n**C.** Rome",
+]
+
+
+@pytest.mark.parametrize("prompt", LISTED)
+async def test_options_are_read_from_the_prompt_where_nobody_gives_them(prompt: str) -> None:
+    async def asked(response: str) -> Outcome:
+        sample = Sample(response=response, reference="B", prompt=prompt)
+        return await outcome_of(PLANNER, Use(name="choice"), sample)
+
+    assert (await asked("The answer is London.")).score == 1.0
+    assert (await asked("London")).score == 1.0
+    assert (await asked("The answer is Rome.")).reason == "wrong"
+    assert (await asked("The answer is Berlin.")).reason == "unparseable_answer"
+
+
+@pytest.mark.parametrize("prompt", ["I am A. or so", "Answer (A) or (B).", "A. one\nC. three", "No list at all."])
+async def test_what_is_no_list_of_options_is_not_read_as_one(prompt: str) -> None:
+    sample = Sample(response="The answer is three.", reference="B", prompt=prompt)
+    assert (await outcome_of(PLANNER, Use(name="choice"), sample)).reason == "unparseable_answer"
 
 
 async def test_case_counts_where_options_differ_in_nothing_else() -> None:

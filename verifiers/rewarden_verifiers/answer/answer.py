@@ -12,6 +12,7 @@ from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.answer.branches import BRANCHES, Branch, branch_named, branch_of, is_value
 from rewarden_verifiers.answer.loose import within
+from rewarden_verifiers.answer.options import listed_in
 from rewarden_verifiers.answer.worked import answer_in
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.outcome import undecided, wrong
@@ -90,8 +91,8 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
     The response never decides who judges it: a policy could otherwise choose the verifier that is easiest to please.
     A type that nobody knows is an error of the reference's fault, and no guess. So is a formula that cannot be read or
     broke off, and a number that is taken back ("12 or maybe 13"): a response that is not literally equal to it is never
-    called wrong (`unreadable_reference`). A boxed value beside a letter whose options nobody gives is `undecided`
-    (`option_unknown`).
+    called wrong (`unreadable_reference`). A boxed value beside a letter whose options neither the
+    reference nor the prompt gives is `undecided` (`option_unknown`).
 
     A reference that is a worked solution is reduced to the answer that it gives by a mark (`#### 42`, a last box, "the
     answer is …"). One that stays prose of four words or more is compared as a text, or with the one number or formula
@@ -117,6 +118,8 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
         outcome = await _beside_prose(response, reference, outcome, sample, params, ctx)
     if by == "form" and branch == "choice" and outcome.reason == "unparseable_answer":
         given = isinstance(reference, Mapping) or "options" in params.params.get("choice", {})
+        # Attack: box a value that is no option's, to be undecided instead of wrong.
+        given = given or (sample.prompt is not None and listed_in(transcript(sample.prompt)) is not None)
         if not given and outcome.evidence.get("rule") in _PLACED and is_value(outcome.extracted):
             outcome = undecided(
                 "option_unknown", fault="reference", extracted=outcome.extracted, evidence=outcome.evidence

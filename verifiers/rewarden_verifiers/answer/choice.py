@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal
 
 from rewarden.errors import InvalidReference
 from rewarden.types import Outcome
 from rewarden_verifiers.answer.labels import MAX_LABELS, Alphabet, alphabet, expand, usual
-from rewarden_verifiers.answer.options import Options, normal, options_of
+from rewarden_verifiers.answer.options import Options, listed_in, normal, options_of
 from rewarden_verifiers.answer.sentence import DOUBT, last_sentence, opening_clause
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import Extracted, Ladder, Rule
@@ -34,6 +35,8 @@ _IS = re.compile(r"\b(?:is|are|was|were|be)\s+(?:\*\*|the |a |an )*$", re.IGNORE
 _CHOSEN = re.compile(
     r"\b(?:is|are|be|in|as|choose|select|pick)\s+(?:\*\*|the |option |choice |answer )*$", re.IGNORECASE
 )
+# "D（8）" is an option and its text where "C(5,2)" is a number of combinations.
+_BESIDE = re.compile(r"([A-Z])\(([^()]{1,200})\)")
 _BRACKETED = re.compile(r"\(([A-Za-z0-9]{1,4})\)")
 _ABSTAINED = -1
 """An option's index for "abstained"."""
@@ -145,6 +148,13 @@ class Question:
     def read(self, text: str) -> tuple[tuple[int, ...], Problem | None]:
         """The options that an answer names (none: it names no option), and what is wrong with naming them so."""
         reading = self.alphabet.read(text)
+        if reading is None and self.options is not None and (beside := _BESIDE.fullmatch(normal(text))) is not None:
+            place = self.alphabet.index.get(beside.group(1))
+            if place is not None and place in (
+                self.options.match(beside.group(2)),
+                self.options.valued(beside.group(2)),
+            ):
+                return (place,), None
         if reading is not None:
             if reading.either:
                 return reading.labels, "hedged"
@@ -156,11 +166,10 @@ class Question:
         if self.abstentions and normal(text).casefold() in self.abstentions:
             return (_ABSTAINED,), None
         if self.options is not None:
-            place = self.options.match(text)
-            if place is None:
-                place = self.options.begun(text)
-            if place is not None:
-                return (place,), None
+            for named in (self.options.match, self.options.begun, self.options.valued):
+                place = named(text)
+                if place is not None:
+                    return (place,), None
         return (), None
 
     def label(self, place: int) -> str:
@@ -180,6 +189,7 @@ class Reader:
         self._params = params
         self._ladder = _ladder(params.extraction)
         self.question = lru_cache(maxsize=_REFERENCES)(self._question)
+        self._with_options = lru_cache(maxsize=_REFERENCES)(_with_options)
 
     def ask(self, reference: Reference) -> Question:
         """The question of a reference. Raises InvalidReference."""
@@ -204,6 +214,16 @@ class Reader:
         return self._ladder.find(
             response, prompt=prompt, finish_reason=finish_reason, own=lambda name: _own(name, question)
         )
+
+    def shown(self, question: Question, prompt: str) -> Question | None:
+        """The question with the options that its prompt lists; None where it lists none, or too few."""
+        texts = listed_in(prompt)
+        if texts is None or max(question.right) >= len(texts) or len(texts) > len(question.alphabet.labels):
+            return None
+        labels = question.alphabet.labels[: len(texts)]
+        if labels != tuple(string.ascii_uppercase[: len(texts)]) or _flawed(texts, labels) is not None:
+            return None
+        return self._with_options(question, texts)
 
     def _question(
         self, golds: tuple[Gold, ...], labels: tuple[str, ...] | None, texts: tuple[str, ...] | None
@@ -296,6 +316,11 @@ class Reader:
         return place
 
 
+def _with_options(question: Question, texts: tuple[str, ...]) -> Question:
+    letters = alphabet(question.alphabet.labels[: len(texts)])
+    return replace(question, alphabet=letters, options=options_of(texts), count=len(texts), settled={})
+
+
 def _golds(reference: ChoiceReference) -> tuple[Gold, ...]:
     if reference.answers is None:
         if reference.answer is None:
@@ -361,7 +386,8 @@ def concluding_option(text: str, question: Question) -> Extracted | None:
     for first in range(max(1, len(words) - _MOST_WORDS), len(words)):
         ending = " ".join(words[first:])
         before = said[: -len(ending)]
-        if question.options.match(ending) is not None and _IS.search(before):
+        named = question.options.match(ending) is not None or question.options.valued(ending) is not None
+        if named and _IS.search(before):
             if question.options.others(text[:start] + before if len(text) < _SHORT_TEXT else before, ending):
                 return None
             return Extracted((ending,), "concluding_option", (start + len(said) - len(ending), start + len(said)))
@@ -459,7 +485,8 @@ def choice(
     object that brings the options along: `{"answer": "B", "options": ["Paris", "London"]}`, `{"answers": ["A", "C"],
     "options": {"A": "…", "B": "…"}}`. The answer is read from a box, an answer tag, a phrase ("the answer is …") or,
     last, a line that holds a label alone; in any dress; as a label or, where the options are known, as an option's text
-    word for word.
+    word for word or its value ("1/2" for "0.5 cm"). Options that neither the reference nor the parameters bring are
+    read from the prompt ("A. Paris", "(B) London"), for an answer that names no label.
 
     What earns nothing and says why: `no_answer`, `unparseable_answer` (something was answered, but it names no option),
     `hedged` (several options where one is right, or all of them), `contradictory` (the label of one option with the
@@ -470,6 +497,18 @@ def choice(
     """
     reader = params.reader
     question = reader.ask(reference)
+    outcome = _verdict(response, question, params, prompt, finish_reason)
+    if outcome.reason in ("no_answer", "unparseable_answer") and question.options is None and prompt is not None:
+        shown = reader.shown(question, prompt)
+        if shown is not None:
+            return _verdict(response, shown, params, prompt, finish_reason)
+    return outcome
+
+
+def _verdict(
+    response: str, question: Question, params: ChoiceParams, prompt: str | None, finish_reason: str | None
+) -> Outcome:
+    reader = params.reader
     found = reader.extract(response, question, prompt, finish_reason)
     if found is None:
         return no_answer()

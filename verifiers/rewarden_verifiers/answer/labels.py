@@ -207,6 +207,8 @@ def alphabet(labels: tuple[str, ...]) -> Alphabet:
             rf"({upper})(?!\w)"
             rf"|(?<![\w'])({upper})[)*]{{0,3}}\s{{1,4}}is\s{{1,4}}(?:the |clearly |therefore )?"
             r"(?:correct|right|best)\b"
+            r"|(?:^|[.!:]\s)(?i:(?:(?:so|thus|hence|therefore|then)\b,?\s)?(?:it|this|that)(?:[\u2019']s|\s(?:is|must\sbe)))\s"
+            rf"[(*]{{0,3}}({upper})[)*]{{0,3}}\.?$"
             rf"|\b(?i:answer)\b[^.\n]{{0,60}}\bis\s{{1,4}}(?i:option\s{{1,4}})?[(*]{{0,3}}({upper})[)*]{{0,3}}\.?$"
         ),
         run=re.compile(rf"[{capitals}](?:[\s,]*[{capitals}])+") if capitals else None,

@@ -11,6 +11,9 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 MAX_TEXT = 4000
 """Characters of an answer that are compared with options; a longer one repeats none."""
@@ -35,8 +38,21 @@ _WRAPPED = re.compile(
 # What may follow a repeated option: a remark set off by punctuation. "1,500" does not go on about "1".
 _REMARK = re.compile(r"(?:,\s|;|:\s|\s\(|\s-\s|\.\s|\s(?:because|since|as|which)\b)")
 
+_ADVERB = re.compile(r"^(?:definitely|certainly|clearly|indeed|simply|obviously|most likely|likely|probably)\s", re.I)
 # Remarks that may name other options without choosing them.
 _EXPLAINED = re.compile(r",?\s(?:not|rather than|instead of|unlike|because|since|as)\b")
+
+_MAX_VALUE = 80
+"""Characters of an amount."""
+_MAX_FIGURES = 40
+_AMOUNT = re.compile(
+    r"(?:[^\W\d]{1,3}\s?=\s?)?([-+\u2212]?)\s?([$€£¥]?)\s?(\d{1,3}(?:,\d{3})+|\d*)(\.\d+)?(?:/(\d+))?\s?(\D.*)?"
+)
+_FRACTION = re.compile(r"\\[dt]?frac\s?\{(\d{1,40})\}\s?\{(\d{1,40})\}")
+_DEGREES = re.compile(r"\s?(?:\^\s?\{?\s?\\circ\s?\}?|\\degree(?![A-Za-z])|\bdegrees?\b)")
+_DRESS = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s?\{([^{}]*)\}|\\[,;:! ]|\\(?=[%$])|~")
+_SET = re.compile(r"\$([^$]+)\$")
+_MARK = re.compile(r"(?:^|(?<=\s))[*_]{0,2}(?:(\()([A-Z])\)|([A-Z])[.):、．])[*_]{0,2}(?=\s)")
 
 
 def normal(text: str) -> str:
@@ -54,13 +70,80 @@ def normal(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class Amount(NamedTuple):
+    """A number and what it counts: a currency or a unit, empty where it has neither."""
+
+    value: Fraction
+    unit: str
+
+
+def amount(text: str) -> Amount | None:
+    r"""The amount that a text is and nothing else: "3.0", "1,200", "$\\frac{1}{2}$", "50 cm", "x = 5"; or None."""
+    if len(text) > _MAX_VALUE:
+        return None
+    plain = _FRACTION.sub(r" \1/\2", normal(text))
+    plain = _SET.sub(r"\1", plain)
+    plain = _DRESS.sub(lambda dress: dress.group(1) or " ", _DEGREES.sub("°", plain))
+    match = _AMOUNT.fullmatch(" ".join(plain.replace("$ ", "$").split()))
+    if match is None:
+        return None
+    sign, currency, whole, part, below, unit = match.groups(default="")
+    if not whole + part or len(whole) > _MAX_FIGURES or (below and (part or not int(below))):
+        return None
+    if any(char.isdigit() for char in unit) or not (unit[:1].isalpha() or unit in ("", "%", "°")):
+        return None
+    value = Fraction(whole.replace(",", "") + part) / (int(below) if below else 1)
+    return Amount(-value if sign in ("-", "\u2212") else value, (currency + unit).casefold())
+
+
+@lru_cache(maxsize=512)
+def listed_in(prompt: str) -> tuple[str, ...] | None:
+    """The options that a prompt lists last, as "A. …" or "(A) …", each on a line of its own or all in one; or None.
+
+    Examples before the question have lists as well, and an instruction behind it ("answer (A) or (B)") is none.
+    """
+    runs: list[list[re.Match[str]]] = []
+    for mark in _MARK.finditer(prompt):
+        letter = mark.group(2) or mark.group(3)
+        if letter == "A":
+            runs.append([mark])
+        elif runs and ord(letter) == ord("A") + len(runs[-1]) and mark.group(1) == runs[-1][0].group(1):
+            runs[-1].append(mark)
+    for run in reversed(runs):
+        ends = [mark.start() for mark in run[1:]]
+        ends.append(prompt.find("\n", run[-1].end()))
+        texts = [prompt[mark.end() : end if end >= 0 else None].strip() for mark, end in zip(run, ends, strict=True)]
+        if len(texts) > 1 and all(re.search(r"\w", text) for text in texts):
+            return tuple(texts)
+    return None
+
+
+@dataclass(frozen=True, eq=False)
 class Options:
     """The texts of a question's options. `duplicates` holds the indices of options whose texts are equal."""
 
     places: Mapping[str, int]
     caseless: bool
     duplicates: frozenset[int]
+
+    @cached_property
+    def amounts(self) -> Mapping[Amount, int]:
+        """The options that are amounts; empty where two of them are equal."""
+        found = [(read, place) for text, place in self.places.items() if (read := amount(text)) is not None]
+        amounts = dict(found)
+        return amounts if len(amounts) == len(found) else {}
+
+    def valued(self, text: str) -> int | None:
+        """The option whose amount the answer is, or None. A unit that all options share need not be named, and one
+        that none of them has is no difference.
+        """
+        said = amount(text) if self.amounts else None
+        if said is None:
+            return None
+        units = {each.unit for each in self.amounts}
+        if len(units) == 1 and "" in (said.unit, *units):
+            said = Amount(said.value, *units)
+        return self.amounts.get(said)
 
     def match(self, text: str) -> int | None:
         """The option that the answer repeats word for word, or None."""
@@ -74,7 +157,7 @@ class Options:
         """
         if len(text) > MAX_TEXT:
             return None
-        key = self._key(text)
+        key = _ADVERB.sub("", self._key(text), count=1)
         fitting = [place for place in self.places if place and key.startswith(place) and _REMARK.match(key, len(place))]
         if not fitting:
             return None

@@ -46,7 +46,7 @@ DOUBT = re.compile(
     r"between|at least|at most|up to|about|around|approximately|roughly|never|no|none|neither|wrong|false|incorrect|"
     r"hardly|barely|scarcely|nearly|almost|just|over|under|above|below|beyond|except|excluding|but|unlikely|"
     r"doubts?|unsure|unclear|uncertain|exceeds?|fails?|eliminates?|excludes?|rules? out|instead|rather|only|isnt|"
-    r"let|suppose|assume|given|consider|try|check|first,|step|chapter|question|page|example|guess|assuming|"
+    r"let|suppose|assume|(?<!the\s)given|consider|try|check|first,|step|chapter|question|page|example|guess|assuming|"
     r"nicht|kein\w*|vielleicht|ne|pas|peut|tal vez|quizás?|não|talvez|nem|nie|inte|ikke|niet|geen|değil|bukan|tidak|"
     r"không|не|нет|ни|может|возможно|لا|ليس|नहीं)\b|\?|不|没|沒|非|可能|也许|아니|않|ではな|じゃな|ません",
     re.IGNORECASE,
