@@ -260,6 +260,25 @@ async def test_the_best_of_several_references_counts() -> None:
     assert (await judged("x", ["", "x", " "])).score == 1.0
 
 
+@pytest.mark.parametrize(
+    ("reference", "answer"),
+    [
+        ("line segment, circle", "line segment and circle"),
+        ("Romeo and Juliet", "Romeo, Juliet"),
+        ("Alice, Bob, Carol", "Alice, Bob, and Carol"),
+        ("salt and pepper", "salt & pepper"),
+    ],
+)
+async def test_the_last_item_of_a_list_may_follow_and(reference: str, answer: str) -> None:
+    assert (await judged(answer, reference)).score == 1.0
+    for other in (
+        reference.replace(" and ", " or ").replace(",", " or"),
+        answer.rpartition(" ")[0],
+        f"{answer} and Eve",
+    ):
+        assert (await judged(other, reference)).score == 0.0
+
+
 async def test_exact_is_exact() -> None:
     for other in ("paris", "Paris.", "Ｐaris", "the Paris"):
         assert (await judged(other, "Paris", mode="exact")).score == 0.0

@@ -30,6 +30,8 @@ _NUMBER = re.compile(
 )
 _BEFORE = re.compile(r"[-+*/^<>≤≥×÷·\\π(\[{_|~∼≈]\s*$|:$|[A-Za-z0-9_\u00c0-\u1fff]$")
 _AFTER = re.compile(r"[A-Za-z0-9_\u00c0-\u1fff]|\s*[-+*/^<>=≤≥×÷·:\\π!)\]}_|]|[,.]\d|°\w")
+# "The angle is [ 90 ].": brackets around one number are no interval.
+_ALONE = re.compile(r"\[( ?-?\d+(?:\.\d+)? ?)\]")
 _COMMAND = re.compile(r"\\(?:text|textbf|textrm|mathrm|mbox|begin|end)\s?\{[^{}]*\}|\\[A-Za-z]+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _WORDS_OF_TWO = frozenset(
@@ -59,7 +61,7 @@ def bare_line(text: str) -> Extracted | None:
         return None  # Attack: a list of answers, a line each
     if _LABEL.fullmatch(body) or (_AMOUNT.fullmatch(body) and any(char.isdigit() for char in body)):
         return found
-    span = SPAN.fullmatch(body)
+    span = SPAN.fullmatch(body[1:-1] if body.startswith("[") and body.endswith("]") else body)
     if span is not None:
         inner = _inner(span)
         return Extracted((inner,), "bare_line", (at, at + len(body))) if _is_formula(inner) else None
@@ -95,7 +97,7 @@ def concluding_number(text: str) -> Extracted | None:
     if sentence is None:
         return None
     start, end = sentence
-    said = blanked(text, start, end)
+    said = _ALONE.sub(r" \1 ", blanked(text, start, end))
     if DOUBT.search(said) is not None:
         return None
     numbers = list(_NUMBER.finditer(said))

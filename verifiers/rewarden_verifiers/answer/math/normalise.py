@@ -60,6 +60,13 @@ _HTML_RAISED = re.compile(r"<sup>([^<]{0,200})</sup>", re.IGNORECASE)
 _HTML_LOWERED = re.compile(r"<sub>([^<]{0,200})</sub>", re.IGNORECASE)
 _DELIMITERS = re.compile(r"(?<!\\)\$|\\\(|\\\)|\\\[(?!\d+(?:pt|em|ex|mm)\])|\\\](?!\w)")
 _BRACED_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d{3})|(?<=\d)\\[,!](?=\d{3}(?!\d))")
+_SET_COMMA = re.compile(r"(?:\{,\}|,)\\!\s?")
+# "1 000", "12 345 678.9": blanks between groups of three, which multiply nothing.
+_SPACED = re.compile(r"(?<![\d.,^_{/] )(?<![\d.,^_/])[1-9]\d{0,2}(?: \d{3})+(?! ?\d)")
+# "1.000,99", "1.000.000": points that group in threes, before a decimal comma or another group.
+_POINTED = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:\.\d{3}){1,12}(?:,\d{1,40}|(?<=\.\d{3}\.\d{3}))(?![\d.,])")
+_COMMA = re.compile(r"([-+]?\$?)(\d{1,12}),(\d{1,12})(?!\d|,)([^\d,;=]*)")
+_COUNTED = re.compile(r"\$?\s?(?:\\?%|\^|°|\\(?:text|mathrm)\b|[A-Za-z]{1,6}\b)")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _PLAIN = re.compile(r"[0-9A-Za-z+\-*/^=().,\\{} ]*")
 
@@ -70,6 +77,10 @@ def clean(text: str, limit: int = MAX_TEXT) -> str:
         raise TooExpensive("too long")
     if "\\" in text or "{,}" in text or not _PLAIN.fullmatch(text):
         text = _mend(text)
+    if " " in text:
+        text = _SPACED.sub(lambda grouped: grouped[0].replace(" ", ""), text)
+    if "." in text:
+        text = _POINTED.sub(lambda grouped: grouped[0].replace(".", "").replace(",", "."), text)
     text = text.strip()
     while text and text[-1] in ".,;:" and not text.endswith(("\\,", "\\;", "\\:")):
         text = text[:-1].rstrip()
@@ -96,10 +107,26 @@ def _mend(text: str) -> str:
     if "$" in text or "\\(" in text or "\\[" in text:
         text = _DELIMITERS.sub("", text)
     if ",\\!" in text or "}\\!" in text:
-        text = text.replace("{,}\\!", ",").replace(",\\!", ",")  # as MATH writes thousands: 10,\!080
+        text = _SET_COMMA.sub(",", text)  # as MATH writes thousands: 10,\!080
     if "{,}" in text or "\\," in text or "\\!" in text:
         text = _BRACED_COMMA.sub("", text)
     return text
+
+
+def decimal_comma(text: str, surely: bool = False) -> str | None:
+    """A number whose decimal sign is a comma, with a point in its place; None for any other text.
+
+    "2,74", "0,5" and "3,5 cm" are such numbers unless a blank is missing in a list; "3,5" is a list, and "1,234" has
+    groups of thousands. surely: the commas are known to be decimal signs, so that these are numbers as well.
+    """
+    match = _COMMA.fullmatch(text.strip())
+    if match is None:
+        return None
+    sign, whole, part, rest = match.groups()
+    counted = len(part) == 1 and _COUNTED.match(rest) is not None
+    if not (surely or whole == "0" or len(part) == 2 or len(part) > 3 or counted):
+        return None
+    return f"{sign}{whole}.{part}{rest}"
 
 
 def join_thousands(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from rewarden_verifiers.answer.math import fallback, words
 from rewarden_verifiers.answer.math.cursor import Style
 from rewarden_verifiers.answer.math.limits import MAX_REFERENCE_TEXT, MAX_TEXT, TooExpensive, Unreadable
+from rewarden_verifiers.answer.math.normalise import decimal_comma
 from rewarden_verifiers.answer.math.reading import read
 from rewarden_verifiers.answer.math.syntax import Node, Number, Text
 from rewarden_verifiers.answer.worked import answer_in
@@ -26,6 +27,9 @@ _MATHEMATICAL = re.compile(r"\\(?!text|mathrm|mbox|,|;|!| )[A-Za-z]|[\^_=<>]")
 _REMAINS = re.compile(r"\d|[+*|]|(?<![^\W\d_])[-/]|[-/](?![^\W\d_])")
 # "Class 3", "Player 1": a name may end in a numeral.
 _NUMBERED = re.compile(r"((?:[^\W\d_]+ ){1,4})\d+")
+# "1.000,99", "12 345,6": who groups so writes a comma before decimals.
+_GROUPED_WITH_COMMA = re.compile(r"\d[. \u00a0\u2009\u202f]\d{3},\d")
+_UNGROUPED = re.compile(r"(?<=\d)[. \u00a0\u2009\u202f](?=\d{3})")
 _LONGEST_NAME = 6
 """Words of a reference that is the name of something. A sentence has more, and many others say the same."""
 
@@ -51,6 +55,7 @@ class PreparedReference:
     alternatives: list[Alternative] = field(default_factory=list)
     problem: Problem | None = None
     limit: int = MAX_TEXT  # how long a candidate may be
+    decimal_comma: bool = False  # it writes a comma before decimals, and so may a candidate
 
     @property
     def fault(self) -> Problem | None:
@@ -69,8 +74,13 @@ def prepare_reference(reference: Reference) -> PreparedReference:
             prepared.problem = "empty_reference"
             continue
         prepared.limit = max(prepared.limit, 2 * len(stated))
+        grouped = _GROUPED_WITH_COMMA.search(stated) is not None
+        pointed = decimal_comma(_UNGROUPED.sub("", stated) if grouped else stated, surely=grouped)
+        prepared.decimal_comma |= grouped or pointed is not None
         try:
             prepared.alternatives.append(_alternative(stated))
+            if pointed is not None:
+                prepared.alternatives[-1].nodes.extend(readings(pointed, MAX_REFERENCE_TEXT))
         except TooExpensive:
             prepared.alternatives.append(Alternative(stated, []))
             prepared.problem = prepared.problem or "reference_too_expensive"

@@ -21,6 +21,7 @@ from rewarden_verifiers.answer.math.compare import Comparison
 from rewarden_verifiers.answer.math.equivalence import MathEquivalence
 from rewarden_verifiers.answer.math.forms import Form, has_form
 from rewarden_verifiers.answer.math.limits import Budget, TooExpensive, Unreadable
+from rewarden_verifiers.answer.math.normalise import decimal_comma
 from rewarden_verifiers.answer.math.prepared import PreparedReference, Reference, prepare_reference, readings
 from rewarden_verifiers.answer.math.scalars import Rules
 from rewarden_verifiers.answer.math.syntax import Listing, Node, Text
@@ -147,7 +148,7 @@ def judge(found: Extracted, prepared: PreparedReference, params: MathParams) -> 
         if params.form is None and spelled == {_spelled(alternative.text)}:
             return right(**details | {"evidence": {**evidence, "method": "text", "reference": index}})
     try:
-        candidates = _candidates(found.texts, prepared.limit)
+        candidates = _candidates(found.texts, prepared)
     except (TooExpensive, Unreadable) as error:
         if prepared.fault is not None:
             return undecided(prepared.fault, fault="reference", **details)
@@ -223,13 +224,15 @@ def _spelled(text: str) -> str:
     return " ".join(text.replace("$", " ").split())
 
 
-def _candidates(texts: Sequence[str], limit: int) -> list[Node]:
+def _candidates(texts: Sequence[str], prepared: PreparedReference) -> list[Node]:
     """The readings of an answer; several texts at once are one list of alternatives."""
-    if len(texts) == 1:
-        return list(readings(texts[0], limit))
     if len(texts) > 64:
         raise TooExpensive("too many answers")
-    return [Listing(tuple(next(readings(text, limit)) for text in texts), ",")]
+    if len(texts) > 1:
+        return [Listing(tuple(next(readings(text, prepared.limit)) for text in texts), ",")]
+    pointed = decimal_comma(texts[0], surely=True) if prepared.decimal_comma else None
+    others = readings(pointed, prepared.limit) if pointed is not None else ()
+    return [*readings(texts[0], prepared.limit), *others]
 
 
 def _blame(prepared: PreparedReference, candidates: Sequence[Node], details: dict[str, Any]) -> Outcome:

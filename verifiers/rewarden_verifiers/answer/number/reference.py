@@ -211,7 +211,10 @@ def _read(text: str, params: NumberParams) -> Quantity | Span:
     try:
         return read_scalar(text.strip(), params.decimal)
     except Unreadable as error:
-        raise _bad(text, "names several numbers" if error.reason == "hedged" else "is no number") from None
+        problem = "names several numbers" if error.reason == "hedged" else "is no number"
+        if params.decimal == "point" and "," in text:
+            problem += "; if its comma stands before decimals, set decimal to 'comma'"
+        raise _bad(text, problem) from None
     except TooExpensive:
         raise _bad(text, "is too large") from None
 

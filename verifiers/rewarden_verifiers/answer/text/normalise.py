@@ -37,6 +37,9 @@ _KEPT = re.compile(
 _INNER = frozenset("./:*^,")
 _SIGNED = frozenset(("^-", "/-", "*-", ":-"))
 
+_AND = re.compile(r"(?<=\w),? (?:and|&) (?=\w)", re.IGNORECASE)
+_MAX_LIST = 200
+
 # Scripts that put no blanks between words: Han, Kana, Thai, Lao, Khmer, Burmese. One character is one token.
 UNSPACED = (
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
@@ -55,6 +58,16 @@ def tokens(normalised: str) -> list[str]:
     if normalised.isascii() or _HAS_UNSPACED.search(normalised) is None:
         return normalised.split()
     return _TOKEN.findall(normalised)
+
+
+def listed(text: str) -> str | None:
+    """A list whose last item follows "and", with a comma in its place ("line and circle" as "line, circle"); None for
+    a text that has no "and", or is too long for a list.
+    """
+    if len(text) > _MAX_LIST:
+        return None
+    joined = _AND.sub(", ", text)
+    return joined if joined != text else None
 
 
 def _between(match: re.Match[str]) -> str:

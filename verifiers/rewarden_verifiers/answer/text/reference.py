@@ -11,7 +11,7 @@ import re2
 from rewarden.errors import InvalidReference
 from rewarden_verifiers.answer.text.closed import CLOSED
 from rewarden_verifiers.answer.text.hedging import Offers, negations, offers
-from rewarden_verifiers.answer.text.normalise import tokens
+from rewarden_verifiers.answer.text.normalise import listed, tokens
 from rewarden_verifiers.answer.text.params import Reader, TextParams
 from rewarden_verifiers.answer.text.similarity import counted, numbers
 from rewarden_verifiers.extraction import encodable
@@ -96,6 +96,9 @@ def read(reference: Reference, reader: Reader) -> Prepared:
         alternatives.append(
             Alternative(index, form, " ".join(parts), counts, len(parts), closed, numbers(form), negations(parts))
         )
+    for index, text in kept if params.mode != "exact" else ():
+        if (joined := listed(text)) is not None:
+            places.setdefault(normal(joined), index)
     longest = max(one.size for one in alternatives)
     offered = tuple(offers(text) for _, text in kept) if longest <= _SHORT else None
     return Prepared(tuple(alternatives), places, (), longest, offered)

@@ -12,7 +12,7 @@ from rewarden_verifiers.answer.text.echo import question_of
 from rewarden_verifiers.answer.text.equivalence import TextEquivalence
 from rewarden_verifiers.answer.text.hedging import affirmed, negations, offering, offers, sentences
 from rewarden_verifiers.answer.text.markup import undressed
-from rewarden_verifiers.answer.text.normalise import tokens
+from rewarden_verifiers.answer.text.normalise import listed, tokens
 from rewarden_verifiers.answer.text.params import Reader, TextParams
 from rewarden_verifiers.answer.text.reference import MAX_FUZZY, Alternative, Prepared, Reference, read
 from rewarden_verifiers.answer.text.similarity import among, counted, f1, numbers, ratio
@@ -99,6 +99,8 @@ def _outcome(found: Extracted, prompt: str | None, prepared: Prepared, params: T
         evidence["reference"] = place
         return scored(1.0, passed=True, extracted=answer[:_EXCERPT], evidence=evidence)  # `right`, without a detour
     place = _led(answer, prepared, params)
+    if place is None and params.mode != "exact" and (joined := listed(answer)) is not None:
+        place = prepared.places.get(reader.normal(joined))
     if place is not None:
         return _met(place, details)
     lenient = params.mode not in ("exact", "normalised")
