@@ -385,3 +385,10 @@ def test_the_work_grows_no_faster_than_the_text(piece: str) -> None:
     counts = [work(size) for size in (10, 100, 1000)]
     assert counts[1] <= 11 * counts[0] + 4000
     assert counts[2] <= 11 * counts[1] + 4000
+
+
+@pytest.mark.parametrize("use", ["math", "number", "answer"])
+@pytest.mark.parametrize("answer", ["12 wrong", "12 is incorrect", "12 (false)", r"12 \text{ wrong}"])
+async def test_what_an_answer_takes_back_is_no_unit(use: str, answer: str) -> None:
+    assert (await judged(use, rf"\boxed{{{answer}}}", "12")).score == 0.0
+    assert (await judged(use, r"\boxed{12 \text{ apples}}", "12")).score == 1.0

@@ -83,6 +83,19 @@ def test_an_unreadable_reference_is_not_the_policys_fault(reference: str, answer
     assert equal(reference, reference) or "{" in reference
 
 
+@pytest.mark.parametrize(
+    ("reference", "answer"),
+    [
+        (r"20 \cos \left(\frac{\pi}{6}\right) 200=3464.1", r"20\cos(\dfrac{\pi}{6})200=3464.1"),
+        (r"The domain is \left( \frac{3}{4},\, 1 \right)", r"The domain is (\tfrac{3}{4}, 1)"),
+    ],
+)
+def test_an_unreadable_reference_is_met_however_its_latex_is_set(reference: str, answer: str) -> None:
+    assert judge(reference, answer).score == 1.0
+    assert judge(reference, answer.replace("4", "5")).status == "undecided"
+    assert judge(reference, answer.replace("1", "1 1")).status == "undecided"
+
+
 def test_an_integral_that_diverges_has_no_value() -> None:
     assert judge(r"\int_0^{\infty} \sin x\,dx", "1").reason == "unreadable_reference"
 

@@ -30,6 +30,8 @@ from rewarden_verifiers.equivalence import Equivalence
 from rewarden_verifiers.extraction import Extracted, Ladder
 from rewarden_verifiers.outcome import loosely, no_answer, right, too_expensive, undecided, wrong
 
+_STYLE = re.compile(r"\\(?:left|right|[dt]frac|displaystyle|[,!;:])(?![A-Za-z])")
+_IDLE_BLANK = re.compile(r"(?<![\w.]) | (?![\w.])")
 _LABEL = re.compile(r"[\s$]*[A-Za-z]'{0,3}(?:_\{?\w{1,9}\}?)?(?:\([A-Za-z]\))?\s*")
 
 
@@ -221,7 +223,10 @@ def _agreed(reference: str, texts: Sequence[str]) -> bool | None:
 
 
 def _spelled(text: str) -> str:
-    return " ".join(text.replace("$", " ").split())
+    """The text without what LaTeX may be written with or without: sizes of brackets, display style, idle blanks."""
+    if "\\" in text:
+        text = _STYLE.sub(lambda command: "\\frac" if command[0].endswith("frac") else " ", text)
+    return _IDLE_BLANK.sub("", " ".join(text.replace("$", " ").split()))
 
 
 def _candidates(texts: Sequence[str], prepared: PreparedReference) -> list[Node]:

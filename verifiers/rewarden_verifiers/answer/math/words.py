@@ -29,7 +29,7 @@ AND_WORDS = frozenset({"and"})
 CONDITION_WORDS = frozenset({"for", "if", "where", "when", "with", "such", "provided", "given", "whenever", "unless"})
 # After a value these are neither its unit nor a remark on it: what follows changes or doubles the answer.
 HEDGES = frozenset(
-    {"not", "maybe", "perhaps", "possibly", "otherwise", "else", "but", "never", "alternatively", "nor", "versus", "vs"}
+    """not maybe perhaps possibly otherwise else but never alternatively nor versus vs wrong incorrect false""".split()
 )
 DOUBTS = frozenset({"maybe", "perhaps", "possibly"})
 NEVER_UNITS = frozenset({*JOINERS, "is", "are", "base"})

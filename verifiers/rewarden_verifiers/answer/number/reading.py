@@ -29,6 +29,7 @@ _HEDGES = frozenset(
     (
         "or", "not", "maybe", "perhaps", "possibly", "either", "neither", "nor", "versus", "vs", "except", "without",
         "unless", "otherwise", "alternatively", "n't", "isn't", "nan", "inf", "infinity", "∞", "un", "unknown", "never",
+        "wrong", "incorrect", "false",
     )
 )  # fmt: skip
 # What makes of a number another one.
