@@ -18,12 +18,14 @@ from rewarden.types import Outcome, Sample, Use
 from rewarden_server.engine.plan import Planner
 from rewarden_verifiers.generation import metrics, rouge
 from rewarden_verifiers.generation.similarity import SimilarityParams, expect, similarity
+from rewarden_verifiers.generation.ter import edits
 from rewarden_verifiers.generation.texts import read
 from rewarden_verifiers.registry import Registry
 from tests.verifiers.counting import HOSTILE, steps
 from tests.verifiers.direct import outcome_of
 
 sacrebleu = pytest.importorskip("sacrebleu.metrics")
+translation_edit_rate = pytest.importorskip("sacrebleu.metrics.lib_ter").translation_edit_rate
 
 PLANNER = Planner(Registry())
 ALL = ("bleu", "chrf", "chrf++", "ter", "rouge1", "rouge2", "rougeL", "rougeLsum", "edit")
@@ -97,11 +99,62 @@ async def test_bleu_and_chrf_are_sacrebleus(seed: int, name: str, params: dict[s
 
 
 @pytest.mark.parametrize("seed", range(10))
-async def test_ter_is_sacrebleus(seed: int) -> None:
+@pytest.mark.parametrize("lowercase", [False, True])
+async def test_ter_is_sacrebleus(seed: int, lowercase: bool) -> None:
     hypothesis, *references = texts(seed, WORDS, 9)
+    theirs = sacrebleu.TER(case_sensitive=not lowercase)
     for chosen in ([references[0]], references):
-        expected = 1 - sacrebleu.TER(case_sensitive=True).sentence_score(hypothesis, chosen).score / 100
-        assert (await judged(hypothesis, chosen, metrics="ter")).score == pytest.approx(max(0.0, expected), abs=1e-9)
+        expected = 1 - theirs.sentence_score(hypothesis, chosen).score / 100
+        ours = await judged(hypothesis, chosen, metrics="ter", lowercase=lowercase)
+        assert ours.score == pytest.approx(max(0.0, expected), abs=1e-9)
+
+
+def moved(words: list[str], rng: random.Random) -> list[str]:
+    """The words with some blocks moved, left out, put in and replaced."""
+    found = list(words)
+    for _ in range(rng.randint(1, 6)):
+        at, length = rng.randrange(len(found)), rng.randint(1, 12)
+        block = found[at : at + length]
+        rest = [*found[:at], *found[at + length :]]
+        to = rng.randint(0, len(rest))
+        found = [*rest[:to], *rng.choice((block, block, [], ["other"], [*block, "more"])), *rest[to:]] or ["rest"]
+    return found
+
+
+@pytest.mark.parametrize("kinds", [1, 2, 5, 20, 300])
+@pytest.mark.parametrize("seed", range(6))
+def test_ter_of_long_texts_is_sacrebleus(seed: int, kinds: int) -> None:
+    rng = random.Random(seed)
+    reference = [f"w{rng.randrange(kinds)}" for _ in range(rng.randint(41, 90))]
+    for hypothesis in (moved(reference, rng), [f"w{rng.randrange(kinds)}" for _ in range(rng.randint(30, 90))]):
+        assert edits(hypothesis, reference) == translation_edit_rate(hypothesis, reference)[0]
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference"),
+    [
+        ([f"w{n ^ 1}" for n in range(120)], [f"w{n}" for n in range(120)]),  # as many shifts as are tried
+        ([f"w{n}" for n in range(60, 0, -1)], [f"w{n}" for n in range(60)]),
+        (["a"] * 60, ["a"] * 45),
+        (["a", "b"] * 50, ["b", "a"] * 50),
+        ([f"w{n}" for n in range(90)], ["w0", "w89"]),
+        (["w0", "w89"], [f"w{n}" for n in range(90)]),  # a beam wider than usual
+        ([f"w{n}" for n in (*range(60, 70), *range(60))], [f"w{n}" for n in range(70)]),  # beyond the farthest shift
+        (["x"], ["x"]),
+        ([], ["x", "y"]),
+    ],
+)
+def test_ter_searches_within_sacrebleus_bounds(hypothesis: list[str], reference: list[str]) -> None:
+    assert edits(hypothesis, reference) == translation_edit_rate(hypothesis, reference)[0]
+
+
+async def test_a_moved_block_of_a_long_text_is_one_edit() -> None:
+    words = [f"w{n}" for n in range(200)]
+    swapped = [*words[:40], *words[50:60], *words[40:50], *words[60:]]
+    outcome = await judged(" ".join(swapped), " ".join(words), metrics="ter")
+    assert outcome.score == pytest.approx(1 - 1 / 200)
+    other = [*words[:40], *(f"x{n}" for n in range(20)), *words[60:]]
+    assert (await judged(" ".join(other), " ".join(words), metrics="ter")).score == pytest.approx(1 - 20 / 200)
 
 
 async def test_ter_need_not_search_where_too_much_is_written() -> None:
@@ -328,8 +381,8 @@ def test_the_work_grows_no_faster_than_the_text(piece: str) -> None:
 
 
 async def test_what_takes_more_than_linear_time_is_bounded() -> None:
-    long = " ".join(f"w{n}" for n in range(60))
-    assert (await judged(long, " ".join(f"v{n}" for n in range(35)), metrics="ter")).reason == "too_expensive"
+    long = " ".join(f"w{n}" for n in range(600))
+    assert (await judged(long, " ".join(f"v{n}" for n in range(350)), metrics="ter")).reason == "too_expensive"
     lines = "".join(f"x{n} y{n}\n" for n in range(3000))
     wanted = "".join(f"a{n} b{n} c{n}\n" for n in range(50))
     assert (await judged(lines, wanted, metrics="rougeLsum")).reason == "too_expensive"

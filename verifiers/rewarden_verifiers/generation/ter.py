@@ -1,0 +1,186 @@
+"""Translation edit rate (Snover 2006): the edits of words, shifts of blocks among them, that a greedy search finds.
+
+The search is Tercom's as sacrebleu follows it, with the same bounds, so that both count the same edits; here all shifts
+of a round are measured in one pass over arrays, which makes texts of hundreds of words affordable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_LONGEST_BLOCK = 10
+"""Words of a block that is shifted."""
+_FARTHEST = 50
+"""Words between where a block stands and where the reference has it."""
+_BEAM = 25
+"""Cells on either side of the table's diagonal in which the edit distance is looked for."""
+_MOST_CANDIDATES = 1000
+"""Shifts that are tried. The round in which as many are reached shifts nothing, which also bounds the work."""
+_FAR = 1 << 28
+"""The distance of a cell outside the beam."""
+
+Ids = np.ndarray[Any, np.dtype[np.int32]]
+Bounds = Sequence[tuple[int, int]]
+
+
+class _Shift(NamedTuple):
+    """A block of the hypothesis and the place in front of which it is put."""
+
+    start: int
+    length: int
+    target: int
+
+
+class _Alignment(NamedTuple):
+    """A cheapest way to the reference: the last word of ours at each of its words, and which words are errors."""
+
+    at: Ids
+    ours_wrong: Ids
+    theirs_wrong: Ids
+
+
+def edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
+    """The number of words inserted, deleted or replaced and of blocks shifted that turn a text into the reference."""
+    if not hypothesis or not reference:
+        return max(len(hypothesis), len(reference))
+    known: dict[str, int] = {}
+    ours, theirs = (
+        np.array([known.setdefault(word, len(known)) for word in words], np.int32) for words in (hypothesis, reference)
+    )
+    bounds = _bounds(len(ours), len(theirs))
+    shifts = tried = 0
+    while True:
+        table = _table(ours, theirs, bounds)
+        distance = int(table[-1, -1])
+        found = _shifts(ours, theirs, _aligned(table, ours, theirs), _MOST_CANDIDATES - tried)
+        tried += len(found)
+        if not found or tried >= _MOST_CANDIDATES:
+            return shifts + distance
+        moved = np.stack([_shifted(ours, shift) for shift in found])
+        gains = distance - _distances(moved, theirs, bounds)
+        best = max(
+            range(len(found)),
+            key=lambda place: (gains[place], found[place].length, -found[place].start, -found[place].target),
+        )
+        if gains[best] <= 0:
+            return shifts + distance
+        shifts += 1
+        ours = moved[best]
+
+
+def _bounds(ours: int, theirs: int) -> Bounds:
+    """The columns of each row of the table within the beam, which follows the diagonal; the last one has its end."""
+    slope = theirs / ours
+    beam = math.ceil(slope / 2 + _BEAM) if slope / 2 > _BEAM else _BEAM
+    found = [(0, theirs + 1)]
+    for row in range(1, ours + 1):
+        middle = math.floor(row * slope)
+        found.append((max(0, middle - beam), min(theirs + 1, middle + beam) if row < ours else theirs + 1))
+    return found
+
+
+def _rows(texts: Ids, reference: Ids, bounds: Bounds) -> Iterator[Ids]:
+    """The rows of the table of edit distances within their bounds, each for all texts (of one length) at once."""
+    (before, until), *others = bounds
+    row: Ids = np.tile(np.arange(before, until, dtype=np.int32), (len(texts), 1))
+    yield row
+    for place, (low, high) in enumerate(others):
+        above = np.full((len(texts), 1 + high - low), _FAR, np.int32)  # from the column left of the bounds
+        left, right = max(before, low - 1), min(until, high)
+        above[:, left - low + 1 : right - low + 1] = row[:, left - before : right - before]
+        first = max(low, 1)
+        differs = texts[:, place, None] != reference[first - 1 : high - 1]
+        cells = above[:, 1:] + 1  # a word deleted
+        np.minimum(cells[:, first - low :], above[:, first - low : -1] + differs, out=cells[:, first - low :])
+        steps = np.arange(high - low, dtype=np.int32)
+        row = np.minimum(np.minimum.accumulate(cells - steps, axis=1) + steps, _FAR)  # words inserted
+        before, until = low, high
+        yield row
+
+
+def _table(text: Ids, reference: Ids, bounds: Bounds) -> Ids:
+    """The whole table of one text."""
+    table: Ids = np.full((len(bounds), len(reference) + 1), _FAR, np.int32)
+    for place, (row, (low, high)) in enumerate(zip(_rows(text[None], reference, bounds), bounds, strict=True)):
+        table[place, low:high] = row[0]
+    return table
+
+
+def _distances(texts: Ids, reference: Ids, bounds: Bounds) -> Ids:
+    """The edit distance of each text."""
+    for row in _rows(texts, reference, bounds):
+        last = row[:, -1]
+    return last
+
+
+def _aligned(table: Ids, ours: Ids, theirs: Ids) -> _Alignment:
+    """The alignment by a cheapest path; of equal ways to a cell, keeping or replacing comes first, then deleting."""
+    row, column = len(ours), len(theirs)
+    at, ours_wrong, theirs_wrong = np.zeros(column, np.int32), np.ones(row, np.int32), np.ones(column, np.int32)
+    while row or column:
+        cost = table[row, column]
+        if row and column:
+            differs = int(ours[row - 1] != theirs[column - 1])
+            if table[row - 1, column - 1] + differs == cost:
+                row, column = row - 1, column - 1
+                at[column], ours_wrong[row], theirs_wrong[column] = row, differs, differs
+                continue
+        if row and (not column or table[row - 1, column] + 1 == cost):
+            row -= 1
+        else:
+            column -= 1
+            at[column] = row - 1
+    return _Alignment(at, ours_wrong, theirs_wrong)
+
+
+def _shifts(ours: Ids, theirs: Ids, alignment: _Alignment, most: int) -> list[_Shift]:
+    """The shifts to try, at least `most` where there are as many: blocks that stand in the reference elsewhere, wrong
+    here and missing there.
+    """
+    start = np.arange(len(ours))[:, None]
+    goal = start + np.arange(-_FARTHEST, _FARTHEST + 1)
+    # Bounds of a block's length: as long as the words agree, from where it holds an error on both sides, and not
+    # reaching over the place that its goal is aligned with.
+    run = np.zeros(goal.shape, np.int64)
+    same = np.ones(goal.shape, bool)
+    for length in range(_LONGEST_BLOCK):
+        inside = (goal >= 0) & (goal + length < len(theirs)) & (start + length < len(ours))
+        words = ours[np.minimum(start + length, len(ours) - 1)]
+        same &= inside & (words == theirs[np.clip(goal + length, 0, len(theirs) - 1)])
+        run += same
+    reach = np.clip(goal, 0, len(theirs) - 1)
+    least = 1 + np.maximum(_to_next(alignment.ours_wrong)[start], _to_next(alignment.theirs_wrong)[reach])
+    aligned = alignment.at[reach]
+    run = np.where(aligned >= start, np.minimum(run, aligned - start), run)
+    found: list[_Shift] = []
+    for place, offset in np.argwhere(run >= least).tolist():
+        to = place + offset - _FARTHEST
+        for length in range(int(least[place, offset]), int(run[place, offset]) + 1):
+            before = 0 if to == 0 else int(alignment.at[to - 1]) + 1
+            targets = dict.fromkeys((before, *(alignment.at[to : to + length] + 1).tolist()))
+            found += [_Shift(place, length, target) for target in targets]
+            if len(found) >= most:
+                return found
+    return found
+
+
+def _to_next(wrong: Ids) -> Any:
+    """The number of words from each one to the next that is wrong; more than a block has where none follows."""
+    places = np.where(wrong > 0, np.arange(len(wrong)), len(wrong) + _LONGEST_BLOCK)
+    return np.minimum.accumulate(places[::-1])[::-1] - np.arange(len(wrong))
+
+
+def _shifted(words: Ids, shift: _Shift) -> Ids:
+    """The words with a block moved. A target within the block moves it on by as many words."""
+    start, length, target = shift
+    end = start + length
+    if target < start:
+        parts = (words[:target], words[start:end], words[target:start], words[end:])
+    else:
+        behind = target if target > end else length + target
+        parts = (words[:start], words[end:behind], words[start:end], words[behind:])
+    return np.concatenate(parts)
