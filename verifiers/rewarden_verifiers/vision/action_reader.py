@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+from rewarden_verifiers.vision.action_part import action_part
 from rewarden_verifiers.vision.documents import fenced, values_in
 from rewarden_verifiers.vision.numerals import NUMBER, number, numbers_in
 from rewarden_verifiers.vision.point_reader import Place, PointReader, place_keys
@@ -62,6 +63,7 @@ _NUMBERS = re.compile(rf"[\[(]\s{{0,4}}{_LIST}\s{{0,4}}[\])]|{_LIST}")
 _TAG = re.compile(r"<(action|action_type|text|input_text|value|direction|key|app|app_name)>([^<>]{0,2000})</\1>", re.I)
 _WORD = re.compile(r"[A-Za-z_]\w{0,40}")
 _ESCAPED = re.compile(r"\\(.)")
+_ESCAPES = {"n": "\n", "t": "\t"}
 
 
 class Action(NamedTuple):
@@ -90,7 +92,11 @@ class ActionReader:
         self._aliases = aliases
 
     def read(self, text: str) -> Reading[Action]:
-        """The actions of an answer: in JSON (fenced before plain), else as calls, else in tags. Never raises."""
+        """The actions of an answer: in JSON (fenced before plain), else as calls, else in tags; of a turn `Thought: …
+        Action: …` those behind the thought. Never raises.
+        """
+        acting = action_part(text)
+        text = text if acting is None else acting
         for parts, form in ((fenced(text), "fenced_json"), ([text], "json")):
             found = [action for part in parts for value in values_in(part) for action in self.walk(value)]
             if found:
@@ -184,7 +190,8 @@ class ActionReader:
                 break
             value: Any
             if (string := _STRING.match(text, at)) is not None:
-                value = _ESCAPED.sub(r"\1", string.group(1) if string.group(1) is not None else string.group(2))
+                quoted = string.group(1) if string.group(1) is not None else string.group(2)
+                value = _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), quoted)
                 at = string.end()
             elif (numbers := _NUMBERS.match(text, at)) is not None:
                 parts = numbers_in(numbers.group())

@@ -103,7 +103,8 @@ def point(
     […]}`), a polygon (`{"polygon": [[x, y], …]}`), a mask (`{"mask": {"size": [height, width], "counts": …}}`, COCO's
     run lengths), or a list of these; `size` brings the image's [width, height] along. An answer may be JSON (`[x, y]`,
     `{"point_2d": […]}`, `{"x", "y"}`), tags (`<point x="…" y="…">`, `<point>x y</point>`), a call such as
-    `click(x, y)`, or prose with `(x, y)`.
+    `click(x, y)`, or prose with `(x, y)`. Of a turn `Thought: … Action: click(start_box='(x,y)')` the action alone is
+    read.
 
     One point where one target is expected is right or wrong, or worth what its distance says; several different ones
     are `hedged`. Where a list is expected, points are matched one to one, in any order, and what is too few, too many

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rewarden_verifiers.vision.action_part import action_part
 from rewarden_verifiers.vision.documents import denies
 from rewarden_verifiers.vision.numerals import GAP, NUMBER, number, numbers_in, only_numbers
 from rewarden_verifiers.vision.reading import MAX_DEPTH, MAX_READ, Reading, read_json, read_twice
@@ -53,9 +54,14 @@ class PointReader:
 
     def read(self, text: str) -> Points:
         """The points of an answer, by the most explicit form that it holds: tags, fenced JSON, JSON in the text,
-        numbers in brackets, named coordinates. Linear in the text; never raises.
+        numbers in brackets, named coordinates; of a turn `Thought: … Action: …` those of the action. Linear in the
+        text; never raises.
         """
-        return read_twice(text, self._read)
+        acting = action_part(text)
+        found = read_twice(text if acting is None else acting, self._read)
+        if acting is not None and not found.items:
+            return Reading((), "none", denied=found.denied or denies(text))
+        return found
 
     def _read(self, text: str) -> Points:
         if (pair := _PAIR.fullmatch(text)) is not None:
