@@ -1,4 +1,4 @@
-"""Ranked lists as responses write them: JSON, "[3] > [1] > [2]", numbered or bulleted lines, a line with commas."""
+"""Ranked lists as responses write them: JSON, "[3] > [1] > [2]", a table, numbered or bulleted lines, commas."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from rewarden_verifiers.retrieval.tables import last_table
 
 MOST_CHARACTERS = 200_000
 """Characters of a list; a longer one is too expensive."""
@@ -29,7 +31,7 @@ def ranking(text: str) -> list[str] | None:
     body = _FENCE.sub("", text).strip() if "`" in text or "~" in text else text.strip()
     if not body:
         return None
-    for reader in (_json, _chain, _entries, _line):
+    for reader in (_json, _chain, _table, _entries, _line):
         found = reader(body)
         if found is not None:
             ids = [one for one in map(clean, found) if one]
@@ -88,6 +90,21 @@ def _chain(text: str) -> Sequence[str] | None:
     if lines:
         return _LEAD.sub("", lines[-1]).split(" > ")
     return None
+
+
+def _table(text: str) -> Sequence[str] | None:
+    """The last table, unless a list follows that may be the answer: a numbered one, or any where no column ranks."""
+    if "|" not in text:
+        return None
+    lines = text.split("\n")
+    table = last_table(lines)
+    if table is None:
+        return None
+    for line in lines[table.end :]:
+        entry = _ENTRY.fullmatch(line.rstrip())
+        if entry is not None and (entry[2] or entry[3] or not table.ranked):
+            return None
+    return table.ids
 
 
 def _entries(text: str) -> Sequence[str] | None:

@@ -180,7 +180,8 @@ def retrieval(response: str, prepared: Expected, params: RetrievalParams) -> Out
 
     The reference gives each id's relevance (`{"d3": 2, "d7": 1}`), a list of relevant ids (in the ideal order, for
     rank-biased overlap), or `{qrels | relevant, catalogue}`. The list is read from a box, an answer tag, a tag
-    `<ranking>` or the whole response: JSON, "[3] > [1] > [2]", numbered or bulleted lines, commas, or an id a line.
+    `<ranking>` or the whole response: JSON, "[3] > [1] > [2]", a Markdown table (its column of ids, by the heading,
+    from top to bottom or as a column of ranks numbers them), numbered or bulleted lines, commas, or an id a line.
     Several metrics are a weighted mean; each stands in the components.
 
     nDCG is scikit-learn's `ndcg_score` where no scores tie, with linear or exponential gains; MAP at k divides by as
