@@ -17,6 +17,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from rewarden.errors import InvalidParams, InvalidReference, near
 from rewarden_verifiers.contract import VerifierSpec
+from rewarden_verifiers.preset import filled
 
 Place = tuple[str | int, ...]
 """The steps from a value to a value within it: fields, keys and indices."""
@@ -211,14 +212,15 @@ def _holds_texts(annotation: Any) -> bool:
 def parse_params(spec: VerifierSpec, params: Mapping[str, Any]) -> Any:
     """The verifier's parameters as its own type, defaults filled in; None where it takes none.
 
-    Raises InvalidParams with the JSON path of the first field at fault, and what the verifier does accept.
+    Raises InvalidParams with the JSON path of the first field at fault, and what the verifier does accept; or with
+    that of a parameter which contradicts the preset that was asked for.
     """
     if spec.params_type is None:
         if params:
             raise InvalidParams(f"verifier {spec.name!r} takes no parameters", path=f"params.{next(iter(params))}")
         return None
     try:
-        return _adapter(spec.params_type).validate_python(dict(params))
+        return _adapter(spec.params_type).validate_python(dict(filled(spec.params_type, params)))
     except ValidationError as error:
         misfit = _misfit(error, spec.params_type, "params")
         fields = ", ".join(field.name for field in dataclasses.fields(spec.params_type))

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.outcome import no_answer, right, undecided, wrong
+from rewarden_verifiers.preset import Preset
 
 Target = Literal["latex", "expr", "string"]
 
@@ -25,6 +27,8 @@ _DELIMITED = re.compile(r"\$|\\boxed|\\fbox|\\\[|\\\(")
 class MathVerifyParams:
     """Options of `math_verify`, with the library's names and defaults wherever it has them.
 
+    preset: `math_verify`: the library's `verify(parse(reference), parse(response))` as its own README has it. The
+        reference is given as it stands, and beside one that cannot be parsed every answer but the same text is wrong.
     reference_as: how the library is given the reference: `text`, as it stands; `boxed`, in `\\boxed{}`, as verl and
         others do; `auto`, boxed unless it has a formula's delimiters already. Outside of them the library reads no
         LaTeX.
@@ -41,6 +45,9 @@ class MathVerifyParams:
     allow_set_relation_comp: a relation may equal a set (`1 < x < 2` and `(1, 2)`), also where the reference is the set.
     """
 
+    presets: ClassVar[Mapping[str, Preset]] = {"math_verify": Preset(sets={"reference_as": "text"})}
+
+    preset: Literal["math_verify"] | None = None
     reference_as: Literal["auto", "text", "boxed"] = "auto"
     reference_targets: tuple[Target, ...] = ("latex", "expr")
     response_targets: tuple[Target, ...] = ("latex", "expr")
@@ -131,7 +138,8 @@ def math_verify(response: str, prepared: Prepared, params: MathVerifyParams) -> 
     (`view` changes that). Two things are ours. Time: the library gives up after 5 s, a worker after its limit of CPU
     time (`engine.item_cpu_s`, 2 s by default); both score it at the bottom. And a reference that the library cannot
     parse, or that does not equal itself, leaves the outcome undecided, where the library would call every answer wrong
-    that is not the same text.
+    that is not the same text; `preset: math_verify` calls it wrong too, and leaves undecided only a reference in which
+    the library finds nothing at all, as its `math_metric` refuses it.
     """
     if not prepared.found:
         return undecided("unreadable_reference", fault="reference")
@@ -142,6 +150,6 @@ def math_verify(response: str, prepared: Prepared, params: MathVerifyParams) -> 
     extracted = next((each for each in reversed(found) if isinstance(each, str)), None)
     if _same(prepared.found, found, params):
         return right(extracted=extracted)
-    if not prepared.sound:
+    if not prepared.sound and params.preset is None:
         return undecided("unreadable_reference", fault="reference", extracted=extracted)
     return wrong(extracted=extracted)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from rewarden_verifiers.answer.sentence import short_response
+from rewarden_verifiers.answer.text import squad
 from rewarden_verifiers.answer.text.normalise import Normaliser
 from rewarden_verifiers.answer.text.similarity import Scorer
 from rewarden_verifiers.extraction import Extracted, Ladder
+from rewarden_verifiers.preset import Preset
 
 Mode = Literal["exact", "normalised", "substring", "two_way", "fuzzy", "f1", "regex"]
 
@@ -48,6 +51,9 @@ def _ladder(extraction: Any) -> Ladder:
 class TextParams:
     """Options of `text`.
 
+    preset: `squad`: the official verdict of SQuAD 2.0, exact match or, with `mode: f1`, F1. The answer is the whole
+        response unless `extraction` says otherwise. It pays what its script pays: 15 for 1.5, "London Paris" half of
+        "Paris", and an empty response where no reference is given.
     mode: what makes an answer right. `exact`: the same characters; `normalised`: the same but for what the switches
         below overlook; `substring`: the reference stands in the answer, on borders of tokens (cover match); `two_way`:
         that, or the answer stands in the reference and is `least_share` of it; `fuzzy`: an edit ratio; `f1`: F1 over
@@ -76,6 +82,11 @@ class TextParams:
     refusal_score: what a refusal earns.
     """
 
+    presets: ClassVar[Mapping[str, Preset]] = {
+        "squad": Preset(sets={"extraction": "whole"}, free=("mode", "extraction")),
+    }
+
+    preset: Literal["squad"] | None = None
     mode: Mode = "normalised"
     extraction: str | tuple[str | dict[str, str], ...] = "auto"
     case: bool = True
@@ -97,6 +108,10 @@ class TextParams:
 
     def __post_init__(self) -> None:
         _ladder(self.extraction)
+        if self.preset is not None and self.mode not in ("normalised", "f1"):
+            raise ValueError(
+                f"preset {self.preset!r} is for the modes normalised (exact match) and f1, not {self.mode}"
+            )
         for name in ("threshold", "least_share", "refusal_score"):
             value = getattr(self, name)
             if value is not None and not 0.0 <= value <= 1.0:
@@ -122,21 +137,26 @@ class Reader:
     def __init__(self, params: TextParams) -> None:
         self.params = params
         self._ladder = _ladder(params.extraction)
-        self.normal = Normaliser(
-            case=params.case,
-            punctuation=params.punctuation,
-            articles=params.articles,
-            whitespace=params.whitespace,
-            unicode=params.unicode,
-            markup=params.markup,
-            accents=params.accents,
-            numerals=params.numerals,
+        self.normal: Callable[[str], str] = (
+            Normaliser(
+                case=params.case,
+                punctuation=params.punctuation,
+                articles=params.articles,
+                whitespace=params.whitespace,
+                unicode=params.unicode,
+                markup=params.markup,
+                accents=params.accents,
+                numerals=params.numerals,
+            )
+            if params.preset is None
+            else squad.normalised
         )
         # However a refusal is written, it is one.
         self._plain = Normaliser()
         switches = (params.case, params.punctuation, params.whitespace, params.unicode, params.markup)
         plain = all(switches) and params.articles == ("a", "an", "the")
         self._is_plain = plain and not params.accents and not params.numerals and params.mode != "exact"
+        self._is_plain = self._is_plain and params.preset is None
         self._refusals = frozenset(self._plain(text) for text in params.refusals)
         # One word may well begin an answer ("Unknown Pleasures"), several do not.
         self._begun = tuple(f"{text} " for text in self._refusals if " " in text)

@@ -69,6 +69,8 @@ class Prepared:
 def read(reference: Reference, reader: Reader) -> Prepared:
     """The references, worked out. Raises InvalidReference: there is none, or too much, or RE2 refuses a pattern."""
     params = reader.params
+    if params.preset is not None:
+        return _official(reference, reader)
     if isinstance(reference, TextReference):
         texts: tuple[str, ...] = (reference.answer, *reference.aliases)
         if not reference.answer.strip():
@@ -102,6 +104,25 @@ def read(reference: Reference, reader: Reader) -> Prepared:
     longest = max(one.size for one in alternatives)
     offered = tuple(offers(text) for _, text in kept) if longest <= _SHORT else None
     return Prepared(tuple(alternatives), places, (), longest, offered)
+
+
+def _official(reference: Reference, reader: Reader) -> Prepared:
+    """The references as SQuAD's script has them: those of which its normal form leaves something. Without any the
+    question has no answer, and the empty text is right."""
+    if isinstance(reference, TextReference):
+        reference = (reference.answer, *reference.aliases)
+    texts = [reference] if isinstance(reference, str) else list(reference)
+    _bounded([*texts, ""], reader.params)
+    places: dict[str, int] = {}
+    for index, text in enumerate(texts):
+        if form := reader.normal(text):
+            places.setdefault(form, index)
+    places = places or {"": 0}
+    words = [(index, form, form.split()) for form, index in places.items()]
+    alternatives = [
+        Alternative(index, form, form, counted(parts), len(parts), False, (), 0) for index, form, parts in words
+    ]
+    return Prepared(tuple(alternatives), places, (), max(one.size for one in alternatives), None)
 
 
 def _bounded(texts: list[str], params: TextParams) -> None:

@@ -73,9 +73,15 @@ def text(
 
     `f1` takes words as tokens, and single characters of scripts that put no blanks between words. With `graded` the
     similarity is the score. ANLS is `mode: fuzzy, scorer: edit, threshold: 0.5, graded: true, numbers: false`.
+
+    `preset: squad` gives the verdict of the own script of SQuAD 2.0, without any of these guards: to compare numbers,
+    and not to train with. Where references are nothing but blanks and articles, or none (`[]`), the empty response is
+    right, as the script has it for questions without an answer.
     """
     reader = params.reader
     found = reader.extract(response, prompt, finish_reason)
+    if params.preset is not None:
+        return _official(response, found, prepared, params)
     if found is None:
         return _refused({}, params) if reader.refused(response) else no_answer()
     outcome = _outcome(found, prompt, prepared, params)
@@ -127,6 +133,30 @@ def _outcome(found: Extracted, prompt: str | None, prepared: Prepared, params: T
     if params.mode == "f1":
         return _f1(answer, form, parts, prepared, params, details)
     return _within(answer, " ".join(parts), prepared, params, details)
+
+
+def _official(response: str, found: Extracted | None, prepared: Prepared, params: TextParams) -> Outcome:
+    """SQuAD's own verdict: nothing is refused, echoed, denied or hedged there, and the last answer stands."""
+    if found is None and response.strip():
+        return no_answer()
+    if found is not None and found.oversized:
+        return too_expensive(extracted=found.text[:_EXCERPT])
+    answer = found.text if found is not None else ""
+    details: Details = {"extracted": answer[:_EXCERPT], "evidence": {"rule": found.rule if found else "whole"}}
+    if found is None:
+        details["flags"] = ("no_answer",)
+    form = params.reader.normal(answer)
+    place = prepared.places.get(form)
+    if place is not None:
+        return _met(place, details)
+    if params.mode != "f1" or not form:
+        return wrong(**details)
+    parts = form.split()
+    counts = counted(parts)
+    sized = ((f1(counts, len(parts), one.counts, one.size), one.index) for one in prepared.alternatives if one.size)
+    best, place = max(sized, default=((0.0, 0.0, 0.0), None), key=lambda pair: pair[0][0])
+    details["evidence"] |= {"f1": best[0], "precision": best[1], "recall": best[2]}
+    return _similar(best[0], place if best[0] else None, params, details)
 
 
 def _form(text: str, params: TextParams) -> str:

@@ -1,0 +1,56 @@
+"""Presets: the parameters under which a verifier gives the official verdict of a benchmark."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rewarden.errors import InvalidParams
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """One benchmark's parameters. A verifier lists them by name in the class variable `presets` of its parameters,
+    and takes the name as its parameter `preset`.
+
+    sets: values in place of the parameters' defaults. free: parameters that may be given beside the preset, which the
+    official rule leaves open; all others stand as `sets` or their defaults have them.
+    """
+
+    sets: Mapping[str, Any] = field(default_factory=dict)
+    free: tuple[str, ...] = ()
+
+
+def filled(params_type: type, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters with those that their preset sets. Raises InvalidParams where one that was given contradicts it.
+
+    An unknown preset, and parameters that are none, are left for who reads the types.
+    """
+    presets: Mapping[str, Preset] = getattr(params_type, "presets", {})
+    name = params.get("preset")
+    preset = presets.get(name) if isinstance(name, str) else None
+    if preset is None:
+        return params
+    for one in dataclasses.fields(params_type):
+        if one.name == "preset" or one.name not in params or one.name in preset.free:
+            continue
+        wanted = preset.sets.get(one.name, _default(one))
+        if _plain(params[one.name]) != _plain(wanted):
+            free = ", ".join(preset.free) or "none"
+            raise InvalidParams(
+                f"preset {name!r} and the parameter {one.name!r} contradict each other: the official verdict needs"
+                f" {_plain(wanted)!r} there; leave out one of the two (free beside this preset: {free})",
+                path=f"params.{one.name}",
+            )
+    return {**preset.sets, **params}
+
+
+def _default(one: dataclasses.Field[Any]) -> Any:
+    return one.default if one.default_factory is dataclasses.MISSING else one.default_factory()
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: a default may be a tuple where a list is given."""
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
