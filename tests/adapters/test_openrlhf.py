@@ -183,7 +183,8 @@ async def test_openrlhfs_own_executor_calls_it(start: Start, monkeypatch: pytest
 
     for endpoint in (str(Path(adapter.__file__)), route):
         right, wrong, bad = [
-            await rewarded(endpoint, *given) for given in (("Answer: B",), ("Answer: C",), ("Answer: B", "?!"))
+            await rewarded(endpoint, *given)
+            for given in ((r"\boxed{B}",), (r"\boxed{C}",), (r"\boxed{B}", "?!"))  # the prompt asks for a box
         ]
         assert [float(each["reward"][0]) for each in (right, wrong)] == [1.0, 0.0]
         assert float(right["extra_logs"]["rewarden_passed"][0]) == 1.0
