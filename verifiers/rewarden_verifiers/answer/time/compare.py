@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from rewarden_verifiers.answer.number.limits import Unreadable
 from rewarden_verifiers.answer.time.moments import (
     DAY,
     GRANULARITIES,
@@ -16,11 +17,13 @@ from rewarden_verifiers.answer.time.moments import (
     Duration,
     Granularity,
     Moment,
+    Period,
     Point,
     Unit,
     distance,
 )
 from rewarden_verifiers.answer.time.params import TimeParams
+from rewarden_verifiers.answer.time.periods import holds
 
 _UNIT_OF: dict[Granularity, Unit] = {
     "year": "years",
@@ -48,11 +51,45 @@ def compare(gold: Moment, answer: Moment, params: TimeParams) -> Comparison:
         return _decided(gold, answer, _unit_of(gold), params)
     if isinstance(gold, Clock):
         return _clocks(gold, answer, params) if isinstance(answer, Clock) else Comparison(False)
+    if isinstance(gold, Period):
+        return _periods(gold, answer, params)
+    if isinstance(answer, Period):
+        answer = Point(answer.year)
+        if answer.year is None:
+            return Comparison(False, reason="imprecise")
     return _points(gold, answer, params) if isinstance(answer, Point) else Comparison(False)
+
+
+def _periods(gold: Period, answer: Moment, params: TimeParams) -> Comparison:
+    """A period with the expected one, or a date within it, which is more precise."""
+    if isinstance(answer, Point):
+        if params.finer == "refuse":
+            return Comparison(False, reason="too_precise")
+        try:
+            within = holds(gold, answer)
+        except Unreadable as error:
+            return Comparison(False, reason=error.reason)
+        return Comparison(bool(within), reason="imprecise" if within is None else "wrong")
+    if not isinstance(answer, Period) or answer.name != gold.name or answer.number != gold.number:
+        return Comparison(False)
+    if gold.year is None and answer.year is not None:
+        return Comparison(params.finer == "accept", reason="too_precise")
+    if gold.year is not None and answer.year is None:
+        return Comparison(params.coarser == "accept", reason="imprecise")
+    return Comparison(gold.year == answer.year)
 
 
 def _place(granularity: Granularity) -> int:
     return GRANULARITIES.index(granularity)
+
+
+def _on_the_hour(answer: Clock, gold: Clock) -> Clock:
+    """A time as precise as the expected one where only noughts tell them apart: 2 pm is 14:00, and 14:00 is 14:00:00,
+    but neither is 14:00:05.
+    """
+    finer, coarser = (gold, answer) if _place(answer.granularity) < _place(gold.granularity) else (answer, gold)
+    whole = finer.floor(coarser.granularity) == finer.nanos
+    return replace(answer, granularity=gold.granularity) if whole else answer
 
 
 def _common(gold: Granularity, answer: Granularity, params: TimeParams) -> Granularity | str:
@@ -66,6 +103,8 @@ def _common(gold: Granularity, answer: Granularity, params: TimeParams) -> Granu
 
 
 def _points(gold: Point, answer: Point, params: TimeParams) -> Comparison:
+    if gold.clock is not None and answer.clock is not None:
+        answer = replace(answer, clock=_on_the_hour(answer.clock, gold.clock))
     common = _common(gold.granularity, answer.granularity, params)
     if common not in GRANULARITIES:
         return Comparison(False, reason=common)
@@ -100,6 +139,7 @@ def _tolerated(right: bool, apart: Fraction, level: Granularity, params: TimePar
 
 
 def _clocks(gold: Clock, answer: Clock, params: TimeParams) -> Comparison:
+    answer = _on_the_hour(answer, gold)
     common = _common(gold.granularity, answer.granularity, params)
     if common not in GRANULARITIES or _place(common) < _place("hour"):
         return Comparison(False, reason=common if common not in GRANULARITIES else "wrong")

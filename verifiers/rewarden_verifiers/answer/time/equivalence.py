@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rewarden_verifiers.answer.number.limits import TooExpensive, Unreadable
 from rewarden_verifiers.answer.time.compare import compare
-from rewarden_verifiers.answer.time.moments import Duration, Moment, Point
+from rewarden_verifiers.answer.time.moments import Clock, Duration, Moment, Point
 from rewarden_verifiers.answer.time.params import TimeParams
 from rewarden_verifiers.answer.time.reading import plain_name, read_moment
 from rewarden_verifiers.answer.time.reference import guessed
@@ -35,6 +37,10 @@ class TimeEquivalence:
             return f"words {plain_name(answer[:_LONG])}"
         if isinstance(moment, Duration):
             return f"duration {moment.months} {moment.nanos}"
+        if isinstance(moment, Clock):
+            return str(moment.plain())
+        if isinstance(moment, Point) and moment.clock is not None:
+            moment = replace(moment, clock=moment.clock.plain())
         if isinstance(moment, Point) and moment.zone is not None and moment.year is not None:
             return f"instant {moment.instant()} {moment.granularity}"
         return str(moment)

@@ -42,10 +42,17 @@ class Clock:
         """The time without what is finer than `granularity`."""
         return self.nanos - self.nanos % _STEP[granularity]
 
+    def plain(self) -> Clock:
+        """The same time without noughts: 14:00:00 is as precise as 2 pm."""
+        granularity: Granularity = "minute" if self.nanos % MINUTE == 0 else "second"
+        return Clock(self.nanos, "hour" if self.nanos % HOUR == 0 else granularity, self.zone)
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A year, a month, a date or an instant. Fields that were not written are None; "March" has no year."""
+    """A year, a month, a date or an instant. Fields that were not written are None; "March" has no year. Years before
+    the first are counted as astronomers do: 0 is 1 BC.
+    """
 
     year: int | None = None
     month: int | None = None
@@ -80,7 +87,8 @@ class Point:
     def nanos(self) -> int:
         """Nanoseconds since the year 1, local; the first moment of what is not written."""
         year = _LEAP_YEAR if self.year is None else self.year
-        days = datetime.date(year, self.month or 1, self.day or 1).toordinal()
+        cycles = 0 if year >= 1 else (400 - year) // 400  # the standard library begins with the year 1
+        days = datetime.date(year + 400 * cycles, self.month or 1, self.day or 1).toordinal() - 146097 * cycles
         return days * DAY + (self.clock.nanos if self.clock is not None else 0)
 
     def instant(self) -> int:
@@ -100,12 +108,23 @@ class Duration:
         return self.months * MONTH + self.nanos
 
 
-Moment = Point | Clock | Duration
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A named period: a weekday (0 is Monday), a quarter, of a year where one was written, or a century (0 is the first
+    one BC).
+    """
+
+    name: Literal["weekday", "quarter", "century"]
+    number: int
+    year: int | None = None
+
+
+Moment = Point | Clock | Duration | Period
 
 
 def date(year: int | None, month: int | None, day: int | None) -> Point | None:
-    """The point with these fields; None where the calendar has none (30 February, year 0, month 13)."""
-    if year is not None and not 1 <= year <= 9999:
+    """The point with these fields; None where the calendar has none (30 February, month 13, year 10000)."""
+    if year is not None and not -9998 <= year <= 9999:
         return None
     if month is not None and not 1 <= month <= 12:
         return None

@@ -1,6 +1,6 @@
 """Dates, instants and times of day in text: a strict grammar, each pattern bounded, read in one pass.
 
-No guessing as fuzzy parsers do: a day of 30 February, a year 0, "1990s" or "early 2024" is not read as something near.
+No guessing as fuzzy parsers do: a day of 30 February, a year 0 or "1990s" is not read as something near.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rewarden_verifiers.answer.number.limits import Unreadable
-from rewarden_verifiers.answer.time.moments import DAY, HOUR, MINUTE, SECOND, Clock, Granularity, Point, date
+from rewarden_verifiers.answer.time.moments import DAY, HOUR, MINUTE, SECOND, Clock, Granularity, Period, Point, date
+from rewarden_verifiers.answer.time.periods import period_at
+from rewarden_verifiers.answer.time.spoken import spoken_at
 
 DayOrder = Literal["day_first", "month_first", "refuse"]
 
@@ -30,7 +32,11 @@ _WEEKDAY = (
     r"|sun(?:day)?)\.?,? (?:the )?)?"
 )
 _DAY = r"(?P<day>[0-9]{1,2})(?: ?(?:st|nd|rd|th)\b|\^\((?:st|nd|rd|th)\))?"
-_YEAR = r"(?P<year>[0-9]{3,4})(?![0-9]|[.,][0-9])(?: ?(?P<era>AD|CE|A\.D\.|C\.E\.|BCE?|B\.C\.(?:E\.)?)(?![A-Za-z]))?"
+_ERA = r"AD|CE|A\.D\.|C\.E\.|BCE?|B\.C\.(?:E\.)?"
+_YEAR = (
+    rf"(?P<year>[0-9]{{3,4}}|[0-9]{{1,2}}(?= ?(?:{_ERA})(?![A-Za-z])))(?![0-9]|[.,][0-9])"
+    rf"(?: ?(?P<era>{_ERA})(?![A-Za-z]))?"
+)
 _CLOCK = (
     r"(?:(?P<word>noon|midday|midnight)\b|(?P<hour>[0-9]{1,2})(?:(?:[:h](?P<minute>[0-9]{2})|(?= ?[ap]\.?m\b|\b))"
     r"(?::(?P<second>[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,9}))?)?)(?![0-9]))"
@@ -65,15 +71,15 @@ _DATES: tuple[re.Pattern[str], ...] = tuple(
         rf"{_NAMED}",
         r"(?:AD|A\.D\.) ?(?P<year>[0-9]{1,4})(?![0-9])",
         r"(?P<era>BCE?|B\.C\.(?:E\.)?) ?(?P<year>[0-9]{1,4})(?![0-9])",
-        r"(?P<year>[0-9]{1,4}) ?(?P<era>AD|CE|A\.D\.|C\.E\.|BCE?|B\.C\.(?:E\.)?)(?![A-Za-z])",
-        rf"{_YEAR}(?![A-Za-z0-9:/]|[-–][0-9])",
+        rf"(?P<year>[0-9]{{1,4}}) ?(?P<era>{_ERA})(?![A-Za-z])",
+        rf"{_YEAR}(?![A-Za-z0-9:/]|[-–][0-9]|[ -]?Q[1-4]\b)",
     )
 )
 _TIME = _compiled(_CLOCK)
 _BASIC_TIME = re.compile(
     r"T(?P<hour>[0-9]{2})(?P<minute>[0-9]{2})(?P<second>[0-9]{2})?(?P<zone>Z|[-+][0-9]{2}:?[0-9]{2})?"
 )
-_TO_CLOCK = _compiled(r"(?:T| T |,? (?:at )?)(?=[0-9]|noon|mid)")
+_TO_CLOCK = _compiled(r"(?:T| T |,? (?:at )?)(?=[0-9]|noon|mid|half |quarter )")
 _TO_DATE = _compiled(r",? (?:on )?(?=[A-Za-z0-9])")
 _STARTS = re.compile(r"(?<![^\W_])(?=[0-9A-Za-z])")
 _LOWER_MAY = re.compile(r"(?:may|mar|sun|sat|wed|dec|oct|march)\b")
@@ -81,15 +87,15 @@ _LOWER_MAY = re.compile(r"(?:may|mar|sun|sat|wed|dec|oct|march)\b")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A point or a time of day in a text, and where it stands."""
+    """A point, a time of day or a period in a text, and where it stands."""
 
-    value: Point | Clock
+    value: Point | Clock | Period
     start: int
     end: int
 
 
 def find(text: str, order: DayOrder) -> Iterator[Found]:
-    """The dates, instants and times of day of a cleaned text, from left to right.
+    """The dates, instants, times of day and named periods of a cleaned text, from left to right.
 
     Raises Unreadable for one that looks like a date and is none: `malformed`, or `ambiguous`.
     """
@@ -112,20 +118,22 @@ def _next(text: str, at: int) -> int:
 
 
 def _at(text: str, at: int, order: DayOrder) -> Found | None:
-    dated = _date_at(text, at, order)
+    spoken = spoken_at(text, at)
+    dated = _date_at(text, at, order) if spoken is None else None  # "1400 hours" is no year
     if dated is not None:
         point, end = dated
         join = _TO_CLOCK.match(text, end)
         if point.day is not None and join is not None:
-            clocked = _clock_at(text, join.end())
+            clocked = spoken_at(text, join.end()) or _clock_at(text, join.end())
             if clocked is not None:
                 return Found(replace(point, clock=clocked[0]), at, clocked[1])
         if point.day is not None and (basic := _BASIC_TIME.match(text, end)) is not None:
             return Found(replace(point, clock=_clock(basic)), at, basic.end())
         return Found(point, at, end)
-    clocked = _clock_at(text, at)
+    clocked = spoken or _clock_at(text, at)
     if clocked is None:
-        return None
+        period = period_at(text, at)
+        return None if period is None else Found(period[0], at, period[1])
     clock, end = clocked
     join = _TO_DATE.match(text, end)
     if join is not None:
@@ -137,7 +145,7 @@ def _at(text: str, at: int, order: DayOrder) -> Found | None:
 
 def _date_at(text: str, at: int, order: DayOrder) -> tuple[Point, int] | None:
     if at and text[at - 1] in "-+" and (at == 1 or not text[at - 2].isalnum()) and text[at].isdigit():
-        raise Unreadable("malformed")  # years before 1, which no calendar of ours has
+        raise Unreadable("malformed")  # a sign is no era
     for pattern in _DATES:
         match = pattern.match(text, at)
         if match is not None and _ends(text, match.end()):
@@ -162,8 +170,10 @@ def _point(fields: dict[str, str | None], order: DayOrder) -> Point:
     """The date of these fields. Raises Unreadable where the calendar has none."""
     year, month, day = (_number(fields.get(name)) for name in ("year", "month", "day"))
     era = fields.get("era")
-    if era is not None and era.upper().startswith("B"):
+    if year is not None and year < 1:
         raise Unreadable("malformed")
+    if year is not None and era is not None and era.upper().startswith("B"):
+        year = 1 - year
     if year is not None and len(fields["year"] or "") == 2 and era is None and fields.get("first") is not None:
         raise Unreadable("ambiguous")  # 05/03/24
     point: Point | None
@@ -178,7 +188,7 @@ def _point(fields: dict[str, str | None], order: DayOrder) -> Point:
     if point is None:
         raise Unreadable("malformed")
     weekday = fields.get("weekday")
-    if weekday is not None and point.year is not None and point.day is not None:
+    if weekday is not None and point.year is not None and point.year > 0 and point.day is not None:
         number = datetime.date(point.year, point.month or 1, point.day).weekday()
         if _WEEKDAYS[number] != weekday[:3].lower():
             raise Unreadable("contradictory")  # "Monday, 5 March 2024" was a Tuesday

@@ -15,7 +15,8 @@ from typing import Literal
 from rewarden_verifiers.answer.number.limits import TooExpensive, Unreadable
 from rewarden_verifiers.answer.number.normalise import clean
 from rewarden_verifiers.answer.time.durations import TwoPart, find_durations
-from rewarden_verifiers.answer.time.moments import GRANULARITIES, Clock, Duration, Moment, Point, Unit
+from rewarden_verifiers.answer.time.moments import GRANULARITIES, Clock, Duration, Moment, Period, Point, Unit
+from rewarden_verifiers.answer.time.periods import holds
 from rewarden_verifiers.answer.time.points import DayOrder, find
 
 MAX_TEXT = 4_000
@@ -29,13 +30,15 @@ _HEDGES = frozenset(
         "or", "not", "before", "after", "between", "until", "till", "since", "either", "neither", "maybe", "possibly",
         "perhaps", "than", "least", "most", "over", "under", "up", "from", "by", "except", "unknown", "through", "if",
         "ago", "plus", "minus", "and", "to", "prior", "onwards", "onward", "later", "earlier", "never", "within",
+        "past",
     )
 )  # fmt: skip
 _WORD = re.compile(r"[^\W\d_]+|[0-9]+|[<>≤≥≠±/+]")
 _BULLET = re.compile(r"^\s*(?:\(?[0-9]{1,3}[.)]|[-*•])\s+")
 # What makes of a moment another one, or denies it, where it stands beside it.
 _ALTERED = re.compile(
-    r"\b(?:following|preceding|succeeding|anything but|(?:week|fortnight|decade|century) of)(?: the)?$"
+    r"\b(?:following|preceding|succeeding|(?:any|every|all)\w{0,5}(?: days?)? but|half|"
+    r"(?:week|fortnight|decade|century) of)(?: the)?$"
 )
 _DENIED = re.compile(r"\b(?:is|was) (?:wrong|incorrect|false|untrue)\b")
 _TITLE = re.compile(
@@ -93,8 +96,8 @@ def _duration(text: str, two_part: TwoPart, plain: Unit | None) -> Duration:
     return found[0].value
 
 
-def _point(text: str, kind: MomentKind, day_order: DayOrder) -> Point | Clock:
-    values: list[Point | Clock] = []
+def _point(text: str, kind: MomentKind, day_order: DayOrder) -> Point | Clock | Period:
+    values: list[Point | Clock | Period] = []
     gaps: list[str] = []
     end = 0
     for found in find(text, day_order):
@@ -106,13 +109,14 @@ def _point(text: str, kind: MomentKind, day_order: DayOrder) -> Point | Clock:
         _quiet(gap, bool(values))
     if kind == "clock":
         values = [value.clock if isinstance(value, Point) and value.clock is not None else value for value in values]
-    wanted = [value for value in values if isinstance(value, Clock if kind == "clock" else Point)]
+        values = [value for value in values if not isinstance(value, Period)]  # "on Monday at 2 pm"
+    wanted = [value for value in values if isinstance(value, Clock) is (kind == "clock")]
     if not wanted:
         raise Unreadable
     if len(wanted) < len(values):
         raise Unreadable("hedged")
-    first = wanted[0]
-    for other in wanted[1:]:
+    first, *others = sorted(wanted, key=lambda value: isinstance(value, Period))
+    for other in others:
         first = _merged(first, other)
     return first
 
@@ -127,8 +131,14 @@ def _quiet(gap: str, found: bool) -> None:
             raise Unreadable("hedged" if found else "unparseable_answer")
 
 
-def _merged(first: Point | Clock, second: Point | Clock) -> Point | Clock:
-    """Two moments that say the same, as the more precise of them. Raises Unreadable where they do not."""
+def _merged(first: Point | Clock | Period, second: Point | Clock | Period) -> Point | Clock | Period:
+    """Two moments that say the same, as the more precise of them, a period behind a point. Raises Unreadable where they
+    do not.
+    """
+    if isinstance(first, Point) and isinstance(second, Period):
+        if holds(second, first) is False:
+            raise Unreadable("contradictory")
+        return first
     if isinstance(first, Point) and isinstance(second, Point):
         fine, coarse = sorted((first, second), key=lambda one: -GRANULARITIES.index(one.granularity))
         if fine.to(coarse.granularity) == coarse:
@@ -195,9 +205,10 @@ def plain_name(text: str) -> str:
 def order_key(text: str, day_order: DayOrder) -> str:
     """Returns what an entry of an order is known by: its date, where it is one, else its name."""
     try:
-        return str(read_moment(text, "date", day_order))
+        moment = read_moment(text, "date", day_order)
     except (Unreadable, TooExpensive):
         return plain_name(text)
+    return plain_name(text) if isinstance(moment, Period) else str(moment)  # "the Monday meeting" is a name
 
 
 def read_order(text: str, places: Mapping[str, int], day_order: DayOrder) -> tuple[int, ...]:

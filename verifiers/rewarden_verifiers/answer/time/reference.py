@@ -11,8 +11,9 @@ from rewarden.errors import InvalidReference
 from rewarden_verifiers.answer.number.limits import TooExpensive, Unreadable
 from rewarden_verifiers.answer.number.normalise import clean
 from rewarden_verifiers.answer.time.durations import find_durations
-from rewarden_verifiers.answer.time.moments import GRANULARITIES, Clock, Duration, Moment, Point, date
+from rewarden_verifiers.answer.time.moments import GRANULARITIES, Clock, Duration, Moment, Period, Point, date
 from rewarden_verifiers.answer.time.params import TimeParams
+from rewarden_verifiers.answer.time.periods import only_period
 from rewarden_verifiers.answer.time.reading import MAX_ORDER, MAX_PARTS, order_key, plain_name, read_moment
 
 # A year or month that is meant only in part, or roughly: nothing is read as something near.
@@ -50,7 +51,7 @@ class Entity:
     name: str
 
 
-Expected = Point | Clock | Duration | Order | Entity
+Expected = Point | Clock | Duration | Period | Order | Entity
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def _expected(given: Value | tuple[str | int, ...], params: TimeParams, path: st
     if isinstance(given, tuple):
         return _order([str(item) for item in given], params, path)
     if isinstance(given, int) and params.kind in ("auto", "date"):
-        year = date(given, None, None)
+        year = date(given, None, None) if given > 0 else None
         if year is None:
             raise InvalidReference(f"{path}: a year is a number from 1 to 9999", path=path)
         return _precise_enough(year, params, path)
@@ -113,6 +114,8 @@ def _expected(given: Value | tuple[str | int, ...], params: TimeParams, path: st
             if kind == "auto"
             else read_moment(text, kind, params.day_order, params.two_part, params.plain)
         )
+        if isinstance(moment, Period) and not only_period(clean(text)):
+            raise Unreadable
     except TooExpensive:
         raise InvalidReference(f"{path} is too long", path=path) from None
     except Unreadable as error:

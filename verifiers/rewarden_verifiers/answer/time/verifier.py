@@ -45,15 +45,16 @@ def time(
 ) -> Outcome:
     """The date, time of day, duration or order of a response is the expected one; what is near may earn a share.
 
-    The reference is a text: a year, a month ("2024-03", "March 2024"), a date ("5 March 2024", "2024-03-05"), an
-    instant ("2024-03-05T14:30:00+01:00"), a time of day ("14:30", "2 pm"), a duration ("2 h 30 min", "PT2H30M",
-    "3 months"); a list, for an order of events or dates; `{"any": [ … ]}` for several that are right; or an object with
-    a reference for each part that is asked (`{"date": "2021-03", "event": "the eruption", "order": ["B", "A"]}`), which
-    the answer gives as JSON or as lines "name: value". Of parts the score is the mean by `weights`; a text that is no
-    time is a name.
+    The reference is a text: a year ("1889", "44 BC"), a month ("2024-03", "March 2024"), a date ("5 March 2024",
+    "2024-03-05"), an instant ("2024-03-05T14:30:00+01:00"), a time of day ("14:30", "2 pm", "half past two"), a
+    duration ("2 h 30 min", "PT2H30M", "3 months"), a weekday, a quarter ("Q3 2021") or a century; a list, for an order
+    of events or dates; `{"any": [ … ]}` for several that are right; or an object with a reference for each part that is
+    asked (`{"date": "2021-03", "event": "the eruption", "order": ["B", "A"]}`), which the answer gives as JSON or as
+    lines "name: value". Of parts the score is the mean by `weights`; a text that is no time is a name.
 
-    The grammar is our own and strict: nothing is guessed. 30 February, years before 1 or after 9999, and a weekday that
-    contradicts its date are not read as something near. Dates are compared as precisely as the reference is stated,
+    The grammar is our own and strict: nothing is guessed. 30 February, a year 0 or after 9999, "half two", and a
+    weekday that contradicts its date are not read as something near. A time without am, pm or a part of the day is in
+    the morning; on the hour it is as precise as 14:00:00. Dates are compared as precisely as the reference is stated,
     instants across time zones, durations by their sum; a month has no fixed number of days, so 30 days are not 1 month
     unless `tolerance` says so. Distances go round where there is no year: December is one month from January.
 
