@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from rewarden.types import Outcome
+from rewarden_verifiers.answer.text.apposition import before_remark
 from rewarden_verifiers.answer.text.closed import CLOSED, OPPOSITES, clause
 from rewarden_verifiers.answer.text.echo import question_of
 from rewarden_verifiers.answer.text.equivalence import TextEquivalence
@@ -58,7 +59,8 @@ def text(
     The reference is a text, a list of texts of which the best counts, or `{"answer": "Paris", "aliases": ["Paname"]}`;
     for `mode: regex` the texts are patterns. The default is SQuAD's exact match without its faults: signs and decimal
     points survive normalisation (1.5 is not 15, -5 is not 5, 1/2 is not 12, O- is not O+), an article is dropped only
-    before another word (a lone "A" and "Vitamin A" stay), and what is nothing but punctuation is compared as it is.
+    before another word (a lone "A" and "Vitamin A" stay), and what is nothing but punctuation is compared as it is. A
+    remark in brackets that can be no other answer is left out: "**Barack Obama** (born 1961)".
 
     What earns nothing and says why: `no_answer`; `refused` ("I do not know"; earns what `refusal_score` says);
     `echoed` (the question, whose echo is taken off an answer before the rest is judged, where the sample has a
@@ -164,12 +166,17 @@ def _form(text: str, params: TextParams) -> str:
 
 
 def _led(answer: str, prepared: Prepared, params: TextParams) -> int | None:
-    """The reference that stands alone after "The answer is" or "Answer:" within a tag or a box."""
+    """The reference that stands alone after "The answer is" or "Answer:" within a tag or a box, or in front of a remark
+    on it.
+    """
     if params.mode == "exact":
         return None
     bare = undressed(answer) if params.markup else answer
     lead = _LEAD.match(bare)
-    return None if lead is None else prepared.places.get(params.reader.normal(bare[lead.end() :]))
+    bare = bare if lead is None else bare[lead.end() :]
+    place = None if lead is None else prepared.places.get(params.reader.normal(bare))
+    head = before_remark(bare) if place is None and "(" in bare else None
+    return place if head is None else prepared.places.get(params.reader.normal(head))
 
 
 def _problem(answer: str, form: str, prepared: Prepared, params: TextParams, details: Details) -> Outcome | None:
