@@ -86,7 +86,131 @@ def math_verify(rng: random.Random) -> Pair:
     return reference, rng.choice(_FORMS) % other, {}
 
 
-MAKERS: Mapping[str, Callable[[random.Random], Pair]] = {"squad": squad, "math_verify": math_verify}
+_TEXTS = ("Rome", "New York", "new-york", "a_b", "it's", "", "5", "true", "x^2", "3.5", "None")
+_SCALARS: Mapping[str, Callable[[random.Random], Any]] = {
+    "string": lambda rng: rng.choice(_TEXTS),
+    "any": lambda rng: rng.choice(_TEXTS),
+    "integer": lambda rng: rng.choice((0, 1, 2, 5, -3)),
+    "float": lambda rng: rng.choice((0.5, 1.0, 2.5, 5.0, -3.0)),
+    "boolean": lambda rng: rng.random() < 0.5,
+}
+
+
+def _schema(rng: random.Random, depth: int = 0) -> dict[str, Any]:
+    kind = rng.choice((*_SCALARS, *(("array", "tuple", "dict", "array") if depth == 0 else ("dict",))))
+    if kind in ("array", "tuple"):
+        return {"type": kind, "items": _schema(rng, 1)}
+    if kind == "dict":
+        names = rng.sample(("u", "v", "w"), rng.randint(1, 3))
+        return {"type": "dict", "properties": {name: {"type": rng.choice(tuple(_SCALARS))} for name in names}}
+    return {"type": kind}
+
+
+def _of(rng: random.Random, schema: Mapping[str, Any], listed: bool) -> Any:
+    """A value of a schema; listed: as the leaderboard lists those that are right."""
+    kind = schema["type"]
+    if kind in ("array", "tuple"):
+        return [_of(rng, schema["items"], listed) for _ in range(rng.randint(0, 3))]
+    if kind == "dict":
+        inner = {name: _of(rng, one, listed) for name, one in schema["properties"].items()}
+        if not listed:
+            return inner
+        return {name: [value, *([""] if rng.random() < 0.3 else [])] for name, value in inner.items()}
+    return _SCALARS[kind](rng)
+
+
+def _said(rng: random.Random, value: Any, schema: Mapping[str, Any]) -> Any:
+    """A value that answers a listed one: the same, or changed in something."""
+    if isinstance(value, list):
+        items = [_said(rng, item, schema.get("items", {})) for item in value]
+        change = rng.randrange(14)
+        if change == 0:
+            items.reverse()
+        elif change == 1:
+            items.append(rng.choice(("Rome", 1, 2.0, True, None, [])))
+        return tuple(items) if change in (2, 3) else items
+    if isinstance(value, dict):
+        inner = {
+            name: _said(rng, several[0], {})
+            for name, several in value.items()
+            if "" not in several or rng.random() < 0.6
+        }
+        if rng.random() < 0.08:
+            inner[rng.choice(("u", "z"))] = rng.choice(("Rome", 1, None))
+        return inner
+    change = rng.randrange(12)
+    if change == 0:
+        return rng.choice(("Rome", 1, 1.0, True, None, "", [], {}, [1], "5", 5))
+    if change == 1 and isinstance(value, str):
+        return value.upper()
+    if change == 2 and isinstance(value, str):
+        return f"{value} ".replace("-", " ").replace("'", '"')
+    if change == 3 and isinstance(value, (int, float)):
+        return int(value) if isinstance(value, float) else float(value)
+    if change == 4:
+        return str(value)
+    return value
+
+
+_ODD = (
+    "x", "true", "-1", "+5", "2+3", "1/2", "f(1)", "f(a=1)", "a.b", "b[0]", "lambda: 1", "...", "None", "not True",
+    "-True", "{'u': 1}", "{1: 2}", "{**x}", "(1, 2)", "'a' 'b'", "b'x'", "1j", "[*x]", "f'{x}'", "{1, 2}", "10**2",
+    "-(-1)", "1_000", "0x10", "1e3", "nan", '"Rome"', "r'\\d'",
+)  # fmt: skip
+_AROUND = (
+    *(["[%s]"] * 16), "%s", "%s", "`[%s]`", "```\n[%s]\n```", "```python\n[%s]\n```", "'[%s]'", "Sure: [%s]",
+    "[%s] Done.",
+    "[%s", "%s]", "[[%s]]", "(%s)", "\n [%s] \n", "[%s,]", "[%s]]", "{%s}",
+)  # fmt: skip
+
+
+def bfcl(rng: random.Random) -> Pair:
+    """Definitions with types of all kinds, right calls with listed values, and calls written as Python, often changed
+    in an argument, a type, a name, or what stands around them. Without right calls: prose, and calls."""
+    names = rng.sample(("find", "math.sqrt", "book_flight", "f"), rng.randint(1, 3))
+    tools: list[dict[str, Any]] = []
+    answers: list[dict[str, Any]] = []
+    said: list[str] = []
+    for one in names:
+        properties = {key: _schema(rng) for key in rng.sample(("a", "b", "c", "city"), rng.randint(1, 3))}
+        required = [key for key in properties if rng.random() < 0.6]
+        tools.append(
+            {"name": one, "parameters": {"type": "dict", "properties": properties, "required": required}},
+        )
+    for tool in rng.choices(tools, k=rng.choice((0, 1, 1, 1, 2, 3))) if rng.random() < 0.97 else []:
+        parameters: Any = tool["parameters"]
+        listed, given = {}, {}
+        for key, schema in parameters["properties"].items():
+            values = [_of(rng, schema, True) for _ in range(rng.choice((1, 1, 2, 3)))]
+            if rng.random() < 0.1:
+                values[0] = rng.choice(_TEXTS[:4])  # a variable's name
+            if key not in parameters["required"] or rng.random() < 0.1:
+                values.insert(rng.choice((0, len(values))), "")
+            listed[key] = values
+            if "" not in values or rng.random() < 0.7:
+                given[key] = repr(_said(rng, rng.choice(values), schema))
+        answers.append({tool["name"]: listed})
+        if given and rng.random() < 0.15:
+            given[rng.choice(tuple(given))] = rng.choice(_ODD)
+        if rng.random() < 0.04:
+            given[rng.choice(("a", "zzz"))] = "1"
+        if given and rng.random() < 0.04:
+            del given[rng.choice(tuple(given))]
+        name = tool["name"] if rng.random() < 0.96 else rng.choice(("find", "sqrt", "math_sqrt", "F"))
+        positional = "1, " if rng.random() < 0.02 else ""
+        said.append(f"{name}({positional}{', '.join(f'{key}={value}' for key, value in given.items())})")
+    if rng.random() < 0.3:
+        rng.shuffle(said)
+    if rng.random() < 0.04:
+        said.append(rng.choice(("find(a=1)", "f()", "x")))
+    if not answers and rng.random() < 0.6:
+        said = [
+            rng.choice(("I cannot do that.", "", "find", "[]", "None of the tools fits: find(x)", "find (a=1)", "{}"))
+        ]
+    return {"calls": answers, "tools": tools}, rng.choice(_AROUND) % ", ".join(said), {}
+
+
+MAKERS: Mapping[str, Callable[[random.Random], Pair]] = {"squad": squad, "math_verify": math_verify, "bfcl": bfcl}
 
 
 def pairs(preset: str, count: int, seed: int = 7) -> list[Pair]:

@@ -1,6 +1,6 @@
 """A benchmark's official verdicts on pairs; run by `preset_peers` with an interpreter that has what the grader imports.
 
-    PYTHON benchmarks/preset_peer.py squad|math_verify PLACE PAIRS
+    PYTHON benchmarks/preset_peer.py squad|math_verify|bfcl PLACE PAIRS
 
 PLACE is the script or package of the grader. PAIRS is a JSON list of `[reference, response, parameters]`; the verdicts
 go to stdout as a JSON list of scores, or null where the grader itself fails. Needs nothing of ours.
@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 Judge = Callable[[Any, str, dict[str, Any]], float]
 
@@ -47,7 +48,37 @@ def math_verify(_: str) -> Judge:
     return judge
 
 
-JUDGES = {"squad": squad, "math_verify": math_verify}
+def bfcl(_: str) -> Judge:
+    """`bfcl_eval`: the decoder for models that are prompted, and the checker of calls for Python."""
+    # Its table of models imports every provider's package, and its parsers those of other languages.
+    for name in (
+        "bfcl_eval.constants.model_config",
+        "bfcl_eval.model_handler.parser.java_parser",
+        "bfcl_eval.model_handler.parser.js_parser",
+    ):
+        sys.modules[name] = mock.MagicMock()
+    models: Any = sys.modules["bfcl_eval.constants.model_config"]
+    models.MODEL_CONFIG_MAPPING = {"any": mock.Mock(underscore_to_dot=False)}
+    from bfcl_eval.constants.enums import Language  # type: ignore[import-not-found]
+    from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker  # type: ignore[import-not-found]
+    from bfcl_eval.model_handler.utils import default_decode_ast_prompting  # type: ignore[import-not-found]
+    from bfcl_eval.utils import is_empty_output  # type: ignore[import-not-found]
+
+    def judge(reference: Any, response: str, _: dict[str, Any]) -> float:
+        calls = reference["calls"]
+        try:
+            found = default_decode_ast_prompting(response)
+        except Exception:  # noqa: BLE001 - as its runner does
+            return float(not calls)
+        if not calls:
+            return float(is_empty_output(found))
+        kind = "parallel" if len(calls) > 1 else "multiple" if len(reference["tools"]) > 1 else "simple"
+        return float(ast_checker(reference["tools"], found, calls, Language.PYTHON, kind, "any")["valid"])
+
+    return judge
+
+
+JUDGES = {"squad": squad, "math_verify": math_verify, "bfcl": bfcl}
 
 
 def main() -> None:

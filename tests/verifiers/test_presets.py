@@ -13,14 +13,15 @@ from typing import Any
 import pytest
 
 from rewarden.errors import InvalidParams
-from rewarden.types import Sample, Use
+from rewarden.types import Outcome, Sample, Use
 from rewarden_server.engine.plan import Planner
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.schema import parse_params
 from tests.verifiers.direct import outcome_of
 
 PLANNER = Planner(Registry())
-VERIFIERS = {"squad": "text", "math_verify": "math_verify"}
+VERIFIERS = {"squad": "text", "math_verify": "math_verify", "bfcl": "tool_calls"}
+TOOLS = [{"name": "f", "parameters": {"type": "dict", "properties": {"a": {"type": "integer"}}, "required": []}}]
 ROWS = [
     json.loads(line) for line in Path(__file__).with_name("official.jsonl").read_text(encoding="utf-8").splitlines()
 ]
@@ -53,6 +54,8 @@ async def test_the_verdict_is_the_official_one(preset: str) -> None:
         ("text", {"preset": "squad", "articles": []}, "articles"),
         ("math_verify", {"preset": "math_verify", "reference_as": "boxed"}, "reference_as"),
         ("math_verify", {"preset": "math_verify", "strict": False}, "strict"),
+        ("tool_calls", {"preset": "bfcl", "credit": "levels"}, "credit"),
+        ("tool_calls", {"preset": "bfcl", "weights": {"name": 2}}, "weights"),
     ],
 )
 def test_a_parameter_that_contradicts_the_preset_is_refused(verifier: str, params: dict[str, Any], named: str) -> None:
@@ -69,7 +72,7 @@ def test_parameters_that_agree_with_the_preset_or_are_free_stand() -> None:
     assert _params("math_verify", {"preset": "math_verify"}).reference_as == "text"
 
 
-@pytest.mark.parametrize("verifier", ["text", "math_verify"])
+@pytest.mark.parametrize("verifier", sorted(VERIFIERS.values()))
 def test_an_unknown_preset_is_refused_and_none_changes_nothing(verifier: str) -> None:
     with pytest.raises(InvalidParams, match="preset"):
         _params(verifier, {"preset": "glue"})
@@ -93,3 +96,50 @@ async def test_beside_a_reference_that_cannot_be_parsed_an_answer_is_wrong_only_
     usual = await outcome_of(PLANNER, Use(name="math_verify"), sample)
     assert (official.status, official.score) == ("scored", 0.0)
     assert (usual.status, usual.fault) == ("undecided", "reference")
+
+
+async def _called(response: str, *answers: dict[str, Any], tools: Any = TOOLS, **params: Any) -> Outcome:
+    reference = {"calls": list(answers), "tools": tools}
+    use = Use(name="tool_calls", params={**params, "preset": "bfcl"})
+    return await outcome_of(PLANNER, use, Sample(response=response, reference=reference))
+
+
+async def test_the_leaderboard_reads_calls_in_a_families_format_as_its_handlers_do() -> None:
+    call = '<tool_call>{"name": "f", "arguments": {"a": %s}}</tool_call>'
+    assert (await _called(call % 1, {"f": {"a": [1]}})).score == 1.0
+    assert (await _called(call % 2, {"f": {"a": [1]}})).score == 0.0
+    assert (await _called(call % 1)).reason == "unwanted_call"
+    assert (await _called(call % 1, {"f": {"a": [1]}}, shapes=["python"])).reason == "wrong_shape"
+    assert (await _called("<function=f><parameter=a>1</parameter></function>", {"f": {"a": [1]}})).score == 1.0
+
+
+async def test_the_leaderboard_decoder_works_out_numbers_and_runs_nothing() -> None:
+    """Its own decoder hands what operators join to `eval`."""
+    right = {"f": {"a": [7]}}
+    assert (await _called("[f(a=1 + 2 * 3)]", right)).score == 1.0
+    for hostile in ("__import__('os').getpid() * 0 + 7", "exec('raise SystemExit') or 7", "10**10**10", "'a' * 10**12"):
+        outcome = await _called(f"[f(a={hostile})]", right)
+        assert (outcome.status, outcome.score) == ("scored", 0.0), hostile
+    huge = " * ".join(["9" * 4000] * 20)
+    assert (await _called(f"[f(a={huge})]", right)).score == 0.0
+
+
+async def test_the_leaderboard_takes_two_spellings_of_a_name_for_one_where_interfaces_allow_no_dots() -> None:
+    tools = [{**TOOLS[0], "name": "m.f"}]
+    assert (await _called("[m_f(a=1)]", {"m.f": {"a": [1]}}, tools=tools)).score == 0.0
+    assert (await _called("[m_f(a=1)]", {"m.f": {"a": [1]}}, tools=tools, dots=True)).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answers", "tools"),
+    [
+        ([{"g": {"a": [1]}}], TOOLS),
+        ([{"f": {"a": 1}}], TOOLS),
+        ([{"name": "f", "arguments": {"a": 1}}], TOOLS),
+        ([{"f": {"a": [1]}}], None),
+        ([{"f": {"a": [1]}}], [{"name": "f", "parameters": {"properties": {"a": {"type": "char"}}}}]),
+    ],
+)
+async def test_a_reference_that_the_leaderboard_would_fail_on_is_the_references_fault(answers: Any, tools: Any) -> None:
+    outcome = await _called("[f(a=1)]", *answers, tools=tools)
+    assert (outcome.status, outcome.fault) == ("undecided", "reference")

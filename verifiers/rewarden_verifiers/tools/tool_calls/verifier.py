@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.extraction import encodable
 from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.preset import Preset
 from rewarden_verifiers.structure.json.comparing import Field, ListRule, Rules, TextRule, TooExpensive
 from rewarden_verifiers.structure.json.expected import Scheme
 from rewarden_verifiers.structure.json.strict import Malformed
+from rewarden_verifiers.tools.tool_calls import bfcl
 from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped
 from rewarden_verifiers.tools.tool_calls.definitions import Tool, tools_of
 from rewarden_verifiers.tools.tool_calls.formats import NAMES, SHAPES
@@ -33,6 +36,8 @@ Reference = list[Any] | dict[str, Any] | str
 class ToolCallsParams:
     """Options of `tool_calls`.
 
+    preset: `bfcl`: the official verdict of the Berkeley function-calling leaderboard on its entries for Python. The
+        response is a list of calls in Python's syntax and nothing else, or calls in the format of a model family.
     shapes: the shapes in which calls are accepted: `json`, `python`, `xml`, `native`; or formats by their names, so
         that a policy is paid only for what its own server reads: `["kimi_k2"]`.
     credit: `all`: 1 where every call is right and there are no others, else 0 (the function-calling leaderboard);
@@ -52,6 +57,9 @@ class ToolCallsParams:
     pass_at: the least score that passes.
     """
 
+    presets: ClassVar[Mapping[str, Preset]] = {"bfcl": Preset(free=("shapes", "tools", "dots"))}
+
+    preset: Literal["bfcl"] | None = None
     shapes: tuple[str, ...] = ("json", "python", "xml", "native")
     credit: Literal["all", "calls", "levels"] = "all"
     weights: Weights = field(default_factory=Weights)
@@ -101,13 +109,15 @@ class ToolCallsParams:
         return None if self.tools is None else named(tools_of(self.tools), self.dots)
 
 
-def prepare(reference: Reference, params: ToolCallsParams) -> Golden:
+def prepare(reference: Reference, params: ToolCallsParams) -> Golden | bfcl.Entry:
     """The reference, worked out once for all its candidates."""
+    if params.preset is not None:
+        return bfcl.entry(reference, params.tools)
     return Gilder(params.scheme, params.dots, params.own_tools).read(reference)
 
 
 @verifier(version="2", graded=True, prepare=prepare, per_python=True, view=View(calls=True))
-def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outcome:
+def tool_calls(response: str, prepared: Golden | bfcl.Entry, params: ToolCallsParams) -> Outcome:
     """The response calls the right tools with the right arguments; or it rightly calls none.
 
     **Shapes.** JSON, as the whole text or in a code fence: `{"name", "arguments"}`, `{"tool", "parameters"}`,
@@ -140,7 +150,12 @@ def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outc
     **What earns nothing and says why:** `no_call`; `unwanted_call`; calls that are not well formed (`malformed`,
     `malformed_call`, `duplicate_key`, `unclosed_tag`, …: no serving layer would run them, so neither do the good ones
     beside them count); `wrong_shape`; `too_many_calls` (over 64); `too_expensive`.
+
+    `preset: bfcl` gives the leaderboard's own verdict instead, on a reference in its form with the definitions of the
+    tools, and without these guards: to compare numbers, and not to train with.
     """
+    if isinstance(prepared, bfcl.Entry):
+        return _official(response, prepared, params)
     try:
         reading = read(response)
         if mere_code(reading, prepared.tools):
@@ -162,6 +177,35 @@ def tool_calls(response: str, prepared: Golden, params: ToolCallsParams) -> Outc
         return _judged(reading, candidates, prepared, params)
     except TooExpensive:
         return too_expensive(evidence={"shape": reading.shape})
+
+
+def _official(response: str, prepared: bfcl.Entry, params: ToolCallsParams) -> Outcome:
+    """The leaderboard's verdict. Where nothing is to be called, whatever does not read as a call is right."""
+    calls, formats = bfcl.decoded(response), [("python", "python")]
+    if calls is None:
+        try:
+            reading = read(response)
+        except Malformed as malformed:
+            return malformed.outcome() if prepared.calls or malformed.reason == "too_long" else right(extracted=[])
+        # Python amid prose or behind a fence's label is none to the leaderboard.
+        formats = [one for one in reading.formats if one[1] != "python"]
+        calls = reading.calls if formats and len(formats) == len(reading.formats) else []
+    evidence = {"formats": [name for name, _ in formats] if calls else [], "calls": len(calls)}
+    # As text: the decoder's values may be none of JSON's.
+    extracted = [encodable(f"{call.name}: {call.arguments}"[:_SHOWN]) for call in calls[:_SHOWN_CALLS]]
+    if not prepared.calls:
+        if calls:
+            return wrong("unwanted_call", extracted=extracted, evidence=evidence)
+        return right(extracted=[], evidence=evidence)
+    if not calls:
+        return no_answer("no_call", evidence=evidence)
+    if not all(name in params.shapes or shape in params.shapes for name, shape in formats):
+        return wrong("wrong_shape", extracted=extracted, evidence=evidence)
+    if len(calls) > MAX_CALLS:
+        return wrong("too_many_calls", evidence=evidence)
+    if bfcl.agrees(prepared, calls, params.dots):
+        return right(extracted=extracted, evidence=evidence)
+    return wrong(extracted=extracted, evidence=evidence)
 
 
 def _names(reading: Reading) -> list[str]:
