@@ -75,6 +75,7 @@ class Service:
             judges=config.judges,
             models=config.models,
             resources=resources_of(config),
+            advise=lambda name, advice: _log.warning("answers are not read", verifier=name, advice=advice),
         )
         metrics.registered(engine.registry)
         keys = Keys.load(config.keys)

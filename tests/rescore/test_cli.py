@@ -103,6 +103,27 @@ def test_a_file_is_scored_by_the_engine_in_this_process(desk: Desk, capsys: pyte
     assert shown.err == ""
 
 
+@pytest.mark.needs_server
+@pytest.mark.parametrize(("rows", "counted"), [(100, 64), (20, 20)])
+def test_a_run_without_answers_says_what_would_read_them(
+    desk: Desk, capsys: pytest.CaptureFixture[str], rows: int, counted: int
+) -> None:
+    asked = "1+1? Put it in \\boxed{}."
+    desk.write([{"problem": asked, "completion": f"Two.\n#### {2 + (n == 5)}", "answer": "2"} for n in range(rows)])
+    assert run(desk, "--use", "answer", "--workers", "1") == 0
+    told = (
+        f"{counted - 1} of the first {counted} responses would be right with extraction: explicit; 0 are now, because "
+        f"answer reads no answer in {counted} of them. The prompt asks for \\boxed{{…}}, and the response has none."
+    )
+    assert f"advice     {told}" in capsys.readouterr().out
+    (advice,) = json.loads((desk.folder / "out.jsonl.summary.json").read_text())["advice"]
+    assert advice.startswith(told)
+    # Nobody's score is other for it, and a run that reads its answers says nothing.
+    assert {row["score"] for row in desk.rows()} == {0.0}
+    assert run(desk, "--use", "math", "--params", '{"extraction": "explicit"}', "--workers", "1", "--force") == 0
+    assert "advice" not in capsys.readouterr().out
+
+
 def test_several_inputs_are_kept_in_order_and_one_stands_alone() -> None:
     made = command.read_options(arguments("a.jsonl", "b.parquet", "-o", "out", "--use", "math"))
     assert made.paths == (Path("a.jsonl"), Path("b.parquet"))

@@ -18,7 +18,7 @@ from rewarden.errors import Unavailable
 from rewarden.routing import Routing
 from rewarden.types import Use
 from rewarden_server.studies.rescore import run as runs
-from rewarden_server.studies.rescore.options import RescoreError, RescoreOptions
+from rewarden_server.studies.rescore.options import RescoreError
 from rewarden_server.studies.rescore.progress import Watcher
 from rewarden_server.studies.rescore.read import find_inputs
 from rewarden_server.studies.rescore.run import peek, rescore
@@ -468,7 +468,7 @@ async def test_a_named_column_may_begin_late(tmp_path: Path) -> None:
     lines = [{"response": "yes", "reference": "yes"}] * 300 + [{"response": "yes", "reference": "yes", "extra": 1}]
     path = tmp_path / "in.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    rows = peek(find_inputs(path), RescoreOptions(input=path, output=tmp_path / "out", columns={"metadata": "extra"}))
+    rows = peek(find_inputs(path), {"metadata": "extra"}, 64)
     assert sum("extra" in row for row in rows) == 1
 
 

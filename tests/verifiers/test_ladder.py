@@ -18,6 +18,9 @@ from tests.verifiers.direct import outcome_of
 
 LADDER = formula_ladder("auto")
 PLANNER = Planner(Registry())
+BOX = "Put your answer in \\boxed{}."
+ASKED = "The prompt asks for \\boxed{…}, and the response has none."
+WOULD = "`extraction: explicit` would read the answer that the response marks"
 
 
 def read(response: str, **context: Any) -> Extracted | None:
@@ -392,3 +395,38 @@ def test_the_work_grows_no_faster_than_the_text(piece: str) -> None:
 async def test_what_an_answer_takes_back_is_no_unit(use: str, answer: str) -> None:
     assert (await judged(use, rf"\boxed{{{answer}}}", "12")).score == 0.0
     assert (await judged(use, r"\boxed{12 \text{ apples}}", "12")).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("extraction", "response", "prompt", "feedback"),
+    [
+        ("auto", "#### 7", BOX, f"{ASKED} {WOULD} (hash)."),
+        ("auto", "I give up.", BOX, ASKED),
+        ("auto", "I give up.", "Think. Answer in <answer></answer> tags.", "The prompt asks for an answer's tag, and"),
+        ("auto", "I give up.", None, None),
+        ("strict", "The answer is 7.", None, f"{WOULD} (phrase)."),
+        ("strict", "#### 7", BOX, f"{WOULD} (hash)."),
+        (["hash"], "\\boxed{7}", None, f"{WOULD} (boxed)."),
+        ("explicit", "So 7", None, None),
+        ("lax", "No idea", None, None),
+    ],
+)
+@pytest.mark.parametrize("use", ["math", "number", "text", "choice", "label", "time"])
+async def test_feedback_says_which_form_was_missed(
+    use: str, extraction: Any, response: str, prompt: str | None, feedback: str | None
+) -> None:
+    """It says the same whatever the reference is."""
+    params: dict[str, Any] = {"labels": ["7", "8"]} if use == "label" else {}
+    references: tuple[Any, ...] = ("2024-01-07", "2024-01-08") if use == "time" else ("7", "8")
+    found = set()
+    for reference in references:
+        sample = Sample(response=response, reference=reference, prompt=prompt)
+        outcome = await outcome_of(PLANNER, Use(name=use, params={"extraction": extraction, **params}), sample)
+        assert "7" not in (outcome.feedback or "")
+        found.add((outcome.reason, outcome.feedback))
+    assert len(found) == 1
+    ((reason, told),) = found
+    assert reason == "no_answer" or use not in ("math", "number")
+    if reason == "no_answer":
+        assert (told or "").startswith(feedback or "")
+        assert (told is None) == (feedback is None)

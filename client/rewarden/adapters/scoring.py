@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import random
 import time
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 
 from rewarden.adapters.settings import Settings
 from rewarden.client import AsyncClient
+from rewarden.early_answers import EarlyAnswers
 from rewarden.errors import (
     DeadlineExceeded,
     InvalidParams,
@@ -31,6 +33,12 @@ from rewarden.sample_stream import SampleStream
 from rewarden.types import BadSample, Progress, Sample, Verdict
 
 T = TypeVar("T")
+
+_log = logging.getLogger("rewarden")
+_early = EarlyAnswers()
+"""Of all scorers of this process: whoever trains and evaluates by one use is told once."""
+_ADVICE_S = 30.0
+"""Seconds that advice may take: training is not held up for it."""
 
 _FIRST_S, _MOST_S = 0.2, 10.0
 
@@ -132,6 +140,8 @@ class Scorer:
             if again and not await patience.wait(f"{len(again)} samples have no score yet ({again[0].reason})"):
                 break
         verdicts = [verdict for verdict in found if verdict is not None]
+        for row, verdict in zip(routed, verdicts, strict=True):
+            await self._look(row, verdict)
         if self.settings.log is not None:
             shown = [row if isinstance(row, Sample) else Sample(response="", id=row.id) for row in samples]
             self.settings.log.add(verdicts, shown, retried=len(retried))
@@ -150,9 +160,28 @@ class Scorer:
         routed = self._routed(sample)
         patience = _Patience(self.settings.patience_s)
         verdict = await self._streamed(routed, patience) if isinstance(routed, Sample) else _refused(routed, 0)
+        await self._look(routed, verdict)
         if self.settings.log is not None:
             self.settings.log.add([verdict], [sample], retried=patience.waited)
         return verdict
+
+    async def _look(self, row: Sample | BadSample, verdict: Verdict) -> None:
+        """Count a verdict among the first of its use; warn, once, where most answers are not read and might be."""
+        use = (row.use or self.settings.use) if isinstance(row, Sample) else None
+        if use is None or not isinstance(row, Sample) or not _early.watches(verdict):
+            return  # where the server's own routing decides, the server knows the use, and warns
+        unread = _early.add(use, row, verdict)
+        if unread is not None:
+            try:
+                advice = await asyncio.wait_for(unread.advice(self._asked), _ADVICE_S)
+            except (RequestError, asyncio.TimeoutError):
+                return  # the verdicts are there; this was only advice
+            if advice is not None:
+                _log.warning("%s", advice)
+
+    async def _asked(self, samples: Sequence[Sample]) -> Sequence[Verdict]:
+        client, _ = self._connection()
+        return (await client.verify(list(samples), fields=("index", "status", "passed"))).verdicts
 
     async def _streamed(self, routed: Sample, patience: _Patience) -> Verdict:
         _, stream = self._connection()

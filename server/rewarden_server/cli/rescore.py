@@ -183,7 +183,7 @@ def _write_report(args: argparse.Namespace, scored: Sequence[Path]) -> int:
     options = ReportOptions(
         input=scored,
         output=args.report,
-        columns=_read_columns(args),
+        columns=columns_of(args),
         score_column=args.score_column,
         verdict_column=args.verdict_column,
         **{name: value for name, value in limits.items() if value is not None},
@@ -201,10 +201,10 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
     _check_engine(args)
     if args.output is None:
         raise RescoreError("say where the scored rows go: -o OUT (--report alone shows rows that are scored already)")
-    columns = _read_columns(args)
+    columns = columns_of(args)
     if not args.use and args.routing is None and "use" not in columns:
         raise RescoreError("say what judges: --use NAME, --use recipe.yaml, --routing FILE, or --column use=COLUMN")
-    routing = _read_routing(args)
+    routing = routing_of(args)
     functions = functions_of(route.use for route in routing.routes)
     if functions and (args.target != LOCAL or args.engine == "ray"):
         raise RescoreError(f"--use {functions[0]}: {ONLY_HERE}")
@@ -249,7 +249,8 @@ def _check_engine(args: argparse.Namespace) -> None:
         raise RescoreError("--workers is for the engine in this process; with --engine ray give --shard-cores")
 
 
-def _read_columns(args: argparse.Namespace) -> dict[str, str]:
+def columns_of(args: argparse.Namespace) -> dict[str, str]:
+    """The columns that --columns, --column and --group name. Raises RescoreError."""
     columns = read_columns_file(args.columns) if args.columns is not None else {}
     for text in args.column:
         field, equals, column = text.partition("=")
@@ -261,7 +262,8 @@ def _read_columns(args: argparse.Namespace) -> dict[str, str]:
     return columns
 
 
-def _read_routing(args: argparse.Namespace) -> Routing:
+def routing_of(args: argparse.Namespace) -> Routing:
+    """The routing that --use and --params, or --routing give. Raises RescoreError."""
     if args.routing is None:
         return read_uses(args.use, args.params)
     if args.use or args.params is not None:

@@ -6,15 +6,17 @@ import asyncio
 import contextlib
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 from rewarden.errors import SampleError
-from rewarden.types import Batch, BatchResult, Run, RunResult
+from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden_server.engine import expectation
 from rewarden_server.engine.admission import Admission
 from rewarden_server.engine.batches import Batches
 from rewarden_server.engine.dispatch import Dispatch
+from rewarden_server.engine.early import Advise, Early
 from rewarden_server.engine.lanes.judges import JudgeLane
 from rewarden_server.engine.lanes.lean import LeanLane
 from rewarden_server.engine.lanes.models import ModelLane
@@ -22,6 +24,7 @@ from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.plan import Planner
+from rewarden_server.engine.scope import Scope
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.engine.stream import Stream
 from rewarden_server.judges.settings import JudgeSettings
@@ -38,7 +41,11 @@ WARM = ("math",)
 
 
 class Engine:
-    """Judges batches and streams, and runs programs; see docs/architecture.md. All methods run on one asyncio loop."""
+    """Judges batches and streams, and runs programs; see docs/architecture.md. All methods run on one asyncio loop.
+
+    advise: told once for each use of which most early responses have no answer that is read, where another extraction
+    finds the right ones (`rewarden.early_answers`).
+    """
 
     def __init__(
         self,
@@ -53,6 +60,7 @@ class Engine:
         judges: JudgeSettings | None = None,
         models: ModelSettings | None = None,
         resources: Mapping[str, Resources] | None = None,
+        advise: Advise | None = None,
     ) -> None:
         self.registry = registry or Registry()
         self.settings = settings or EngineSettings()
@@ -76,6 +84,7 @@ class Engine:
             observer=self.observer,
             recorder=recorder,
             orchestrations=self.orchestrations,
+            early=Early(self._judge_apart, advise) if advise is not None else None,
         )
         self._batches = Batches(self._parts, self.admission)
         self._closed = False
@@ -104,6 +113,8 @@ class Engine:
             return
         self._closed = True
         await self.admission.drain(drain_s)
+        if self._parts.early is not None:
+            await self._parts.early.close()
         await self.lean.close()  # its processes live in the sandbox
         closing = (self.dispatch, self.sandbox, self.judges, self.models)
         await asyncio.gather(*(part.close() for part in closing))
@@ -144,6 +155,27 @@ class Engine:
         Raises Overloaded, Unavailable or FingerprintMoved; whatever happens to a sample is in its verdict.
         """
         return await self._batches.judge(batch, source)
+
+    async def _judge_apart(self, samples: Sequence[Sample]) -> Sequence[Verdict]:
+        """The verdicts on samples that no caller sent: not admitted, not counted, not recorded."""
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        verdicts: dict[int, Verdict] = {}
+
+        def emit(item: Verdict | Group) -> None:
+            if isinstance(item, Verdict):
+                verdicts[item.index] = item
+                if len(verdicts) == len(samples):
+                    ended.set_result(None)
+
+        scope = Scope(replace(self._parts, observer=Observer(), recorder=None, early=None), Batch(), emit)
+        try:
+            scope.note_many(samples)
+            scope.dispatch_many(scope.plan_many(0, samples))
+            scope.finish()
+            await ended
+        finally:
+            scope.close()
+        return [verdicts[index] for index in range(len(samples))]
 
     def open_stream(self, header: Batch, source: str = "local") -> Stream:
         """A stream with the header's defaults; its samples are ignored. Raises Unavailable or FingerprintMoved."""

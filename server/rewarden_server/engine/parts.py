@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from rewarden_server.engine.dispatch import Dispatch
+from rewarden_server.engine.early import Early
 from rewarden_server.engine.lanes.judges import JudgeLane
 from rewarden_server.engine.lanes.lean import LeanLane
 from rewarden_server.engine.lanes.models import ModelLane
@@ -17,7 +18,9 @@ from rewarden_server.observe.record import Recorder
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """orchestrations: as many orchestrators are at work at once as it has permits."""
+    """orchestrations: as many orchestrators are at work at once as it has permits. early: None where nobody wants to be
+    advised on early answers.
+    """
 
     planner: Planner
     dispatch: Dispatch
@@ -28,3 +31,4 @@ class Parts:
     observer: Observer
     recorder: Recorder | None
     orchestrations: asyncio.Semaphore
+    early: Early | None = None

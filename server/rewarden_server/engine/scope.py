@@ -349,6 +349,10 @@ class Scope:
             verdict_made(self._span, verdict, worker)
         if self.parts.recorder is not None:
             self.parts.recorder.add(self.header, sample, verdict, always=self._judges_groups(verdict))
+        early = self.parts.early
+        if early is not None and isinstance(sample, Sample) and early.watches(verdict):
+            resolved = self.parts.planner.resolve(sample, self.header.shared)
+            early.add(default_use(sample, self.header), resolved, verdict)
         self._emit(verdict)
         if verdict.group is not None:
             group = self._groups[verdict.group]

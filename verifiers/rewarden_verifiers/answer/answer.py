@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.answer.branches import BRANCHES, Branch, branch_named, branch_of, is_value
 from rewarden_verifiers.answer.loose import within
 from rewarden_verifiers.answer.options import listed_in
-from rewarden_verifiers.answer.worked import answer_in
+from rewarden_verifiers.answer.worked import answer_in, reduced
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.outcome import undecided, wrong
 from rewarden_verifiers.uses import UseLike, parse_use
@@ -95,12 +95,12 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
     reference nor the prompt gives is `undecided` (`option_unknown`).
 
     A reference that is a worked solution is reduced to the answer that it gives by a mark (`#### 42`, a last box, "the
-    answer is …"). One that stays prose of four words or more is compared as a text, or with the one number or formula
-    that it comes to; an answer that differs from it may be right all the same, and is `undecided`
-    (`free_text_reference`), so that `fallback` is asked. Responses without an answer, that refuse, hedge, echo the
-    prompt or were cut off earn 0 there too.
+    answer is …"), and the evidence names the mark (`reference_reduced`). One that stays prose of four words or more is
+    compared as a text, or with the one number or formula that it comes to; an answer that differs from it may be right
+    all the same, and is `undecided` (`free_text_reference`), so that `fallback` is asked. Responses without an answer,
+    that refuse, hedge, echo the prompt or were cut off earn 0 there too.
     """
-    branch, reference, by = _route(sample, params)
+    branch, reference, by, rule = route(sample, params)
     reference = _formed(reference, branch, by, params)
     outcome = await ctx.verify(_use(branch, params), response=response, reference=reference, reference_key=None)
     unreadable = by == "form" and branch == "math" and outcome.reason == "unreadable_reference"
@@ -131,9 +131,13 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
         use = parse_use(params.fallback, "params.fallback")
         second = await ctx.verify(use, response=response, reference=reference, reference_key=None)
         if second.status == "scored" or outcome.status != "scored":
-            evidence = {**second.evidence, "branch": use.name or "recipe", "by": "fallback", "before": outcome.reason}
-            return replace(second, evidence=evidence)
-    return replace(outcome, evidence={**outcome.evidence, "branch": branch, "by": by})
+            told = {"branch": use.name or "recipe", "by": "fallback", "before": outcome.reason}
+            return replace(second, evidence={**second.evidence, **told, **_reduction(rule)})
+    return replace(outcome, evidence={**outcome.evidence, "branch": branch, "by": by, **_reduction(rule)})
+
+
+def _reduction(rule: str | None) -> dict[str, str]:
+    return {} if rule is None else {"reference_reduced": rule}
 
 
 async def _beside_prose(
@@ -192,27 +196,39 @@ def _is_unsure(reference: Any) -> bool:
     return isinstance(reference, str) and len(reference) <= _SHORT and _UNSURE.search(reference) is not None
 
 
-def _route(sample: Sample, params: AnswerParams) -> tuple[Branch, Any, str]:
-    """The branch, the reference without its type, and what decided."""
+class Route(NamedTuple):
+    """The branch that judges, the reference as it is given to it, what decided, and the rule by which the reference
+    was reduced, where it was a worked solution.
+    """
+
+    branch: Branch
+    reference: Any
+    by: str
+    reduced: str | None = None
+
+
+def route(sample: Sample, params: AnswerParams) -> Route:
+    """The branch of a sample by its reference, metadata and data source. Raises InvalidReference, InvalidSample."""
     reference = sample.reference
     if reference is None:
         raise InvalidReference("verifier 'answer' needs a reference", path="reference")
     if isinstance(reference, Mapping) and set(reference) >= _TYPED:
         typed = _known(reference["type"], "reference.type")
         more = {name: value for name, value in reference.items() if name != "type"}
-        return typed, reference["value"] if len(more) == 1 else _with_more(more, typed), "reference"
+        return Route(typed, reference["value"] if len(more) == 1 else _with_more(more, typed), "reference")
     if sample.metadata is not None and params.type_key in sample.metadata:
-        return _known(sample.metadata[params.type_key], f"metadata.{params.type_key}"), reference, "metadata"
+        return Route(_known(sample.metadata[params.type_key], f"metadata.{params.type_key}"), reference, "metadata")
     source = sample.data_source or ""
     for pattern, name in params.types.items():
         if fnmatchcase(source, pattern) and (branch := branch_named(name)) is not None:
-            return branch, reference, "data_source"
+            return Route(branch, reference, "data_source")
     branch = branch_named(params.type)
     if branch is not None:
-        return branch, reference, "params"
-    if isinstance(reference, str):
+        return Route(branch, reference, "params")
+    found = reduced(reference) if isinstance(reference, str) else None
+    if found is not None:
         reference = answer_in(reference)
-    return branch_of(reference), reference, "form"
+    return Route(branch_of(reference), reference, "form", None if found is None else found.rule)
 
 
 def _with_more(given: Mapping[str, Any], branch: Branch) -> Any:

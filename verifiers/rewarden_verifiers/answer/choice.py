@@ -225,6 +225,14 @@ class Reader:
             return None
         return self._with_options(question, texts)
 
+    def missed(
+        self, response: str, question: Question, prompt: str | None = None, finish_reason: str | None = None
+    ) -> str | None:
+        """Feedback on a response without an answer; see `Ladder.missed`."""
+        return self._ladder.missed(
+            response, prompt=prompt, finish_reason=finish_reason, own=lambda name: _own(name, question)
+        )
+
     def _question(
         self, golds: tuple[Gold, ...], labels: tuple[str, ...] | None, texts: tuple[str, ...] | None
     ) -> Question:
@@ -511,7 +519,7 @@ def _verdict(
     reader = params.reader
     found = reader.extract(response, question, prompt, finish_reason)
     if found is None:
-        return no_answer()
+        return no_answer(feedback=reader.missed(response, question, prompt, finish_reason))
     if found.rule == "boxed" and not any(question.read(text)[0] for text in found.texts):
         # "…= \boxed{45 km}. The answer is (E).": the box holds a value on the way to an option.
         later = reader.extract(response[found.span[1] :], question, prompt, finish_reason)

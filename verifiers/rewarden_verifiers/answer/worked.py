@@ -23,7 +23,7 @@ _MAX_SOLUTION = 100_000
 
 
 @lru_cache(maxsize=4096)
-def _reduced(reference: str) -> Extracted | None:
+def reduced(reference: str) -> Extracted | None:
     """The answer that a worked solution gives, by a mark; None for a reference that is an answer itself, or prose."""
     if len(reference) > _MAX_SOLUTION or (len(reference) < 200 and _is_answer(reference)):
         return None
@@ -36,7 +36,7 @@ def _reduced(reference: str) -> Extracted | None:
 
 def answer_in(reference: str) -> str:
     """The reference itself, or the answer that it gives as a worked solution. Several boxes are a list."""
-    found = _reduced(reference)
+    found = reduced(reference)
     return reference if found is None else ", ".join(dict.fromkeys(found.texts))
 
 

@@ -63,6 +63,11 @@ _LABELLED = re.compile(r"\(?[A-Za-z]\s?[).:\]]|[A-Z]$")
 _CLOSED = frozenset(("boxed", "answer_tag", "json_answer"))
 """The marks that say where their answer ends."""
 _UNFINISHED = frozenset(("length", "abort"))
+_ASKED: Mapping[tuple[Rule, ...], str] = {
+    (boxed,): r"The prompt asks for \boxed{…}, and the response has none.",
+    (answer_tag,): "The prompt asks for an answer's tag, and the response has none.",
+    (boxed, answer_tag): r"The prompt asks for \boxed{…} or an answer's tag, and the response has neither.",
+}
 _PROMPTS = 512
 """Prompts of which it is known what they ask for; siblings share one."""
 
@@ -193,8 +198,9 @@ class Ladder:
         self._auto = extraction == "auto"
         self._marks: tuple[Rule | str, ...]
         self._loose: tuple[Rule | str, ...] = ()
+        self._all_marks = self._named((*_MARKS, *marks))
         if extraction in ("auto", "lax", "explicit"):
-            self._marks = self._named((*_MARKS, *marks))
+            self._marks = self._all_marks
             if extraction != "explicit":
                 self._loose = self._named((*loose, *lax) if extraction == "lax" else loose)
         elif isinstance(extraction, str):
@@ -226,13 +232,44 @@ class Ladder:
         off, or that left a box or a tag open or empty.
         """
         asked = demanded(prompt) if self._auto and prompt else ()
-        for rule in asked or self._marks:
+        return self._find(text, asked or self._marks, () if asked else self._loose, finish_reason, own)
+
+    def missed(
+        self,
+        text: str,
+        *,
+        prompt: str | None = None,
+        finish_reason: str | None = None,
+        own: Callable[[str], Rule] | None = None,
+    ) -> str | None:
+        """Feedback on a response in which `find` found no answer: the form that the prompt asks for, and whether a mark
+        that was not looked for has an answer. None where there is nothing to say. It says nothing of the answer itself.
+
+        Loose rules are not tried: most responses end in a number, and to read it costs more than all marks.
+        """
+        asked = demanded(prompt) if self._auto and prompt else ()
+        told = [_ASKED[asked]] if asked else []
+        marks = [rule for rule in self._all_marks if rule not in (asked or self._marks)]
+        found = self._find(text, marks, (), finish_reason, own)
+        if found is not None:
+            told.append(f"`extraction: explicit` would read the answer that the response marks ({found.rule}).")
+        return " ".join(told) or None
+
+    @staticmethod
+    def _find(
+        text: str,
+        marks: Sequence[Rule | str],
+        loose: Sequence[Rule | str],
+        finish_reason: str | None,
+        own: Callable[[str], Rule] | None,
+    ) -> Extracted | None:
+        for rule in marks:
             found = rule(text) if callable(rule) else own(rule)(text)  # type: ignore[misc]
             if found is not None:
                 return found if finish_reason is None or not _may_go_on(text, found, finish_reason) else None
-        if asked or not self._loose or finish_reason in _UNFINISHED or unanswered(text):
+        if not loose or finish_reason in _UNFINISHED or unanswered(text):
             return None
-        for rule in self._loose:
+        for rule in loose:
             found = rule(text) if callable(rule) else own(rule)(text)  # type: ignore[misc]
             if found is not None:
                 return replace(found, loose=True)

@@ -113,7 +113,7 @@ def collect(options: ReportOptions) -> Collected:
     """
     reading = options.reading()
     inputs = find_inputs(reading.paths)
-    first = peek(inputs, reading)
+    first = peek(inputs, reading.columns, reading.line_mb)
     columns = choose(options.columns, first)
     renderer = Renderer.of(reading)
     tally = Tally()

@@ -107,12 +107,16 @@ class Columns:
             return None
         return parts[0] if len(parts) == 1 else json.dumps(parts, ensure_ascii=False)
 
+    def source_of(self, row: Mapping[str, Any], file: str, line: int) -> str | None:
+        """The row's data source, or None where it has none."""
+        return _name(self._get(row, "data_source", file, line))
+
     def map(self, row: Mapping[str, Any], file: str, line: int) -> Mapped:
         """Returns the samples of a row, by this mapping. Never raises: a row that cannot be read becomes a
         `RowFault`."""
         group = self.group_of(row, file, line)
-        source = _name(self._get(row, "data_source", file, line))
-        common = self._common(row, file, line)
+        source = self.source_of(row, file, line)
+        common = self.common(row, file, line)
         responses, many, prompt = self._responses(row, file, line)
         if prompt is not None:
             common["prompt"] = prompt
@@ -128,8 +132,8 @@ class Columns:
         column = self.whole.get(name)
         return None if column is None else _get(row, column, file, line)
 
-    def _common(self, row: Mapping[str, Any], file: str, line: int) -> dict[str, Any]:
-        """The fields that all samples of a row share."""
+    def common(self, row: Mapping[str, Any], file: str, line: int) -> dict[str, Any]:
+        """The fields that all samples of a row share, but for its data source."""
         found: dict[str, Any] = {}
         for name in ("prompt", "reference", "use", "steps", "media", "signals", "metadata"):
             value = self._get(row, name, file, line)
@@ -292,11 +296,18 @@ NONE = "-"
 """The name that stands for no column: the field is neither read nor guessed."""
 
 
-def choose(given: Mapping[str, str], rows: Sequence[Mapping[str, Any]], metadata: Sequence[str] = ()) -> Columns:
+def choose(
+    given: Mapping[str, str],
+    rows: Sequence[Mapping[str, Any]],
+    metadata: Sequence[str] = (),
+    *,
+    responses: bool = True,
+) -> Columns:
     """The mapping for an input that begins with these rows: what was given, the rest guessed.
 
     `metadata`: keys of the metadata that the routing looks at; where nobody names their columns, they are looked for
-    under their own names, and in `extra_info`, where verl's files have them.
+    under their own names, and in `extra_info`, where verl's files have them. responses: the rows hold responses;
+    without them, as in a file of references, no column is taken for one.
 
     Raises RescoreError, listing the columns seen, when no column holds the response or one given is in no row.
     """
@@ -316,6 +327,8 @@ def choose(given: Mapping[str, str], rows: Sequence[Mapping[str, Any]], metadata
             parts.setdefault(name, {})[part] = column
     guessed: set[str] = set()
     for name, candidates in GUESSES.items():
+        if not responses and name in ("response", "messages"):
+            continue
         if name in given or (name == "messages" and "response" in whole) or (name == "prompt" and "messages" in whole):
             continue
         taken = set(whole.values())
@@ -330,7 +343,7 @@ def choose(given: Mapping[str, str], rows: Sequence[Mapping[str, Any]], metadata
             if found and f"metadata.{key}" not in given:
                 parts.setdefault("metadata", {})[key] = found[0]
                 guessed.add(f"metadata.{key}")
-    if "response" not in whole and "messages" not in whole and rows:
+    if responses and "response" not in whole and "messages" not in whole and rows:
         raise RescoreError(f"no column holds the response; name it with --column response=COLUMN. {_seen(seen)}")
     read = {one for column in whole.values() for one in column.split(",")}
     read |= {column for of in parts.values() for column in of.values()}

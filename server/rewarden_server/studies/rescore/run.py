@@ -52,7 +52,7 @@ async def rescore(options: RescoreOptions, client: Target, watcher: Watcher | No
     for index, target in enumerate(targets):
         if is_parquet_target(target):
             packer.check(index)
-    rows = peek(inputs, options)
+    rows = peek(inputs, options.columns, options.line_mb)
     columns = choose(options.columns, rows, options.routing.metadata)
     _check_rows(options, columns, rows)
     needed, unmatched = _routes_of(options.routing, columns, rows)
@@ -126,14 +126,14 @@ class _Run:
         state = recovered.checkpoint
         try:
             if recovered.finished and state is not None:
-                tally, seconds = Tally(state["tally"]), state["seconds"]
+                tally, seconds, advice = Tally(state["tally"]), state["seconds"], list[str]()
             else:
-                tally, seconds = await self._score(work, journal, state, recovered.verdicts)
+                tally, seconds, advice = await self._score(work, journal, state, recovered.verdicts)
                 state = None
             attempts = Attempts(work, (work / "attempts").stat().st_size)
             each, total = await in_thread(attempts.join, len(tally.sources), self.options.sort_mb)
             attempts.close()
-            summary = Summary(tally=tally, pass_at=each, pass_at_all=total, seconds=seconds)
+            summary = Summary(tally=tally, pass_at=each, pass_at_all=total, seconds=seconds, advice=advice)
             if not recovered.finished:
                 journal.finished()
         finally:
@@ -143,7 +143,7 @@ class _Run:
 
     async def _score(
         self, work: Path, journal: Journal, state: Mapping[str, Any] | None, known: dict[int, Verdicts]
-    ) -> tuple[Tally, float]:
+    ) -> tuple[Tally, float, list[str]]:
         options = self.options
         maker = UnitMaker(options, self.columns, self.inputs.names, self.whole)
         try:
@@ -179,7 +179,7 @@ class _Run:
         finally:
             for one in (stage, rejected, attempts):
                 one.close()
-        return scoring.tally, scoring.seconds
+        return scoring.tally, scoring.seconds, await scoring.advice()
 
     def _order(self, work: Path, maker: UnitMaker) -> Order:
         options = self.options
@@ -235,17 +235,19 @@ class _Run:
         shutil.rmtree(work)
 
 
-def peek(inputs: Inputs, options: RescoreOptions) -> list[dict[str, Any]]:
-    """The first rows of the input, of several files where there are several. Raises RescoreError if none is one."""
+def peek(inputs: Inputs, columns: Mapping[str, str], line_mb: int) -> list[dict[str, Any]]:
+    """The first rows of the input, of several files where there are several; more where a column that was named begins
+    late. Raises RescoreError if none is one.
+    """
     found: list[dict[str, Any]] = []
     first_fault = ""
     # A column that was named may begin late, where rows of several kinds stand one kind after the other.
-    missing = {part.split(".")[0] for column in options.columns.values() for part in column.split(",")}
+    missing = {part.split(".")[0] for column in columns.values() for part in column.split(",")}
     missing -= {NONE, "@file", "@line"}
     each = max(10, _PEEK_ROWS // min(len(inputs.files), _PEEK_FILES))
     for index, name in enumerate(inputs.names[:_PEEK_FILES]):
         here = 0
-        lines = read_lines(Inputs(inputs.root, inputs.files[: index + 1]), Place(index), options.line_mb * 1024**2)
+        lines = read_lines(Inputs(inputs.root, inputs.files[: index + 1]), Place(index), line_mb * 1024**2)
         for line, _ in islice(lines, _PEEK_LINES):
             row = parse(line)
             if isinstance(row, str):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import InitVar, dataclass
 from typing import Any
 
+from rewarden.early_answers import FIRST, EarlyAnswers, Unread
+from rewarden.errors import RequestError
 from rewarden.types import BadSample, Sample, Verdict
 from rewarden.wire.json import dumps, outcome_to_json
 from rewarden_server.engine import failures
@@ -69,6 +71,10 @@ class Scoring:
         self._room = asyncio.Event()
         self._sent: dict[int, tuple[Unit, int, Row, int]] = {}
         self._flush_due = False
+        self._early = EarlyAnswers()
+        self._first: dict[int, Sample] = {}
+        self._counted: Counter[int] = Counter()
+        self._unread: list[Unread] = []
 
     @property
     def seconds(self) -> float:
@@ -114,6 +120,7 @@ class Scoring:
                     await self._wait_for_room()
                     for index, row, place, sample in self._enter(unit):
                         self._sent[sent] = (unit, index, row, place)
+                        self._keep_early(sent, sample)
                         sent += 1
                         yield sample
                     if unit.left == 0:
@@ -121,6 +128,35 @@ class Scoring:
         finally:
             # A thread cannot be cancelled: what it reads must not outlive the files.
             await asyncio.gather(reading, return_exceptions=True)
+
+    async def advice(self) -> list[str]:
+        """Advice on uses that read no answer in most of their first responses; see `rewarden.early_answers`. Asks the
+        target.
+        """
+        found = []
+        for unread in (*self._unread, *self._early.rest()):
+            try:
+                told = await unread.advice(self._asked)
+            except RequestError:
+                continue  # all is scored; this is only advice
+            if told is not None:
+                found.append(told)
+        return sorted(found)
+
+    async def _asked(self, samples: Sequence[Sample]) -> list[Verdict]:
+        async def given() -> AsyncIterator[Sample]:
+            for sample in samples:
+                yield sample
+
+        async with aclosing(self.client.stream(given())) as items:
+            return [item async for item in items if isinstance(item, Verdict)]
+
+    def _keep_early(self, place: int, sample: Sample) -> None:
+        """Hold on to the first samples of each use until their verdicts are there."""
+        use = id(sample.use)
+        if self._counted[use] < FIRST and len(self._counted) <= FIRST:
+            self._counted[use] += 1
+            self._first[place] = sample
 
     async def _wait_for_room(self) -> None:
         rows, size = self.options.window_rows, self.options.window_mb * 1024**2
@@ -160,6 +196,12 @@ class Scoring:
 
     def _take(self, verdict: Verdict) -> None:
         unit, index, row, place = self._sent.pop(verdict.index)
+        sample = self._first.pop(verdict.index, None)
+        use = None if sample is None else sample.use or self.maker.default_use
+        if sample is not None and use is not None and self._early.watches(verdict):
+            unread = self._early.add(use, sample, verdict)
+            if unread is not None:
+                self._unread.append(unread)
         judged = self._renderer.judged(verdict)
         row.verdicts[place] = judged
         unit.left -= 1

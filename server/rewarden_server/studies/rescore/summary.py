@@ -19,12 +19,16 @@ _NONE = "(none)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The results of a run. `seconds` are those of all sittings of the run together; 0 where nothing was judged."""
+    """The results of a run. `seconds` are those of all sittings of the run together; 0 where nothing was judged.
+
+    advice: which extraction would read the answers, where most of a use's first responses have none that is read.
+    """
 
     tally: Tally
     pass_at: Sequence[Sequence[PassAt]]
     pass_at_all: Sequence[PassAt]
     seconds: float
+    advice: Sequence[str] = ()
 
     @property
     def total(self) -> Counts:
@@ -43,6 +47,7 @@ class Summary:
         return {
             **_counts(total, self.pass_at_all),
             "rejected_lines": self.tally.rejected,
+            "advice": list(self.advice),
             "seconds": round(self.seconds, 3),
             "rows_per_second": _ratio(total.rows - total.copied, self.seconds),
             "by_data_source": {
@@ -87,6 +92,7 @@ class Summary:
             lines.append(f"copied     {total.copied} rows passed through as they were")
         if total.left_out:
             lines.append(f"left out   {total.left_out} unscored rows (--unscored skip)")
+        lines += [f"advice     {one_line(told)}" for told in self.advice]
         if self.seconds:
             rate = _ratio(total.rows - total.copied, self.seconds)
             speed = f", {rate:,.0f} rows/s" if rate else ""

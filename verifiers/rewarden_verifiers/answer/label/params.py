@@ -176,6 +176,14 @@ class Reader:
             response, prompt=prompt, finish_reason=finish_reason, own=lambda name: self._own(name, names)
         )
 
+    def missed(
+        self, response: str, names: Names, prompt: str | None = None, finish_reason: str | None = None
+    ) -> str | None:
+        """Feedback on a response without an answer; see `Ladder.missed`."""
+        return self.ladder.missed(
+            response, prompt=prompt, finish_reason=finish_reason, own=lambda name: self._own(name, names)
+        )
+
     def _own(self, name: str, names: Names) -> Rule:
         if name == "opening_label":
             return lambda text: self._opening(text, names)

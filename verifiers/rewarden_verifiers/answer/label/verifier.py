@@ -49,7 +49,7 @@ def label(
     reader = params.reader
     found = reader.extract(response, prepared.names, prompt, finish_reason)
     if found is None:
-        return no_answer()
+        return no_answer(feedback=reader.missed(response, prepared.names, prompt, finish_reason))
     outcome = _outcome(found, prepared, params)
     return loosely(outcome) if found.loose else outcome
 

@@ -15,7 +15,7 @@ from rewarden_verifiers.answer.math.limits import MAX_REFERENCE_TEXT, MAX_TEXT, 
 from rewarden_verifiers.answer.math.normalise import decimal_comma
 from rewarden_verifiers.answer.math.reading import read
 from rewarden_verifiers.answer.math.syntax import Node, Number, Text
-from rewarden_verifiers.answer.worked import answer_in
+from rewarden_verifiers.answer.worked import answer_in, reduced
 
 # One answer, or several of which one must be met.
 Reference: TypeAlias = str | int | float | list[str | int | float] | dict[Literal["any_of"], list[str | int | float]]
@@ -56,6 +56,7 @@ class PreparedReference:
     problem: Problem | None = None
     limit: int = MAX_TEXT  # how long a candidate may be
     decimal_comma: bool = False  # it writes a comma before decimals, and so may a candidate
+    reduced: str | None = None  # the rule by which a worked solution was reduced
 
     @property
     def fault(self) -> Problem | None:
@@ -69,6 +70,9 @@ def prepare_reference(reference: Reference) -> PreparedReference:
     """Read all alternatives. Never raises: what is wrong with the reference is `problem`."""
     prepared = PreparedReference()
     for text in _texts(reference):
+        found = reduced(text)
+        if found is not None:
+            prepared.reduced = prepared.reduced or found.rule
         stated = answer_in(text)
         if not stated.strip():
             prepared.problem = "empty_reference"

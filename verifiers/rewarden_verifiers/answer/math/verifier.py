@@ -135,7 +135,7 @@ def math(
         return undecided(prepared.problem, fault="reference")
     found = params.ladder.find(response, prompt=prompt, finish_reason=finish_reason)
     if found is None:
-        return no_answer()
+        return no_answer(feedback=params.ladder.missed(response, prompt=prompt, finish_reason=finish_reason))
     outcome = judge(found, prepared, params)
     return loosely(outcome) if found.loose else outcome
 
@@ -143,6 +143,8 @@ def math(
 def judge(found: Extracted, prepared: PreparedReference, params: MathParams) -> Outcome:
     """The outcome for what was extracted."""
     evidence: dict[str, Any] = {"rule": found.rule}
+    if prepared.reduced is not None:
+        evidence["reference_reduced"] = prepared.reduced
     details: dict[str, Any] = {"extracted": found.text if len(found.texts) == 1 else list(found.texts)}
     details["evidence"] = evidence
     spelled = {_spelled(text) for text in found.texts}

@@ -69,7 +69,7 @@ def number(
     """
     found = params.ladder.find(response, prompt=prompt, finish_reason=finish_reason)
     if found is None:
-        return no_answer()
+        return no_answer(feedback=params.ladder.missed(response, prompt=prompt, finish_reason=finish_reason))
     shown = [text[:_EXCERPT] for text in found.texts]
     details: dict[str, Any] = {"extracted": shown[0] if len(shown) == 1 else shown, "evidence": {"rule": found.rule}}
     try:

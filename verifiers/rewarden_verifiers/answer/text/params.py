@@ -168,6 +168,10 @@ class Reader:
         """The answer of a response, by the first rule that fires."""
         return self._ladder.find(response, prompt=prompt, finish_reason=finish_reason)
 
+    def missed(self, response: str, prompt: str | None = None, finish_reason: str | None = None) -> str | None:
+        """Feedback on a response without an answer; see `Ladder.missed`."""
+        return self._ladder.missed(response, prompt=prompt, finish_reason=finish_reason)
+
     def plain(self, text: str, form: str | None = None) -> str:
         """An answer's form as refusals have it; `form` is its canonical form, which mostly is the same."""
         return form if form is not None and self._is_plain else self._plain(text)

@@ -85,7 +85,9 @@ def text(
     if params.preset is not None:
         return _official(response, found, prepared, params)
     if found is None:
-        return _refused({}, params) if reader.refused(response) else no_answer()
+        if reader.refused(response):
+            return _refused({}, params)
+        return no_answer(feedback=reader.missed(response, prompt, finish_reason))
     outcome = _outcome(found, prompt, prepared, params)
     return loosely(outcome) if found.loose else outcome
 

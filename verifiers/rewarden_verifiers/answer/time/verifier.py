@@ -65,7 +65,7 @@ def time(
     """
     found = params.ladder.find(response, prompt=prompt, finish_reason=finish_reason)
     if found is None:
-        return no_answer()
+        return no_answer(feedback=params.ladder.missed(response, prompt=prompt, finish_reason=finish_reason))
     outcome = _outcome(found, prepared, params, progress)
     return loosely(outcome) if found.loose else outcome
 

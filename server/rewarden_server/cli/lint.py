@@ -1,0 +1,115 @@
+"""`rewarden lint`: how references are read, and which of them leave answers without a score, before a run."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rewarden.client import AsyncClient
+from rewarden.commands.terminal import say
+from rewarden.commands.use import functions_of
+from rewarden.errors import RequestError
+from rewarden_server.cli.numbers import positive
+from rewarden_server.cli.rescore import columns_of, routing_of
+from rewarden_server.config import ConfigError, load_config
+from rewarden_server.studies.lint.examination import Examined, Examiner
+from rewarden_server.studies.lint.report import lines, summary, to_json
+from rewarden_server.studies.rescore.columns import choose
+from rewarden_server.studies.rescore.options import RescoreError
+from rewarden_server.studies.rescore.read import find_inputs
+from rewarden_server.studies.rescore.run import peek
+
+HELP = "read a file of references as the verifiers will, and say what is wrong with them"
+
+CLEAN, FOUND, REFUSED = 0, 1, 2
+
+_EPILOG = """\
+exit status:
+  0  no errors; there may be warnings and notes
+  1  a row cannot be read, or no answer can be judged by its reference
+  2  refused before any work: arguments, columns, a verifier that reads no references
+
+examples:
+  rewarden lint train.jsonl
+  rewarden lint train.parquet --use math --column reference=reward_model.ground_truth
+  rewarden lint data/ --use 'gsm8k/*=math' --use 'mmlu=choice' --json
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.set_defaults(group=None)
+    add = parser.add_argument
+    add(
+        "input",
+        type=Path,
+        nargs="+",
+        metavar="REFS",
+        help="JSON lines (plain, gzip, zstd), Parquet, or directories of such files",
+    )
+    add(
+        "--use",
+        action="append",
+        default=[],
+        metavar="[PATTERN=]USE",
+        help="what will judge, as for rescore (repeatable; default: answer)",
+    )
+    add("--params", metavar="JSON", help="parameters of the one --use")
+    add("--routing", metavar="FILE", help="who judges what, from a file (docs/routing.md) or `starter`; without --use")
+    add(
+        "--column",
+        action="append",
+        default=[],
+        metavar="FIELD=COLUMN",
+        help="such as reference=extra.answer; - for none; the rest is guessed",
+    )
+    add("--columns", type=Path, metavar="FILE", help="the same from a TOML or JSON file")
+    add("--all", action="store_true", help="list also the rows without findings")
+    add("--json", action="store_true", help="print JSON, every row included")
+    add("--max-line-mb", type=positive, default=64, metavar="MB", help="longer lines cannot be read (default: 64)")
+    add("--config", type=Path, metavar="FILE", help="the engine's configuration (default: ./rewarden.toml)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """The exit status, as `--help` lists them."""
+    try:
+        rows = asyncio.run(_examine(args))
+    except (RescoreError, ConfigError, RequestError) as error:
+        say(f"rewarden lint: {error.message}", file=sys.stderr)
+        return REFUSED
+    if args.json:
+        say(json.dumps(to_json(rows), indent=1, ensure_ascii=False))
+    else:
+        for line in (*lines(rows, clean=args.all), *summary(rows)):
+            say(line)
+    return FOUND if any(one.kind == "error" for row in rows for one in row.findings) else CLEAN
+
+
+async def _examine(args: argparse.Namespace) -> Sequence[Examined]:
+    given = columns_of(args)
+    if not args.use and args.routing is None and "use" not in given:
+        args.use = ["answer"]
+    routing = routing_of(args)
+    inputs = find_inputs(args.input)
+    columns = choose(given, peek(inputs, given, args.max_line_mb), routing.metadata, responses=False)
+    if "reference" not in columns.whole and "reference" not in columns.parts:
+        raise RescoreError(
+            "no column holds the expected answer; name it with --column reference=COLUMN. The columns are: "
+            f"{', '.join(columns.unused) or 'none'}"
+        )
+    functions = functions_of(route.use for route in routing.routes)
+    examiner = Examiner(columns, routing, functions)
+    examiner.check()
+    if not args.json:
+        for line in columns.describe():
+            say(line, file=sys.stderr)
+    config = load_config(args.config, environ=os.environ)
+    async with AsyncClient("local", config=config, functions=functions) as client:
+        return await examiner.examine(inputs, client, args.max_line_mb * 1024**2)
