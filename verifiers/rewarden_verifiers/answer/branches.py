@@ -89,7 +89,14 @@ _SIGN = re.compile(r"[-\u2212+*/=<>^!'\u221a\u2264\u2265\u2260\u2261\u2208\u2227
 _HYPHENATED = re.compile(r"[^\W\d_]-[^\W\d_]{2}|[^\W\d_]{2}-[^\W\d_]")
 _NO_SOLUTION = re.compile(r"solution|root|set|such", re.IGNORECASE)
 _ORDINAL = re.compile(r"\d{1,6}(?:st|nd|rd|th)\b")
-_SAID = FUNCTIONS | words.JOINERS | words.CONDITION_WORDS | words.QUANTIFIED | words.CURRENCIES | words.ORDINALS
+_SAID = (
+    {"mod"} | FUNCTIONS | words.JOINERS | words.CONDITION_WORDS | words.QUANTIFIED | words.CURRENCIES | words.ORDINALS
+)
+# What a condition says of a number: "2k for all integers k", "|c| < 2 where c is real".
+_CONDITIONS = words.CONDITION_WORDS | words.QUANTIFIED
+_OF_NUMBERS = frozenset(words.PROPERTIES) | frozenset(
+    ("is", "are", "an", "integer", "integers", "real", "reals", "natural", "whole", "number", "numbers", "constant")
+)
 _SCALES = frozenset(("hundred", "thousand", "million", "billion", "trillion", "dozen", "score", "half"))
 _MAX_PRODUCT = 3
 """Letters of a product that is written without signs; more of them are a word."""
@@ -200,6 +207,8 @@ def _is_mathematics(text: str) -> bool:
     if any(isinstance(part, Sum | Product | Quotient) and _holds_measure(part) for part in parts):
         return False
     ordinal = _ORDINAL.match(text) is not None
+    if not _CONDITIONS.isdisjoint(spelt):
+        spelt = [word for word in spelt if word not in _OF_NUMBERS]
     return all(_is_written_in_mathematics(word, text, nouns, ordinal) for word in spelt)
 
 
