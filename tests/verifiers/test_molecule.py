@@ -17,10 +17,11 @@ from rewarden_server.engine.plan import Planner
 from rewarden_verifiers.contract import spec_of
 from rewarden_verifiers.fingerprint.fingerprint import libraries_of
 from rewarden_verifiers.registry import Registry
-from rewarden_verifiers.science import properties, smiles
+from rewarden_verifiers.science import formulas, properties, smiles
 from rewarden_verifiers.science.molecule import MoleculeEquivalence, MoleculeParams, molecule
 from rewarden_verifiers.science.properties import stated
 from rewarden_verifiers.science.smiles import Molecule
+from tests.verifiers.counting import HOSTILE, steps
 from tests.verifiers.direct import outcome_of
 
 Chem = pytest.importorskip("rdkit.Chem")
@@ -367,3 +368,18 @@ def test_stated_attributes_are_read_once_each() -> None:
     assert stated("logP: 1.3\nClogP: 2", read("CCO"), 0.1) is None
     with pytest.raises(InvalidReference):
         molecule("logP: 1", MoleculeParams(parts="attributes"), {}, None)
+
+
+@pytest.mark.parametrize("piece", [*HOSTILE, "C6", "(C", "H2O·", "CuSO4 ", "²⁻", "[", "SO4^2-", "(", "Ca(", "\ud800"])
+def test_the_work_on_a_formula_grows_no_faster_than_the_text(piece: str) -> None:
+    formulas.written(piece)
+    counts = [steps(lambda size=size: formulas.written((piece * size)[:size])) for size in (1000, 2000)]  # type: ignore[misc]
+    assert counts[1] <= 2.5 * counts[0] + 3000
+
+
+@given(st.text(alphabet="CHONaCl0123456789()[]+-^_{}·. ", max_size=60))
+def test_a_formula_is_the_same_as_itself_in_markup(text: str) -> None:
+    found = formulas.read(text)
+    if found is not None:
+        assert formulas.same(found, found)
+        assert formulas.read(f"$\\mathrm{{{text}}}$") == found

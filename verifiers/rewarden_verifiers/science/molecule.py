@@ -12,10 +12,11 @@ from typing import Any, ClassVar, Literal
 from rewarden.errors import InvalidReference
 from rewarden.types import Component, Outcome
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import Rule, rules_of
-from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
-from rewarden_verifiers.science import properties, smiles
+from rewarden_verifiers.extraction import Rule, first_found, rules_of
+from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.science import formulas, properties, smiles
 from rewarden_verifiers.science.fingerprints import Fingerprint, formula, tanimoto
+from rewarden_verifiers.science.formulas import Formula
 from rewarden_verifiers.science.properties import Property
 from rewarden_verifiers.science.smiles import Identity, Molecule
 from rewarden_verifiers.science.written import RULES, find
@@ -167,11 +168,12 @@ class Expected:
     molecules: tuple[Molecule, ...]
     reactants: tuple[Molecule, ...]
     formula: str | None
+    formulas: tuple[Formula, ...] = ()
 
 
 def _molecule(text: str, path: str) -> Molecule:
-    found = smiles.read(text.strip())
-    if isinstance(found, Molecule):
+    found = smiles.read(text.strip(), attached=True)
+    if isinstance(found, Molecule) and (found.atoms or "*" not in found.smiles):  # "*" alone is attached to nothing
         return found
     raise InvalidReference(f"{path}: {text[:80]!r} cannot be read as a molecule ({found})", path=path)
 
@@ -180,6 +182,10 @@ def expect(reference: Reference, params: MoleculeParams) -> Expected:
     """The reference, read. Raises InvalidReference."""
     if not isinstance(reference, MoleculeReference):
         several = (reference,) if isinstance(reference, str) else reference or ()
+        if several and params.weights.keys() == {"identity"}:
+            read = tuple(found for text in several if (found := _formula(text)) is not None)
+            if len(read) == len(several):
+                return Expected((), (), None, read)
         reference = MoleculeReference(others=several)
     given = (*((reference.smiles,) if reference.smiles is not None else ()), *reference.others)
     molecules = tuple(_molecule(text, "reference") for text in given)
@@ -201,6 +207,13 @@ def expect(reference: Reference, params: MoleculeParams) -> Expected:
         tuple(_molecule(part, "reactants") for text in reactants for part in text.split(".")),
         _ordered(asked) if asked is not None else None,
     )
+
+
+def _formula(text: str) -> Formula | None:
+    """The formula that a reference is, where it is no molecule. "CO" is methanol, as ever."""
+    if isinstance(smiles.read(text.strip()), Molecule) or not formulas.is_formula(text):
+        return None
+    return formulas.read(text)
 
 
 @lru_cache(maxsize=4096)
@@ -305,16 +318,23 @@ def molecule(
     parts are a weighted mean; each stands in the components.
 
     The reference is a SMILES, a list of them (each is right), or an object `{smiles, others, formula, reactants}`;
-    parts that need none may go without. What earns nothing and says why: `malformed` (unclosed rings, no SMILES),
-    `absurd_valence`, `not_aromatic`, `wildcard` ("*"), `hedged` (several molecules offered), `fragments` (several
-    joined by "." where one is asked), `too_small`, `reactant_returned`, `forbidden_element`, `too_expensive` (4,000
-    characters, 400 atoms), and `wrong`. SELFIES and names are not read. The part `attributes` judges instead what the
-    response states of the reference molecule ("logP: 1.3") against RDKit's values, as AttriLens-Mol's check does.
+    parts that need none may go without. A fragment marks by "*" where it is attached, and its answer may as well. A
+    reference that is no SMILES but a formula ("C6H12O6", "SO4^2-") is met by a formula of the same atoms and charge, in
+    any order and markup; one that repeats an element ("CH3COOH") as it is written.
+
+    What earns nothing and says why: `malformed` (unclosed rings, no SMILES), `absurd_valence`, `not_aromatic`,
+    `wildcard` ("*"), `hedged` (several molecules offered), `fragments` (several joined by "." where one is asked),
+    `too_small`, `reactant_returned`, `forbidden_element`, `too_expensive` (4,000 characters, 400 atoms), and `wrong`.
+    SELFIES and names are not read. The part `attributes` judges instead what the response states of the reference
+    molecule ("logP: 1.3") against RDKit's values, as AttriLens-Mol's check does.
     """
     prepared = params.expect(reference)
     if "attributes" in params.weights:
         return _judge_attributes(response, prepared, params)
-    found = find(response, params.rules)
+    if prepared.formulas:
+        return _judge_formula(response, prepared.formulas, params.rules)
+    # "*" is any atom, and answers nothing unless the reference is a fragment that marks where it is attached.
+    found = find(response, params.rules, attached=any("*" in one.smiles for one in prepared.molecules))
     if found is None:
         return no_answer()
     evidence: dict[str, Any] = {"rule": found.rule}
@@ -428,6 +448,25 @@ def _substructure_score(built: Molecule, params: MoleculeParams, evidence: dict[
     if params.required and len(missing) == len(params.required):
         return 0.0
     return 1.0 - (len(missing) + len(present)) / (len(params.required) + len(params.forbidden))
+
+
+def _judge_formula(response: str, expected: tuple[Formula, ...], rules: tuple[Rule, ...]) -> Outcome:
+    """The outcome where the reference is a formula: the answer is one as well, of the same atoms and charge."""
+    found = first_found(response, rules)
+    if found is None:
+        return no_answer()
+    details: dict[str, Any] = {"extracted": found.text[:200], "evidence": {"rule": found.rule}}
+    if found.oversized:
+        return too_expensive(**details)
+    read = {formulas.written(text) for text in found.texts}
+    if len(read) > 1:
+        return wrong("hedged", flags=("hedged",), **details)
+    answer = read.pop()
+    if not isinstance(answer, Formula):
+        return wrong(answer, flags=(answer,), **details)
+    if any(formulas.same(answer, one) for one in expected):
+        return right(**details)
+    return wrong(**details)
 
 
 def _judge_attributes(response: str, prepared: Expected, params: MoleculeParams) -> Outcome:

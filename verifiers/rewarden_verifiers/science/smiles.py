@@ -73,8 +73,9 @@ def looks_like_smiles(text: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def read(text: str) -> Molecule | Problem:
-    """The molecule that a SMILES means, or why it means none. Kept: siblings write the same few.
+def read(text: str, attached: bool = False) -> Molecule | Problem:
+    """The molecule that a SMILES means, or why it means none. Kept: siblings write the same few. attached: "*" marks
+    where a fragment is attached; otherwise no molecule has one.
 
     Raises nothing for any text. Bounded: see MOST_CHARACTERS and MOST_ATOMS.
     """
@@ -95,7 +96,7 @@ def read(text: str) -> Molecule | Problem:
             return "empty"
         mapped = False
         for atom in mol.GetAtoms() if ":" in text or "*" in text else ():
-            if atom.GetAtomicNum() == 0:
+            if atom.GetAtomicNum() == 0 and not attached:
                 return "wildcard"  # "*" is any atom: it answers nothing, and has no valence that could be absurd
             if atom.GetAtomMapNum():
                 atom.SetAtomMapNum(0)

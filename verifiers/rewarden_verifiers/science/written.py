@@ -43,66 +43,68 @@ class Written:
     rule: str
 
 
-def find(response: str, rules: tuple[Rule, ...]) -> Written | None:
-    """The molecule of a response by the first rule that fires, or None where none does. Never raises for any text."""
+def find(response: str, rules: tuple[Rule, ...], attached: bool = False) -> Written | None:
+    """The molecule of a response by the first rule that fires, or None where none does; with `attached` a fragment that
+    marks by "*" where it is attached. Never raises for any text.
+    """
     text = _FENCE.sub("", response) if "```" in response or "~~~" in response else response
     for rule in rules:
         found = rule(text)
         if found is not None:
-            written = _of(found)
+            written = _of(found, attached)
             if found.rule == "last_line" and written.problem in ("malformed", "unparseable_answer"):
-                return _in_block(response) or written
+                return _in_block(response, attached) or written
             return written
     return None
 
 
-def _in_block(response: str) -> Written | None:
+def _in_block(response: str, attached: bool) -> Written | None:
     """The molecule of the only block marked as SMILES, where the words behind it explain it and offer no other."""
     blocks = list(_BLOCK.finditer(response))
     if len(blocks) != 1:
         return None
-    written = _one(undressed(blocks[0].group(1)), "block")
+    written = _one(undressed(blocks[0].group(1)), "block", attached)
     words = response[blocks[0].end() :].split()
     if written.molecule is None or len(words) > _MOST_WORDS:
         return None
     for word in words:
         bare = word.strip("()`*_\"'.,;:!?")
         if bare != "I" and looks_like_smiles(bare):
-            other = read(bare)
+            other = read(bare, attached)
             if isinstance(other, Molecule) and other.smiles != written.molecule.smiles:
                 return None
     return written
 
 
-def _of(found: Extracted) -> Written:
+def _of(found: Extracted, attached: bool) -> Written:
     read_out = [undressed(text) for text in found.texts]
     if len(set(read_out)) > 1:
-        molecules = [molecule for text in read_out if isinstance(molecule := _first(text), Molecule)]
+        molecules = [molecule for text in read_out if isinstance(molecule := _first(text, attached), Molecule)]
         if len({molecule.smiles for molecule in molecules}) != 1 or len(molecules) < len(read_out):
             return Written(" ".join(read_out)[:200], None, "hedged", found.rule)
-    return _one(read_out[-1], found.rule)
+    return _one(read_out[-1], found.rule, attached)
 
 
-def _first(text: str) -> Molecule | Problem:
-    return read(text) if text else "empty"
+def _first(text: str, attached: bool) -> Molecule | Problem:
+    return read(text, attached) if text else "empty"
 
 
-def _one(text: str, rule: str) -> Written:
+def _one(text: str, rule: str, attached: bool) -> Written:
     pieces = [piece for piece in _BETWEEN.split(text) if piece]
     if len(pieces) <= 1:
-        meant = _first(pieces[0]) if pieces else "empty"
+        meant = _first(pieces[0], attached) if pieces else "empty"
         if isinstance(meant, Molecule):
             return Written(pieces[0], meant, None, rule)
         return Written(text[:200], None, meant, rule)
     # "CCO (ethanol)": a name in brackets behind the answer is none more; another SMILES is.
     if len(pieces) > 64:
         return Written(text[:200], None, "unparseable_answer", rule)
-    first = _first(pieces[0])
+    first = _first(pieces[0], attached)
     if isinstance(first, Molecule) and pieces[1].startswith("(") and pieces[-1].rstrip(".").endswith(")"):
         inner = [piece.strip("().") for piece in pieces[1:]]
-        if not any(isinstance(_first(piece), Molecule) for piece in inner if piece and looks_like_smiles(piece)):
+        if not any(isinstance(_first(piece, attached), Molecule) for piece in inner if looks_like_smiles(piece)):
             return Written(pieces[0], first, None, rule)
-    offered = [_first(bare) for piece in pieces if (bare := piece.strip("()")) and looks_like_smiles(bare)]
+    offered = [_first(bare, attached) for piece in pieces if looks_like_smiles(bare := piece.strip("()"))]
     several = sum(isinstance(meaning, Molecule) for meaning in offered) > 1
     return Written(text[:200], None, "hedged" if several else "unparseable_answer", rule)
 
