@@ -1,8 +1,8 @@
-"""`instructions`: the checkers of IFEval and IFBench, held against verdicts that their own code gave.
+"""`instructions`: the checkers of IFEval, IFBench, IF-RLVR and Tulu 3, held against verdicts that their own code gave.
 
 `instructions/official.jsonl` holds texts of ours with the strict and loose verdicts of the official checkers (IFBench
-0.2, which has IFEval's too, with NLTK 3.9.1 and langdetect seeded with 0); `instructions/nltk.jsonl` holds texts with
-NLTK's sentences and words.
+0.2, which has IFEval's too, and open-instruct of August 2026, with NLTK 3.9.1 and langdetect seeded with 0);
+`instructions/nltk.jsonl` holds texts with NLTK's sentences and words.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ OFFICIAL = {
     variant: InstructionsParams(variant=variant, guards=False)  # type: ignore[arg-type]
     for variant in ("strict", "loose")
 }
-IFEVAL = ("keywords", "language", "length_constraints", "detectable_content", "detectable_format", "combination")
-IFEVAL_TOO = ("startend", "change_case", "punctuation")
 
 
 def rows(name: str) -> list[dict[str, Any]]:
@@ -43,8 +41,10 @@ def rows(name: str) -> list[dict[str, Any]]:
 RECORDED = {key: list(group) for key, group in itertools.groupby(rows("official.jsonl"), key=lambda row: row["id"])}
 ARGUMENTS: dict[str, dict[str, Any]] = {key: group[0]["kwargs"] for key, group in RECORDED.items()}
 ARGUMENTS["words:start_verb"] = {}
-DETECTED = {"language:response_language", "change_case:english_capital", "change_case:english_lowercase"}
-ALL = [{"id": name, "kwargs": ARGUMENTS[name]} for name in CHECKERS if name not in DETECTED]
+DETECTED = {name for name in CHECKERS if name.endswith(("language", "english_capital", "case"))}
+EVERY = [{"id": name, "kwargs": ARGUMENTS[name]} for name in CHECKERS if name not in DETECTED]
+ALL = (EVERY[:100], EVERY[100:])
+"""All instructions, in two references: one may hold 128."""
 
 
 def judged(response: str, reference: Any, params: InstructionsParams = STRICT) -> Outcome:
@@ -55,10 +55,10 @@ def follows(name: str, response: str, **arguments: Any) -> bool:
     return judged(response, [{"id": name, "kwargs": arguments}]).score == 1.0
 
 
-def test_there_are_83_checkers() -> None:
-    families = [name.partition(":")[0] for name in CHECKERS]
-    ifeval = sum(family in (*IFEVAL, *IFEVAL_TOO) for family in families)
-    assert (ifeval, len(families) - ifeval) == (25, 58)
+def test_there_are_136_checkers() -> None:
+    functions = [name for name in CHECKERS if ":" not in name]
+    # 25 of IFEval, 58 of IFBench, 28 of IF-RLVR, whose 29th has two names.
+    assert (len(CHECKERS) - len(functions), len(functions)) == (25 + 58 + 28, 25)
     assert all(find(alias) is CHECKERS[name] for alias, name in ALIASES.items())
 
 
@@ -82,10 +82,10 @@ def test_guards_only_refuse() -> None:
         for row in group:
             reference = [{"id": name, "kwargs": row["kwargs"]}]
             if judged(row["response"], reference).score == 1.0:
-                assert row["strict"], row
+                assert row["strict"] or CHECKERS[name].official is not None, row
             elif row["strict"]:
                 refused.add(name)
-    assert refused <= {name for name, checker in CHECKERS.items() if checker.guard is not None}
+    assert refused <= {name for name, checker in CHECKERS.items() if checker.guard or checker.official}
     assert all(checker.why for checker in CHECKERS.values() if checker.guard is not None)
 
 
@@ -149,6 +149,12 @@ def test_every_form_of_a_reference_says_the_same(reference: Any) -> None:
         [{"id": "punctuation:no_comma", "kwargs": 7}],
         [{"id": "punctuation:no_comma", "kwargs": "{"}],
         [{"kwargs": {}}],
+        {"func_name": "validate_tone"},
+        {"func_name": "validate_end"},
+        {"func_name": "validate_word_constraint", "N": 3, "quantifier": "less than"},
+        {"func_name": "validate_paragraphs", "N": 2, "i": 3, "first_word": "a"},
+        {"func_name": "verify_letter_frequency", "N": 2, "letter": "ab"},
+        [{"id": "new:copy_span_idx", "kwargs": {"prompt_to_repeat": "abc", "n_start": 2, "n_end": 2}}],
         {"instruction_id_list": ["punctuation:no_comma"], "kwargs": 7},
         {"instruction_id_list": [None], "kwargs": [None]},
         [{"id": "punctuation:no_comma"}] * 129,
@@ -205,13 +211,74 @@ def test_the_message_names_the_nearest_id() -> None:
     assert caught.value.details["path"] == "reference[0]"
 
 
+def test_a_function_of_tulu_is_a_reference() -> None:
+    """Tulu 3's rows name a function, and hold null for the arguments that it does not take."""
+    form = {"func_name": "verify_keyword_frequency", "word": "tea", "N": 2, "quantifier": None, "letter": None}
+    for reference in (form, json.dumps(form), [form], str(form)):
+        assert judged("Tea, then more tea.", reference).score == 1.0
+        assert judged("Tea, then teatime.", reference).score == 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "followed", "missed"),
+    [
+        (["yes", "no"], "no, never", "I do not know"),  # "know" holds "no"
+        (["yes", "no"], "yes", "yes or no"),
+        ("yes/no", "no", "o"),  # the official code takes a text for a list of characters
+        ("['left', 'right']", "Turn left.", "Turn back."),
+        ("tea, iced tea", "iced tea", "coffee"),  # one option within another is no second one
+    ],
+)
+def test_a_choice_is_one_option_as_a_word(options: Any, followed: str, missed: str) -> None:
+    assert follows("validate_choice", followed, options=options)
+    assert not follows("validate_choice", missed, options=options)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "response", "guarded", "official"),
+    [
+        ("keywords:existence", {"keywords": ["U.S."]}, "UXSX", False, True),
+        ("keywords:existence", {"keywords": ["U.S."]}, "the U.S. of A", True, True),
+        ("keywords:existence", {"keywords": ["(x"]}, "f(x)", True, False),  # the official code raises
+        ("keywords:existence", {"keywords": ["x*y"]}, "y", False, True),
+        ("keywords:forbidden_words", {"forbidden_words": ["a|b"]}, "a cat", True, False),
+        ("keywords:frequency", {"keyword": ".", "frequency": 3, "relation": "at least"}, "tea", False, True),
+        ("keywords:word_once", {"keyword": "te."}, "tea to", False, True),
+        ("detectable_content:postscript", {"postscript_marker": "N.B."}, "nabs", False, True),
+        ("detectable_format:multiple_sections", {"section_spliter": "S.", "num_sections": 1}, "So 1", False, True),
+        ("format:options", {"options": "north or west"}, "th", False, True),
+        ("format:no_whitespace", {}, "\n\nword", True, False),  # a thought leaves blank lines
+        ("validate_end", {"end_phrase": "Amen."}, "So be it. Amen.\n", True, False),
+    ],
+)
+def test_without_guards_the_official_verdict_stands(
+    name: str, arguments: dict[str, Any], response: str, guarded: bool, official: bool
+) -> None:
+    reference = [{"id": name, "kwargs": arguments}]
+    assert (judged(response, reference).score == 1.0) is guarded
+    assert (judged(response, reference, OFFICIAL["strict"]).score == 1.0) is official
+
+
+@pytest.mark.parametrize(
+    "keyword", ["a*a*a*a*b", "(a+)+b", "(a|aa)+b", "a{999}{999}b", "(?:a{0,99}){99}b", "a?" * 40 + "a" * 40 + "b"]
+)
+def test_a_keyword_is_searched_in_time_that_grows_with_the_text(keyword: str) -> None:
+    """As a regular expression of Python's, most of these search for longer than anybody lives."""
+    for name in ("existence", "frequency"):
+        arguments = {"keywords": [keyword]} if name == "existence" else {"keyword": keyword, "frequency": 1}
+        relation = {} if name == "existence" else {"relation": "at least"}
+        reference = [{"id": f"keywords:{name}", "kwargs": {**arguments, **relation}}]
+        assert judged("a" * 5000, reference, OFFICIAL["strict"]).score == 0.0
+
+
 # --- what the checkers are asked for beside the official verdicts ----------------------------------------------
 
 
 @pytest.mark.parametrize("response", ["", " \n\t", "...", "?!", "***", "- - -", "_", "\u200b", "\ufeff\n", "\ud800"])
 def test_saying_nothing_follows_nothing(response: str) -> None:
-    outcome = judged(response, ALL, InstructionsParams(mode="fraction"))
-    assert (outcome.score, outcome.reason) == (0.0, "no_answer")
+    for reference in ALL:
+        outcome = judged(response, reference, InstructionsParams(mode="fraction"))
+        assert (outcome.score, outcome.reason) == (0.0, "no_answer")
 
 
 @pytest.mark.parametrize("response", ["7", "é", "日", "😀", "→"])
@@ -251,8 +318,58 @@ def test_languages_are_told_the_same_every_time() -> None:
 
 
 @pytest.mark.parametrize(
+    "response",
+    [
+        "DO YOU UNDERSTAND?",  # Spanish to langdetect, in small letters
+        "STEP 2: GENERATE UNIQUE NAMES",
+        "YOU TRAVEL AT 0.999999C.",
+        "DESCRIBE ASTRONOMICAL SUFFERING.",
+        "SIMPLIFY $\\FRAC{8}{22}$ AND WRITE THE RESULT AS A DECIMAL.",
+        "YES",
+    ],
+)
+def test_english_in_capital_letters_is_english(response: str) -> None:
+    assert follows("change_case:english_capital", response)
+    assert follows("validate_uppercase", response)
+    assert not follows("change_case:english_capital", response.lower())
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "HOLA AMIGOS",
+        "LA CASA ES MUY GRANDE Y BONITA.",
+        "DAS HAUS IST SEHR GROSS UND ALT.",
+        "JE NE SAIS PAS CE QUE VOUS VOULEZ.",
+        "DE HOND IS IN HET HUIS",
+        "ДОМ ОЧЕНЬ БОЛЬШОЙ",
+        "AAA BBB",
+        "家は大きい",
+        "1 2 3",
+    ],
+)
+def test_other_languages_in_capital_letters_are_not(response: str) -> None:
+    assert not follows("change_case:english_capital", response)
+    assert not follows("validate_uppercase", response)
+
+
+@pytest.mark.parametrize(
     ("first", "second", "is_one"),
     [
+        ("Debug", "Python", True),
+        ("Refactor", "this", True),
+        ("Preheat", "oven", True),
+        ("Brainstorm", "ideas", True),
+        ("Poach", "the", True),  # from the list of what English inflects
+        ("Anonymize", "names", True),  # by its ending
+        ("Redecorate", "rooms", True),  # by its beginning
+        ("Double-check", "your", True),
+        ("Water", "the", True),
+        ("Water", "is", False),
+        ("Bread", "recipes", False),
+        ("Near", "the", False),
+        ("Like", "a", False),
+        ("Preface", ":", False),
         ("Explore", "the", True),
         ("Write", "python", True),
         ("Running", "is", True),
@@ -281,9 +398,9 @@ PIECES = st.sampled_from([*HOSTILE, "a", "The ", ". ", "* x\n", "- ", "Question 
 @given(st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=25).map("".join)), st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_no_text_makes_a_checker_raise(response: str, guards: bool) -> None:
-    for variant in ("strict", "loose"):
+    for variant, reference in itertools.product(("strict", "loose"), ALL):
         params = InstructionsParams(mode="fraction", variant=variant, guards=guards)  # type: ignore[arg-type]
-        outcome = judged(response, ALL, params)
+        outcome = judged(response, reference, params)
         assert outcome.score is not None
         assert 0.0 <= outcome.score <= 1.0
         json.dumps(outcome.evidence, allow_nan=False)
@@ -301,7 +418,7 @@ def test_sentences_hold_all_that_is_not_blank(text: str) -> None:
 
 @pytest.mark.parametrize("piece", [*HOSTILE, "a. ", ". . ", "?!", "I. ", '." ', "* ", "\n", "[", "<<", "Question 1\n"])
 def test_work_grows_with_the_text_and_no_faster(piece: str) -> None:
-    prepared = prepare(ALL, STRICT)
+    prepared = tuple(instruction for reference in ALL for instruction in prepare(reference, STRICT))
     work = [
         steps(lambda text=(piece * (size // len(piece) + 1))[:size] + "x": instructions(text, prepared, STRICT))
         for size in (200, 400, 800)

@@ -6,14 +6,29 @@ verdict changes from call to call. Here nothing is ever drawn.
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from rewarden.errors import InvalidReference
 from rewarden_verifiers.structure import languages
 
 _RELATIONS = ("less than", "at least")
+_SEPARATOR = re.compile(r",|\bor\b")
+
+
+def _parted(listed: str) -> list[str]:
+    """The texts of a list that is written as one text."""
+    try:
+        value = ast.literal_eval(listed)  # literals only: it runs nothing
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        value = None
+    if isinstance(value, (list, tuple)) and value and all(isinstance(one, str) and one.strip() for one in value):
+        return list(value)
+    parts = listed.split("/") if "/" in listed else _SEPARATOR.split(listed)
+    return [part.strip() for part in parts if part.strip()] or [listed]
 
 
 class Arguments:
@@ -62,6 +77,18 @@ class Arguments:
         """A text that is not blank, without the blanks around it."""
         return self.text(argument).strip()
 
+    def first_word(self, argument: str) -> str:
+        """The same, or the first of a list of them."""
+        value = self._given.get(argument)
+        return self.texts(argument)[0].strip() if isinstance(value, (list, tuple)) else self.word(argument)
+
+    def character(self, argument: str) -> str:
+        """One character, as it is written."""
+        value = self._take(argument)
+        if not isinstance(value, str) or len(value) != 1:
+            self.refuse(argument, "one character")
+        return value
+
     def letter(self, argument: str) -> str:
         """One character that is no blank, small."""
         value = self._take(argument)
@@ -84,11 +111,26 @@ class Arguments:
             self.refuse(argument, "a list of texts that are not blank")
         return tuple(value)
 
+    def options(self, argument: str, whole: bool = True) -> Sequence[str]:
+        """A list of texts; a text is one that is written as JSON or Python writes it, or parted by "/", "or" or ",".
+
+        whole: False leaves a text as it is, which the official code takes for a list of its characters.
+        """
+        value = self._take(argument)
+        if not isinstance(value, str) or not value.strip():
+            return self.texts(argument)
+        return _parted(value) if whole else value
+
+    def one_of(self, argument: str, allowed: Sequence[str]) -> str:
+        """One of a few texts."""
+        value = self._take(argument)
+        if value not in allowed:
+            self.refuse(argument, f"one of {', '.join(allowed)}")
+        return str(value)
+
     def compared(self, argument: str, relation: str = "relation") -> Callable[[int], bool]:
         """Returns what tells whether a number is "at least" or "less than" (as `relation` says) a whole number."""
-        wanted, how = self.count(argument), self._take(relation)
-        if how not in _RELATIONS:
-            self.refuse(relation, f"one of {', '.join(_RELATIONS)}")
+        wanted, how = self.count(argument), self.one_of(relation, _RELATIONS)
         return lambda found: found >= wanted if how == "at least" else found < wanted
 
     def finish(self) -> None:

@@ -19,22 +19,26 @@ class Checker:
     build: makes the check from the instruction's arguments.
     guard: makes what must hold besides where guards are on: it stops responses that the official checker passes
         although they do nothing of what was asked. why: what the official checker overlooks.
+    official: makes the check that stands where guards are off; None where that is the same one.
     """
 
     name: str
     build: Build
     guard: Build | None = None
     why: str = ""
+    official: Build | None = None
 
 
 CHECKERS: dict[str, Checker] = {}
 
 
-def checker(name: str, *, guard: Build | None = None, why: str = "") -> Callable[[Build], Build]:
+def checker(
+    name: str, *, guard: Build | None = None, why: str = "", official: Build | None = None
+) -> Callable[[Build], Build]:
     """Enter a checker under its id."""
 
     def enter(build: Build) -> Build:
-        CHECKERS[name] = Checker(name=name, build=build, guard=guard, why=why)
+        CHECKERS[name] = Checker(name=name, build=build, guard=guard, why=why, official=official)
         return build
 
     return enter

@@ -7,6 +7,7 @@ import re
 
 from rewarden_verifiers.structure.instructions.arguments import Arguments
 from rewarden_verifiers.structure.instructions.checker import Check, checker, plain
+from rewarden_verifiers.structure.instructions.patterns import compiled
 from rewarden_verifiers.structure.instructions.text import Text
 
 # The indent is matched within a line: across lines (`\s*`) the official pattern is quadratic in blank lines.
@@ -35,7 +36,13 @@ def number_placeholders(arguments: Arguments) -> Check:
     return check
 
 
-@checker("detectable_content:postscript")
+def _postscript(arguments: Arguments) -> Check:
+    marker = arguments.word("postscript_marker")
+    pattern = compiled(_POSTSCRIPTS.get(marker, marker.lower()), ignore_case=False)
+    return lambda text: pattern is not None and pattern.search(text.lower) is not None
+
+
+@checker("detectable_content:postscript", official=_postscript)
 def postscript(arguments: Arguments) -> Check:
     """`postscript_marker` is there, in any case; "P.S." and "P.P.S" may hold a space after each period."""
     marker = arguments.word("postscript_marker")
@@ -69,20 +76,27 @@ def constrained_response(text: Text) -> bool:
     return _options(text) > 0
 
 
+def highlights(text: Text) -> int:
+    """Returns how many stretches stand between asterisks or double asterisks, each on one line."""
+    single = sum(1 for found in _SINGLE.findall(text.value) if found.strip("*").strip())
+    return single + sum(1 for found in _DOUBLE.findall(text.value) if found[2:-2].strip())
+
+
 @checker("detectable_format:number_highlighted_sections")
 def number_highlighted_sections(arguments: Arguments) -> Check:
     """At least `num_highlights` stretches between asterisks or double asterisks, each on one line."""
     wanted = arguments.count("num_highlights")
-
-    def check(text: Text) -> bool:
-        single = sum(1 for found in _SINGLE.findall(text.value) if found.strip("*").strip())
-        double = sum(1 for found in _DOUBLE.findall(text.value) if found[2:-2].strip())
-        return single + double >= wanted
-
-    return check
+    return lambda text: highlights(text) >= wanted
 
 
-@checker("detectable_format:multiple_sections")
+def _sections(arguments: Arguments) -> Check:
+    pattern = compiled(arguments.word("section_spliter"), r"\s?%s\s?\d+\s?", ignore_case=False)
+    wanted = arguments.count("num_sections")
+    # The official code counts what `re.split` returns, to which each group of the expression adds a part.
+    return lambda text: pattern is not None and len(pattern.findall(text.value)) * (1 + pattern.groups) >= wanted
+
+
+@checker("detectable_format:multiple_sections", official=_sections)
 def multiple_sections(arguments: Arguments) -> Check:
     """At least `num_sections` times `section_spliter` (the official spelling) with a number after it."""
     pattern = re.compile(re.escape(arguments.word("section_spliter")) + r"\s?\d+")

@@ -18,6 +18,7 @@ _BRACKETS = re.compile(r"[()\[\]{}]")
 _QUOTES = re.compile("[\"']")
 _LETTERED = re.compile(r"\W*[aA]\W*[bB]\W*[cC]\W*")
 _OR = re.compile(r"\bor\b")
+_COMMA = re.compile(",")
 _TEMPLATE = ("My Answer:", "My Conclusion:", "Future Outlook:")
 _EMOJI_RANGES = """
     a9 ae 203c 2049 2122 2139 2194-2199 21a9-21aa 231a-231b 2328 23cf 23e9-23f3 23f8-23fa 24c2 25aa-25ab 25b6 25c0
@@ -83,17 +84,20 @@ def quotes(text: Text) -> bool:
     return False
 
 
-@checker("format:options")
-def options(arguments: Arguments) -> Check:
-    """The response is one of `options` (parted by "/", "or", ","); lettered ones exactly, others in any case."""
-    listed = arguments.text("options")
-    separator = "/" if "/" in listed else "or" if _OR.search(listed) else ","
-    parts = _OR.split(listed) if separator == "or" else listed.split(separator)
+def _one_of(listed: str, either: re.Pattern[str]) -> Check:
+    """either: the "or" that parts options."""
+    parts = listed.split("/") if "/" in listed else (either if either.search(listed) else _COMMA).split(listed)
     exact = frozenset(part.strip() for part in parts)
     if _LETTERED.match(listed):
         return lambda text: text.value in exact
     loose = frozenset(part.strip(STRIPPED).lower() for part in exact)
     return lambda text: text.value.strip(STRIPPED).lower() in loose
+
+
+@checker("format:options", official=lambda arguments: _one_of(arguments.text("options"), re.compile("or")))
+def options(arguments: Arguments) -> Check:
+    """The response is one of `options` (parted by "/", "or", ","); lettered ones exactly, others in any case."""
+    return _one_of(arguments.text("options"), _OR)
 
 
 @plain("format:newline")

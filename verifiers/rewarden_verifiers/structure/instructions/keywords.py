@@ -1,6 +1,7 @@
 """IFEval's `keywords:*`: words that must, may and must not be there.
 
-A keyword is a text here, not a regular expression as in the official code, where "C++" raises and "U.S." finds "UXSX".
+A keyword is a text here, not a regular expression as in the official code, where "C++" raises and "U.S." finds "UXSX";
+where guards are off, it is one.
 """
 
 from __future__ import annotations
@@ -9,16 +10,22 @@ import re
 
 from rewarden_verifiers.structure.instructions.arguments import Arguments
 from rewarden_verifiers.structure.instructions.checker import Check, checker
+from rewarden_verifiers.structure.instructions.patterns import counted
 
 
-@checker("keywords:existence")
+@checker("keywords:existence", official=lambda arguments: counted(arguments.texts("keywords"), all))
 def existence(arguments: Arguments) -> Check:
     """Each of `keywords` is there, in any case, be it within a word."""
     patterns = [re.compile(re.escape(word), re.IGNORECASE) for word in arguments.texts("keywords")]
     return lambda text: all(pattern.search(text.value) for pattern in patterns)
 
 
-@checker("keywords:frequency")
+def _frequency(arguments: Arguments) -> Check:
+    fits = arguments.compared("frequency")
+    return counted([arguments.word("keyword")], lambda found: fits(found[0]))
+
+
+@checker("keywords:frequency", official=_frequency)
 def frequency(arguments: Arguments) -> Check:
     """`keyword` is there "at least" or "less than" (`relation`) `frequency` times, in any case."""
     pattern = re.compile(re.escape(arguments.word("keyword")), re.IGNORECASE)
@@ -26,7 +33,11 @@ def frequency(arguments: Arguments) -> Check:
     return lambda text: fits(sum(1 for _ in pattern.finditer(text.value)))
 
 
-@checker("keywords:forbidden_words")
+def _forbidden(arguments: Arguments) -> Check:
+    return counted(arguments.texts("forbidden_words"), lambda found: not any(found), words=True)
+
+
+@checker("keywords:forbidden_words", official=_forbidden)
 def forbidden_words(arguments: Arguments) -> Check:
     """None of `forbidden_words` is there as a whole word, in any case."""
     words = "|".join(re.escape(word) for word in dict.fromkeys(arguments.texts("forbidden_words")))

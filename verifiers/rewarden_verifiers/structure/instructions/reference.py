@@ -21,6 +21,8 @@ _DEEPEST = 4
 """The number of times that a text within a text is read."""
 _LISTS = ("instruction_id_list", "instruction_id")
 _NAMES = ("id", "instruction_id")
+_FUNCTION = "func_name"
+"""The key of Tulu 3's form, which has one instruction and its arguments in the same object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +35,20 @@ class Instruction:
     why: str
 
 
-def read(reference: Reference) -> tuple[Instruction, ...]:
-    """The instructions of a reference. Raises InvalidReference: an id that is not known is never taken for met."""
+def read(reference: Reference, guards: bool = True) -> tuple[Instruction, ...]:
+    """The instructions of a reference. Raises InvalidReference: an id that is not known is never taken for met.
+
+    guards: False takes the official checks where ours depart from them.
+    """
     listed = _listed(reference, _DEEPEST)
     if not listed:
         raise InvalidReference("the reference holds no instruction", path="reference")
     if len(listed) > _MOST_INSTRUCTIONS:
         raise InvalidReference(f"the reference holds more than {_MOST_INSTRUCTIONS} instructions", path="reference")
-    return tuple(_instruction(name, given, f"reference[{place}]") for place, (name, given) in enumerate(listed))
+    return tuple(_instruction(name, given, f"reference[{place}]", guards) for place, (name, given) in enumerate(listed))
 
 
-def _instruction(name: Any, given: Any, path: str) -> Instruction:
+def _instruction(name: Any, given: Any, path: str, guards: bool) -> Instruction:
     found = find(name) if isinstance(name, str) else None
     if found is None:
         hint = near(name, (*CHECKERS, *ALIASES), otherwise="")
@@ -53,7 +58,8 @@ def _instruction(name: Any, given: Any, path: str) -> Instruction:
     if given is not None and not isinstance(given, Mapping):
         raise InvalidReference("the arguments of an instruction must be an object", path=f"{path}.kwargs")
     arguments = Arguments(found.name, given or {}, f"{path}.kwargs")
-    check = found.build(arguments)
+    official = None if guards else found.official
+    check = (official or found.build)(arguments)
     guard = None if found.guard is None else found.guard(arguments)
     if not found.name.startswith("custom:"):  # those take and ignore any, as in the official code
         arguments.finish()
@@ -83,6 +89,8 @@ def _listed(reference: Any, depth: int) -> list[tuple[Any, Any]]:
             names = reference.get(key)
             if isinstance(names, Sequence) and not isinstance(names, str):
                 return _paired(names, reference.get("kwargs"))
+        if isinstance(reference.get(_FUNCTION), str):  # its arguments stand beside it
+            return [(reference[_FUNCTION], {key: value for key, value in reference.items() if key != _FUNCTION})]
         for key in _NAMES:
             if isinstance(reference.get(key), str):
                 return [(reference[key], reference.get("kwargs"))]

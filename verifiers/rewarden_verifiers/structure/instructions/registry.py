@@ -1,4 +1,4 @@
-"""The checkers by id: 25 of IFEval, 58 of IFBench, and other names for them."""
+"""The checkers by id: 25 of IFEval, 58 of IFBench, 28 more that IF-RLVR trains on, Tulu 3's 25, and other names."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from rewarden_verifiers.structure.instructions import (  # noqa: F401 - the fami
     lengths,
     letters,
     repeats,
+    training,
+    tulu,
     words,
 )
 from rewarden_verifiers.structure.instructions.checker import CHECKERS, Checker
 
 ALIASES: Mapping[str, str] = {
-    # open-instruct's IFEvalG, which IF-RLVR trains on, has its own name for this one; its other ids check other things.
+    # open-instruct's IFEvalG, which IF-RLVR trains on, has its own name for this one.
     "letters:letter_counting2": "keywords:letter_frequency",
 }
 

@@ -46,6 +46,11 @@ def warm() -> None:
     _model()
 
 
+def seen(word: str) -> bool:
+    """Returns whether the model's tables hold a word, given in small letters: English newspapers used it."""
+    return word in _model().ortho_context
+
+
 class _Token:
     """A word and what its form says of it."""
 

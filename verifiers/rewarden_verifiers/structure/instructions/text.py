@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from rewarden_verifiers.structure import languages
+from rewarden_verifiers.structure.instructions.ruled_sentences import ruled_sentences
 from rewarden_verifiers.structure.instructions.sentences import sentences
 from rewarden_verifiers.structure.instructions.tokens import tokens
 
@@ -52,6 +53,11 @@ class Text:
     def sentences(self) -> Sequence[str]:
         """The sentences."""
         return sentences(self.value)
+
+    @cached_property
+    def ruled_sentences(self) -> Sequence[str]:
+        """The sentences as IF-RLVR's checkers cut them."""
+        return ruled_sentences(self.value)
 
     @cached_property
     def tokens(self) -> Sequence[str]:

@@ -2,53 +2,82 @@
 
 The official checker asks NLTK's averaged perceptron tagger, whose weights are a download and which errs often where a
 text begins: it takes the first word of "Explore the world" for a preposition and of "Take care" for a name. A list
-says the same every time and errs less; a verb that is not in it, and a noun that is, are its errors.
+says the same every time and errs less; a verb that is not in it, and a noun that is, are its errors. Two lists are
+written here, with the words that hardly begin a text as nouns in the first; `verbs.txt` holds whatever English inflects
+as a verb, for texts in which the next word shows that it is one.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
 _VERBS_LIST = """
-    accept accommodate accompany accomplish achieve acknowledge acquire adapt add address adhere adjust admire admit
-    adopt advise advocate affirm agree aim alert align allocate allow alter amplify analyze analyse anticipate
-    apologize appear apply appoint appreciate approve arise arrange arrive articulate ascertain ask assemble assert
-    assess assign assist assume assure attach attain attend attract avoid await awaken bake balance be become befriend
-    beg begin behave believe belong bend bind blend boil borrow bother bow breathe bring build burn bury buy calculate
-    capture carry celebrate challenge cherish choose chop clarify classify clean climb clothe collaborate collect
-    combine come communicate compare compile complain complete compose comprehend compute concentrate conclude conduct
-    confirm confront congratulate connect consider consist construct consult consume contain contemplate continue
-    contribute convert convey convince cooperate coordinate correct create cultivate cut decide declare dedicate
-    deepen define delegate delete deliver delve demonstrate deny depend depict derive describe deserve destroy detect
-    determine develop devise devote differ differentiate dig diminish disagree disappear discover discuss display
-    dispose distinguish distribute dive diversify divide do donate draw drift drink drive earn eat edit educate
-    elaborate elevate eliminate embark embed embody embrace emerge emphasize employ empower enable encounter encourage
-    endeavor endure engage enhance enjoy enlarge enlist enrich enroll ensure enter entertain enumerate envision equip
-    erase escape establish estimate evaluate evoke evolve examine exceed excel exchange exclude execute exercise
-    exhibit exist expand expect expedite explain exploit explore expose express extend extract face facilitate fall
-    familiarize feed feel fetch fill finalize find finish fix fly focus fold follow forbid forget forgive form
-    formulate foster free fulfil fulfill gain gather gaze generate get give glance go grab grasp grow guess handle
-    hang happen harness have hear hesitate hide highlight hire hold identify ignore illuminate illustrate imagine
-    imitate implement imply import improve include incorporate increase indicate indulge infer inform infuse inhale
-    initiate inject innovate inquire insert insist inspect inspire install integrate intend interact interpret
-    introduce invent invest investigate invite involve isolate join judge jump justify keep kick knit know lay lead
-    learn leave lend let leverage lie lift limit listen live locate look lose love maintain make manage maximize mean
-    measure meet memorize merge migrate minimize mitigate modify monitor motivate move multiply navigate negotiate
-    nourish nurture obey obtain occur offer omit open operate optimize organize outline overcome own paint participate
-    pay perceive perform permit persist persuade pick plant ponder possess postpone pour practice praise pray prefer
-    prepare preserve presume prevent prioritize proceed produce prohibit promote pronounce propose protect prove
-    provide publish pull pursue push put raise reach read realize rearrange reassure rebuild recall receive reckon
-    recognize recommend reconcile reconsider reconstruct recycle reduce refer refine reflect refrain refresh refuse
-    reinforce reject rejoice relate relax release rely remain remember remind remove render renew reorganize repair
-    replace reply represent reproduce rescue research resemble reserve resist resolve respect respond restore restrict
-    resume retain rethink retrieve return reuse reveal revisit rewrite ride rinse rise roll run satisfy save savor
-    savour say scatter schedule scrutinize seal search secure see seek seem select sell send separate serve set settle
-    sew shake share shift shine show shrink shut simplify simulate sing sit sketch skip sleep slice smile solve sort
-    speak specify spend spread stand start stay steal stick stimulate stir stop store streamline strengthen stretch
-    strive structure struggle submit substitute succeed suggest summarize supply support suppose surround survive
-    suspect sustain swim synthesize tackle take talk taste teach tell tend thank think thrive throw tie toss touch
-    track train transcend transform translate transmit travel traverse treat trust try turn uncover understand
-    undertake unite unleash unlock unravel unveil update upgrade uphold urge use utilize validate value vary verify
-    visualize wait wake walk wander want warn wash watch wear weave weigh whisper widen win wish withdraw withstand
-    witness wonder worry write yield
+    abbreviate accelerate accept accommodate accompany accomplish achieve acknowledge acquaint acquire activate
+    actualize adapt add address adhere adjoin adjust administer admire admit adopt advise advocate affirm aggregate
+    agree aim alert align alleviate allocate allow alter alternate amend amplify analyse analyze animate annotate
+    announce anticipate apologize appear append apply appoint appraise appreciate approve approximate arise arrange
+    arrive articulate ascertain ask assemble assert assess assign assimilate assist assume assure attach attain
+    attend attest attract attribute authenticate authorize automate avoid await awaken bake balance baste be
+    beautify become befriend beg begin behave believe belong benchmark bend bind bisect blanch blend boast boil
+    bolster borrow bother bow brainstorm brainwash braise breathe bring broaden broil browse build burn bury buy
+    calculate calibrate capture caramelize carry categorize celebrate center challenge chant cherish choose chop
+    circumvent cite clarify classify clean climb clothe co-write coauthor coax collaborate collate collect combat
+    combine come commemorate commence communicate compare compensate compile complain complete comply compose
+    comprehend compress compute concatenate concede conceive concentrate conceptualize conclude condense conduct
+    configure confirm confront congratulate conjugate conjure connect conserve consider consist consolidate
+    construct construe consult consume contain containerize contemplate contextualize continue contradict contribute
+    converge convert convey convince cooperate coordinate correct corroborate craft cram create crochet cultivate
+    customize cut debug decide decipher declare declutter decode decompose decorate dedicate deduce deduct
+    deduplicate deepen defend defer define deflate degrade delegate delete deliver delve demonstrate deny depend
+    depict deploy depose derail dereference derive describe deserialize deserve destroy detach detect determine
+    develop devise devote devour diagnose dice differ differentiate dig dilute dim diminish disagree disappear
+    disassemble discern discourage discover discuss dismantle display dispose disprove dissect dissolve dissuade
+    distinguish distribute dive diversify divide divulge do dockerize donate dramatize draw drift drink drive
+    drizzle earn eat eavesdrop edit educate elaborate elevate elicit eliminate elongate elucidate embark embed
+    embody embrace emerge emphasize employ empower emulate enable enact encapsulate encode encounter encourage
+    encrypt endeavor endorse endure energize enforce engage engrave enhance enjoy enlarge enlist enrich enroll
+    ensure enter entertain enumerate enunciate envisage envision equate equip erase escape establish estimate
+    evacuate evaluate evaporate evoke evolve exaggerate examine exceed excel excerpt exchange exclaim exclude
+    execute exemplify exercise exfoliate exhibit exist expand expect expedite explain exploit explore expose express
+    extend extract extrapolate fabricate face facilitate factorize fall familiarize fasten feed feel ferment fetch
+    fill finalize find finetune finish fix flatten fly focus fold follow forbid foresee foretell forget forgive
+    forgo form formalize formulate foster free freshen fry fulfil fulfill gain garnish gather gaze generalize
+    generate get give glance glorify go grab grasp grate gravitate grind grow guess handle hang happen harness have
+    hear hesitate hide highlight hire hold hydrate hypothesize identify ignore illuminate illustrate imagine imitate
+    impersonate implement implore imply import improve incite include incorporate increase inculcate indent indicate
+    indulge infer inform infuse inhale initialize initiate inject innovate inquire inscribe insert insist inspect
+    inspire install instantiate instruct insulate integrate intend intensify interact interpolate interpret
+    interrogate intersperse interweave introduce invent invert invest investigate invite involve isolate itemize
+    iterate join jot judge jump justify juxtapose keep kick knead knit know lay lead learn leave legalize lend
+    lengthen let leverage lie lift liken limit listen live locate look lose love lubricate maintain make manage
+    marinate materialize maximize mean measure meet memorize mend merge migrate mimic mince minimize mitigate
+    modernize modify modulate moisturize monitor motivate move multiply multitask narrate navigate negotiate
+    neutralize normalize notify nourish nurture obey obfuscate obtain occur offer omit open operate optimize
+    orchestrate organize outline outmaneuver overcome overhaul own paint parameterize paraphrase pare parse
+    participate patronize pay peel perceive perform permit persist persuade peruse pick pinpoint plant pluralize
+    ponder portray possess postpone pour practice praise pray prefer preheat prepare prepend preserve presume
+    presuppose prevent prioritise prioritize proceed procure produce profess prohibit promote pronounce proofread
+    propose protect prove provide prune publish pull pulverize punctuate purify pursue push put quantify quell query
+    raise rationalize reach read realize rearrange reassure rebuild recall recap receive recite reckon recognize
+    recombine recommend reconcile reconsider reconstruct recreate rectify recycle reduce refactor refer refine
+    reflect refrain refresh refurbish refuse refute reheat reimagine reinforce reinstall reiterate reject rejoice
+    relate relax release rely remain remember remind reminisce remove render renew reorganize repaint repair replace
+    reply represent reproduce repurpose rescue research resemble reserve resist resolve respect respond restore
+    restrict resume resurrect retain retell rethink retrieve return reunite reuse reveal revisit rewrite rhyme ride
+    rinse rise roast roll rummage run sanitize satisfy saute sauté save savor savour say scatter schedule scrape
+    scrub scrutinize seal search secure see seek seem select sell send separate serialize serve set settle sew shake
+    share sharpen shift shine shorten show showcase shrink shut sift simmer simplify simulate sing sit situate
+    sketch skip slay sleep slice smile smoothen soften solve sort speak specify speculate spell spend spread
+    stabilize stand standardize start stay steal steam stick stimulate stipulate stir stitch stop store streamline
+    strengthen stretch strive structure struggle strum subdivide submit subscribe substitute subtract succeed
+    suggest summarise summarize summon supervise supply support suppose surmise surround survive suspect sustain
+    swap swim synthesize tabulate tackle tailor take talk tally taste teach tell tend thank theorize thicken think
+    thrive throw tie tighten tokenize toss touch toughen track train transcend transcribe transform translate
+    transliterate transmit transmute transpose travel traverse treat trust try turn typeset unbox uncover understand
+    undertake unfold unify uninstall unite unleash unlock unpack unplug unravel unscramble unveil unwind update
+    upgrade uphold upload urge use utilise utilize validate value vary vectorize ventilate verbalize verify
+    visualise visualize vouch wait wake walk wander want warn wash watch wear weave weigh weld whisk whisper widen
+    win wish withdraw withstand witness wonder worry wreck write yield zip
 """
 _VERBS = _VERBS_LIST.split()
 """Verbs that hardly begin a text as nouns."""
@@ -63,7 +92,7 @@ desire detail document doubt download draft dream dress drill drop drum dust eas
 experience experiment fade fail farm favor fear feature fight figure file film filter finance fish fit flash flip float
 flood flow force forecast forge frame freeze fuel function fund garden gift grade grant greet grill grip group guard
 guide hack hammer hand harvest head heal heat help hike hit honor hope host house hunt hurry hurt impact influence
-input interest interview issue journey label land laugh launch layer lecture level light like line link list load lock
+input interest interview issue journey label land laugh launch layer lecture level light line link list load lock
 log mail map march mark master match matter mention mind mine mix model monitor multiple name need note notice number
 object order outline pack page park part pass paste pause perfect phone photograph picture pin place plan play plot
 point pool position post power practise present press price print process profile program progress project promise
@@ -98,7 +127,7 @@ _NO_VERBS = frozenset(("bed", "bes", "bing", "seed"))
 """Words that the regular endings make of "be" and "see"."""
 
 
-def _stems(verb: str) -> tuple[str, ...]:
+def stems(verb: str) -> tuple[str, ...]:
     """Returns what endings may be added to: "make" gives "mak", "plan" gives "plann", "carry" gives "carri" besides."""
     if verb.endswith("ie"):
         return (verb, f"{verb[:-2]}y")
@@ -111,25 +140,48 @@ def _stems(verb: str) -> tuple[str, ...]:
     return (verb,)
 
 
+def third_person(verb: str) -> str:
+    """Returns what follows "he" or "she"."""
+    if stems(verb)[-1].endswith("i"):
+        return f"{verb[:-1]}ies"
+    return f"{verb}es" if verb.endswith(_HISSING) else f"{verb}s"
+
+
 def _forms() -> frozenset[str]:
     """Every form that is a verb whatever follows."""
     found = set(_VERBS) | _IRREGULAR
     for verb in (*_VERBS, *_ALSO_NOUNS):
-        for stem in _stems(verb):
+        for stem in stems(verb):
             found.update((f"{stem}ing", f"{stem}ed"))
-    for verb in _VERBS:
-        if _stems(verb)[-1].endswith("i"):
-            found.add(f"{verb[:-1]}ies")
-        else:
-            found.add(f"{verb}es" if verb.endswith(_HISSING) else f"{verb}s")
+    found.update(map(third_person, _VERBS))
     return frozenset(found - _NO_VERBS)
 
 
 _FORMS = _forms()
-_NOUNS_TOO = frozenset(_ALSO_NOUNS) - _FORMS
+_INFLECTED = frozenset(Path(__file__).with_name("verbs.txt").read_text(encoding="utf-8").split())
+"""Base forms of every verb, most of which are nouns or adjectives as well."""
+_NOUNS_TOO = (_INFLECTED | frozenset(_ALSO_NOUNS)) - _FORMS
+_PREFIXES = ("de", "dis", "mis", "over", "pre", "re", "un", "under")
+_SUFFIXES = ("ify", "ize")
+_AFTER_NOUNS_LIST = "of is are was were has have had can could will would should may might must"
+_AFTER_NOUNS = frozenset(_AFTER_NOUNS_LIST.split())
+"""Words that follow a noun rather than a verb."""
+
+
+def _derived(word: str) -> bool:
+    """Returns whether a word is a verb by what it is made of: "reheat", "modularize"."""
+    if word not in _INFLECTED or word in _ALSO_NOUNS:
+        return False
+    return word.endswith(_SUFFIXES) or any(
+        word.startswith(prefix) and word.removeprefix(prefix) in _FORMS for prefix in _PREFIXES
+    )
 
 
 def is_verb(word: str, following: str) -> bool:
     """Returns whether a text's first word is a verb, given its second word ("" where it has none)."""
-    small = word.lower()
-    return small in _FORMS or (small in _NOUNS_TOO and following.lower() in _COMPLEMENTS)
+    small, after = word.lower(), following.lower()
+    if "-" in small and after in _COMPLEMENTS:  # "double-check", "stir-fry"
+        small = small.rpartition("-")[2]
+    if small in _FORMS or (small in _NOUNS_TOO and after in _COMPLEMENTS):
+        return True
+    return after.isalnum() and after not in _AFTER_NOUNS and _derived(small)

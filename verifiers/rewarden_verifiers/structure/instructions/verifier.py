@@ -33,8 +33,8 @@ class InstructionsParams:
     variant: `strict`: the response as it is; `loose`: it, or it without its first line, its last line, both, and each
         of these without asterisks; an instruction is followed where one of the eight follows it.
     guards: whether responses are refused that the official checkers pass although they do nothing of what was asked
-        (a single sentence where each must begin with the last word of the one before it). False reproduces the
-        official verdicts, for numbers to compare with published ones; it is not for training.
+        (a single sentence where each must begin with the last word of the one before it), and keywords are texts.
+        False reproduces the official verdicts, for numbers to compare with published ones; it is not for training.
     """
 
     mode: Literal["all", "fraction"] = "all"
@@ -44,7 +44,7 @@ class InstructionsParams:
 
 def prepare(reference: Reference, params: InstructionsParams) -> tuple[Instruction, ...]:
     """The instructions with their arguments read."""
-    return read(reference)
+    return read(reference, params.guards)
 
 
 def warm() -> None:
@@ -86,11 +86,12 @@ def _judge(instruction: Instruction, variants: list[Text], guards: bool) -> Comp
     warm=warm,
 )
 def instructions(response: str, prepared: tuple[Instruction, ...], params: InstructionsParams) -> Outcome:
-    """The response does what checkable instructions ask: the 25 checkers of IFEval and the 58 of IFBench, by their ids.
+    """The response does what checkable instructions ask: by the ids of IFEval, IFBench, IF-RLVR and Tulu 3.
 
     The reference is a list of `{"id", "kwargs"}` (or `"instruction_id"`), or the data sets' own form:
     `{"instruction_id_list": [...], "kwargs": [...]}`, also as text in JSON or as Python prints it, as open-instruct
-    keeps it. Arguments that are null count as not given.
+    keeps it, or Tulu 3's `{"func_name": "...", ...}`, with the arguments beside the name. Arguments that are null count
+    as not given.
 
     An id that is not known, an argument that is missing, of the wrong kind, or unknown makes the reference invalid:
     nothing is then scored, and nothing is ever drawn at random in its place, as the official code does.
@@ -123,18 +124,43 @@ def instructions(response: str, prepared: tuple[Instruction, ...], params: Instr
     multiples, mcq_count_length, reverse_newline, word_reverse, character_reverse, sentence_alphabet,
     european_capitals_sort, csv_city, csv_special_character, csv_quotes, date_format_list.
 
+    IF-RLVR (as in open-instruct) trains on IFEval's and on these: `keywords:word_once`,
+    `keywords:exclude_word_harder` keyword; `keywords:word_count_different_numbers` keyword, frequency, relation;
+    `keywords:keyword_specific_position` keyword, n, m; `keywords:palindrome`; `keywords:no_adjacent_consecutive`;
+    `keywords:start_end`; `copy:repeat_phrase` phrase, small_n; `copy:copy`, `copy:copying_simple` prompt_to_repeat;
+    `copy:copying_multiple` prompt_to_repeat, N; `new:copy_span_idx` prompt_to_repeat, n_start, n_end;
+    `paragraphs:paragraphs`; `paragraphs:paragraphs2`; `first_word:first_word_sent`, `first_word:first_word_answer`
+    first_word; `last_word:last_word_sent`, `last_word:last_word_answer` last_word;
+    `detectable_format:sentence_hyphens`; `detectable_format:square_brackets`; `detectable_format:bigram_wrapping`;
+    `punctuation:punctuation_dot`; `punctuation:punctuation_exclamation`; `count:lowercase_counting` N;
+    `count:counting_composition` n_sent, n_words; `count:count_unique`; `count:count_increment_word` keyword1, keyword2;
+    `letters:letter_counting` N, relation; and `letters:letter_counting2`, which is `keywords:letter_frequency`.
+
+    Tulu 3's functions (arXiv 2411.15124) take: `verify_keywords` keyword_list; `verify_keyword_frequency` word, N;
+    `validate_forbidden_words` forbidden_words; `verify_letter_frequency` letter, N; `validate_response_language`
+    language; `verify_paragraph_count`, `validate_placeholders`, `verify_bullet_points`,
+    `validate_highlighted_sections` N; `validate_word_constraint`, `verify_sentence_constraint`,
+    `validate_frequency_capital_words` N, quantifier ("at least", "around", "at most"); `validate_paragraphs` N,
+    first_word, i; `verify_postscript` postscript_marker; `validate_choice` options; `validate_sections` N,
+    section_splitter; `validate_repeat_prompt` original_prompt; `validate_end` end_phrase; and nothing:
+    `validate_title`, `validate_json_format`, `validate_two_responses`, `validate_uppercase`, `validate_lowercase`,
+    `validate_quotation`, `validate_no_commas`.
+
     Verdicts are the official code's, oddities included, but for these: guards refuse what passes by doing nothing (see
     `guards`; the evidence says which and why); a response without a letter, a digit or a pictograph follows nothing;
     blank lines at its beginning, which a thought leaves behind, are not looked at; keywords, section marks and
-    postscripts are texts and not regular expressions; "or" parts options only as a word; what makes the official code
-    raise is not followed; and `words:start_verb` goes by a list of verbs instead of a tagger whose weights are a
-    download. Sentences are Punkt's and words the Penn Treebank's, as NLTK 3.9 cuts them; languages are told by
-    langdetect with its seed fixed. A response longer than 200,000 characters is `too_expensive`.
+    postscripts are texts and not regular expressions; "or" parts options only as a word; a text in capital letters is
+    English where it is so in small ones. With `guards: false` none of this holds, and of 136 checkers 135 gave the
+    official verdict on 111,000 generated responses. Two differences stay: what makes the official code raise is not
+    followed; and `words:start_verb` goes by a list of verbs instead of a tagger whose weights are a download.
+    Sentences are Punkt's and words the Penn Treebank's, as NLTK 3.9 cuts them; languages are told by langdetect with
+    its seed fixed. A response longer than 200,000 characters is `too_expensive`.
 
     Each instruction is a component, 1 or 0 (a second one with the same id is named `id#2`). `passed` means all.
     """
-    blank = _BLANK_LINES.match(response)
-    value = response[blank.end() :] if blank is not None else response  # a thought leaves blank lines behind
+    # A thought leaves blank lines behind. The official checkers are given what remains as it is.
+    blank = _BLANK_LINES.match(response) if params.guards else None
+    value = response[blank.end() :] if blank is not None else response
     number = len(prepared)
     if not value.strip() or (params.guards and not _SAYS.search(value)):
         # A response that says nothing does nothing that is forbidden: it must not be paid for that.
