@@ -1,6 +1,6 @@
 """A benchmark's official verdicts on pairs; run by `preset_peers` with an interpreter that has what the grader imports.
 
-    PYTHON benchmarks/preset_peer.py squad|math_verify|bfcl PLACE PAIRS
+    PYTHON benchmarks/preset_peer.py squad|math_verify|bfcl|spider|bird PLACE PAIRS
 
 PLACE is the script or package of the grader. PAIRS is a JSON list of `[reference, response, parameters]`; the verdicts
 go to stdout as a JSON list of scores, or null where the grader itself fails. Needs nothing of ours.
@@ -8,9 +8,12 @@ go to stdout as a JSON list of scores, or null where the grader itself fails. Ne
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
+import sqlite3
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
@@ -78,7 +81,35 @@ def bfcl(_: str) -> Judge:
     return judge
 
 
-JUDGES = {"squad": squad, "math_verify": math_verify, "bfcl": bfcl}
+def execution(name: str) -> Callable[[str], Judge]:
+    """The script of Spider or BIRD, on a database of its own for each pair."""
+
+    def of(place: str) -> Judge:
+        import sql_peer  # type: ignore[import-not-found]  # beside this file, where the interpreter starts
+
+        ask = sql_peer.bird(place) if name == "bird" else sql_peer.spider(place, keep_distinct=False)
+
+        def judge(reference: Any, response: str, _: dict[str, Any]) -> float:
+            with tempfile.TemporaryDirectory() as folder:
+                file = f"{folder}/pair.sqlite"
+                with contextlib.closing(sqlite3.connect(file)) as connection:
+                    connection.executescript(reference["database"]["script"])
+                    if name == "bird":  # which says wrong of every answer to a reference that does not run
+                        connection.execute(reference["sql"])
+                return float(ask(reference["sql"], response, file))
+
+        return judge
+
+    return of
+
+
+JUDGES = {
+    "squad": squad,
+    "math_verify": math_verify,
+    "bfcl": bfcl,
+    "spider": execution("spider"),
+    "bird": execution("bird"),
+}
 
 
 def main() -> None:

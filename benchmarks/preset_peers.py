@@ -3,7 +3,8 @@
     python -m benchmarks.preset_peers PRESET [PLACE] [--python PYTHON] [--count N] [--seed N] [--show N]
 
 PLACE is what `preset_peer` says of each; PYTHON has what the grader imports. Prints how many pairs both judge alike and
-shows those that they do not. The SQL presets stand in `sql_peers`.
+shows those that they do not. `sql_peers` has labelled pairs of queries
+besides.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from rewarden_server.engine.settings import EngineSettings
 _CHILD = Path(__file__).with_name("preset_peer.py")
 _ALIKE = 1e-9
 
-VERIFIERS = {"squad": "text", "math_verify": "math_verify", "bfcl": "tool_calls"}
+VERIFIERS = {"squad": "text", "math_verify": "math_verify", "bfcl": "tool_calls", "spider": "sql", "bird": "sql"}
 """The verifier that has each preset."""
 
 

@@ -34,7 +34,8 @@ OURS: Mapping[str, Mapping[str, Any]] = {
     "sql, mutations 4": {"mutations": 4, "empty": "allow"},
     "sql, mutations 8": {"mutations": 8, "empty": "allow"},
     "sql, mutations 8, columns any": {"mutations": 8, "empty": "allow", "columns": "any"},
-    "sql, as BIRD compares": {"duplicates": False, "order": "no", "empty": "allow", "constants": True},
+    "sql, preset spider": {"preset": "spider"},
+    "sql, preset bird": {"preset": "bird"},
 }
 """Options of `sql` under which all pairs are judged."""
 

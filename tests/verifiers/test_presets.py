@@ -20,7 +20,7 @@ from rewarden_verifiers.schema import parse_params
 from tests.verifiers.direct import outcome_of
 
 PLANNER = Planner(Registry())
-VERIFIERS = {"squad": "text", "math_verify": "math_verify", "bfcl": "tool_calls"}
+VERIFIERS = {"squad": "text", "math_verify": "math_verify", "bfcl": "tool_calls", "spider": "sql", "bird": "sql"}
 TOOLS = [{"name": "f", "parameters": {"type": "dict", "properties": {"a": {"type": "integer"}}, "required": []}}]
 ROWS = [
     json.loads(line) for line in Path(__file__).with_name("official.jsonl").read_text(encoding="utf-8").splitlines()
@@ -56,6 +56,11 @@ async def test_the_verdict_is_the_official_one(preset: str) -> None:
         ("math_verify", {"preset": "math_verify", "strict": False}, "strict"),
         ("tool_calls", {"preset": "bfcl", "credit": "levels"}, "credit"),
         ("tool_calls", {"preset": "bfcl", "weights": {"name": 2}}, "weights"),
+        ("sql", {"preset": "spider", "columns": "position"}, "columns"),
+        ("sql", {"preset": "spider", "mutations": 4}, "mutations"),
+        ("sql", {"preset": "bird", "databases": "suite"}, "databases"),
+        ("sql", {"preset": "bird", "rel": 1e-6}, "rel"),
+        ("sql", {"preset": "bird", "writes": True}, "writes"),
     ],
 )
 def test_a_parameter_that_contradicts_the_preset_is_refused(verifier: str, params: dict[str, Any], named: str) -> None:
@@ -70,9 +75,11 @@ def test_parameters_that_agree_with_the_preset_or_are_free_stand() -> None:
     agreeing = {"preset": "squad", "articles": ["a", "an", "the"], "case": True, "extraction": "strict", "mode": "f1"}
     assert _params("text", agreeing).extraction == "strict"
     assert _params("math_verify", {"preset": "math_verify"}).reference_as == "text"
+    assert _params("sql", {"preset": "bird", "abs": 0, "time_s": 30, "duplicates": False}).time_s == 30
+    assert _params("sql", {"preset": "spider", "databases": "suite"}).databases == "suite"
 
 
-@pytest.mark.parametrize("verifier", sorted(VERIFIERS.values()))
+@pytest.mark.parametrize("verifier", sorted(set(VERIFIERS.values())))
 def test_an_unknown_preset_is_refused_and_none_changes_nothing(verifier: str) -> None:
     with pytest.raises(InvalidParams, match="preset"):
         _params(verifier, {"preset": "glue"})
@@ -143,3 +150,21 @@ async def test_the_leaderboard_takes_two_spellings_of_a_name_for_one_where_inter
 async def test_a_reference_that_the_leaderboard_would_fail_on_is_the_references_fault(answers: Any, tools: Any) -> None:
     outcome = await _called("[f(a=1)]", *answers, tools=tools)
     assert (outcome.status, outcome.fault) == ("undecided", "reference")
+
+
+@pytest.mark.parametrize("preset", ["spider", "bird"])
+async def test_the_guards_of_queries_stand_under_a_preset(preset: str) -> None:
+    """The scripts run these: BIRD's pays for a DELETE that empties the reference's result too."""
+    script = "CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1), (2);"
+    reference = {"sql": "SELECT a FROM t", "database": {"script": script}}
+    use = Use(name="sql", params={"preset": preset})
+    for hostile, reason in (
+        ("DELETE FROM t", "writes"),
+        ("SELECT a FROM t; DELETE FROM t", "several_statements"),
+        ("SELECT a FROM t WHERE random() IS NOT NULL", "forbidden_function"),
+        ("PRAGMA table_info(t)", "pragma"),
+    ):
+        outcome = await outcome_of(PLANNER, use, Sample(response=hostile, reference=reference))
+        assert (outcome.status, outcome.score, outcome.reason) == ("scored", 0.0, reason)
+    honest = await outcome_of(PLANNER, use, Sample(response="SELECT a FROM t", reference=reference))
+    assert honest.score == 1.0

@@ -19,6 +19,7 @@ from rewarden_verifiers.sql.dependence import constant, time_dependent
 from rewarden_verifiers.sql.engines import engine_named
 from rewarden_verifiers.sql.engines.engine import Caps, QueryFailed, ResultSet
 from rewarden_verifiers.sql.kept import Kept
+from rewarden_verifiers.sql.official import amended, orders
 from rewarden_verifiers.sql.params import SqlParams
 from rewarden_verifiers.sql.reference import SqlReference
 from rewarden_verifiers.sql.statement import Statement, read_statement
@@ -94,6 +95,8 @@ class Gold:
         """Returns whether the order of rows counts, for the query at a place."""
         if params.order != "auto":
             return params.order == "yes"
+        if params.preset == "spider" and self.stored is None:
+            return orders(self.statements[place].text)
         if self.order_told is not None:
             return self.order_told
         return self.stored is None and self.statements[place].ordered
@@ -180,7 +183,7 @@ def prepare(reference: SqlReference, params: SqlParams, resources: Databases, wa
 
 def _read(text: str, dialect: str, params: SqlParams) -> Statement:
     try:
-        statement = read_statement(text, dialect)
+        statement = read_statement(amended(text, params.preset, dialect), dialect)
         guard.check(statement, writes=params.writes)
     except (Unreadable, guard.Forbidden) as error:
         hint = _INSTEAD.get(error.reason, "")

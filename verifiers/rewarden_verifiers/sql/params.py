@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from rewarden_verifiers.execution.candidate import Rule
+from rewarden_verifiers.preset import Preset
 from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.engines.engine import Caps
 from rewarden_verifiers.sql.extract import sql_rules
 from rewarden_verifiers.sql.metrics.metrics import MetricName
+from rewarden_verifiers.sql.official import Benchmark
 
 Order = Literal["auto", "yes", "no"]
 Columns = Literal["position", "any", "name", "subset"]
+
+_LAX: Mapping[str, Any] = {"abs": 0.0, "rel": 0.0, "empty": "allow", "constants": True}
+_FREE = ("extraction", "prefix", "time_s", "max_rows", "max_bytes", "memory_mb", "shown_rows")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SqlParams:
     """Options of `sql`.
 
+    preset: `spider` or `bird`: the official execution accuracy of Spider's test-suite script, without options, or of
+        BIRD's. What `sql` refuses to run stays refused.
     extraction: where the statement stands: `strict` reads the last fenced block, labelled as SQL or not at all; `lax`
         (default) an answer tag, then such a block, then the whole response; or a list of rules as `code` has them,
         `{"tag": "sql"}` among them.
@@ -43,6 +50,12 @@ class SqlParams:
     shown_rows: rows of each side in the feedback.
     """
 
+    presets: ClassVar[Mapping[str, Preset]] = {
+        "spider": Preset(sets={**_LAX, "columns": "any"}, free=(*_FREE, "databases")),
+        "bird": Preset(sets={**_LAX, "order": "no", "duplicates": False}, free=_FREE),
+    }
+
+    preset: Benchmark | None = None
     extraction: str | tuple[str | dict[str, str], ...] = "lax"
     prefix: str = ""
     order: Order = "auto"

@@ -24,6 +24,7 @@ from rewarden_verifiers.sql.extract import continued, find_statement
 from rewarden_verifiers.sql.gold import CONNECTIONS, Gold, prepare
 from rewarden_verifiers.sql.metrics import metrics
 from rewarden_verifiers.sql.mutation.mutated import mutated
+from rewarden_verifiers.sql.official import amended, told_apart
 from rewarden_verifiers.sql.params import SqlParams
 from rewarden_verifiers.sql.statement import Statement, read_statement, sorted_by
 from rewarden_verifiers.sql.tokens import Unreadable
@@ -91,7 +92,7 @@ class _Judgement:
             "version": database.version,
         }
         try:
-            statement = read_statement(found.code, self.gold.dialect)
+            statement = read_statement(amended(found.code, self.params.preset, self.gold.dialect), self.gold.dialect)
             guard.check(statement, writes=self.params.writes)
         except (Unreadable, guard.Forbidden) as refused:
             return self._zero(refused.reason, refused.message)
@@ -163,7 +164,10 @@ class _Judgement:
             return session.query(statement.text, self.params.caps, self.watch)
 
     def _differences(self, expected: Sequence[ResultSet], got: ResultSet) -> list[Difference | None]:
-        return [difference(result, got, self._how(place)) for place, result in enumerate(expected)]
+        preset = self.params.preset
+        if preset is None:
+            return [difference(result, got, self._how(place)) for place, result in enumerate(expected)]
+        return [told_apart(result, got, self._how(place), preset) for place, result in enumerate(expected)]
 
     def _how(self, place: int) -> Comparison:
         """Returns how results are compared with those of the reference's query at a place."""
