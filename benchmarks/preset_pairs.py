@@ -255,10 +255,57 @@ def execution(rng: random.Random) -> Pair:
     return {"sql": query(*parts), "database": {"script": script}}, text, {"extraction": ["whole"]}
 
 
+_MARKS = (
+    *[("[ANSWER]", "[/ANSWER]")] * 12, ("[ANSWER]", "[ANSWER]"), ("[ANS]", "[/ANS]"), ("<ANS>", "</ANS>"),
+    ("<ans>", "</ans>"), ("<ANSWER>", "</ANSWER>"), ("[ANSWER]", "[/ANS]"), ("[answer]", "[/answer]"),
+    ("[ANSWER] \n", "\n[/ANSWER]"),
+    ("[ANSWER]", ""), ("", "[/ANSWER]"), ("[ANSWER]\u00a0", "\u2003[/ANSWER]"), ("[ANSWER] (", ")[/ANSWER]"),
+)  # fmt: skip
+_BEHIND = (
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    ".",
+    ". Rome",
+    ", Rome",
+    ", c",
+    ".\nRome, D",
+    " Rome",
+    ",",
+    ": x",
+    ")",
+    "\n",
+    ". [ANSWER] B",
+)
+
+
+def chembench(rng: random.Random) -> Pair:
+    """Letters between marks, one or several, once or more often, with what models write beside them."""
+    options = [f"option {number}" for number in range(rng.randint(2, 6))]
+    letters = string.ascii_uppercase[: len(options)]
+    right = sorted(rng.sample(letters, rng.choice((1, 1, 1, 2, 3)) if len(options) > 2 else 1))
+    pieces = []
+    for _ in range(rng.choice((1, 1, 1, 1, 2, 3))):
+        said = [*right] if rng.random() < 0.6 else rng.choices(letters + "GZa", k=rng.randint(1, 3))
+        if rng.random() < 0.15:
+            said.append(rng.choice(letters + "Zb"))
+        rng.shuffle(said)
+        first, last = rng.choice(_MARKS)
+        pieces.append(
+            first + rng.choice((", ", ",", ", ", ",\n", " ", " and ")).join(said) + rng.choice(_BEHIND) + last
+        )
+    text = rng.choice(("", "So ", "It is A. ")) + rng.choice((" ", "\nNo: ", "")).join(pieces)
+    return {"answers": right, "options": options}, text, {}
+
+
 MAKERS: Mapping[str, Callable[[random.Random], Pair]] = {
     "squad": squad,
     "math_verify": math_verify,
     "bfcl": bfcl,
+    "chembench": chembench,
     "spider": execution,
     "bird": execution,
 }

@@ -1,6 +1,6 @@
 """A benchmark's official verdicts on pairs; run by `preset_peers` with an interpreter that has what the grader imports.
 
-    PYTHON benchmarks/preset_peer.py squad|math_verify|bfcl|spider|bird PLACE PAIRS
+    PYTHON benchmarks/preset_peer.py squad|math_verify|bfcl|chembench|spider|bird PLACE PAIRS
 
 PLACE is the script or package of the grader. PAIRS is a JSON list of `[reference, response, parameters]`; the verdicts
 go to stdout as a JSON list of scores, or null where the grader itself fails. Needs nothing of ours.
@@ -11,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
+import re
 import sqlite3
+import string
 import sys
 import tempfile
 from collections.abc import Callable
@@ -81,6 +83,31 @@ def bfcl(_: str) -> Judge:
     return judge
 
 
+def chembench(_: str) -> Judge:
+    """`chembench`: the parser of marked letters and the score of a question with options."""
+    while True:  # what it imports for models and data sets is not needed
+        try:
+            from chembench.constant import MCQ_REGEX_TEMPLATE_1  # type: ignore[import-not-found]
+            from chembench.metrics import classification_scores  # type: ignore[import-not-found]
+            from chembench.prompter import prepare_mcq_answer  # type: ignore[import-not-found]
+            from chembench.utils import create_multiple_choice_regex, run_regex  # type: ignore[import-not-found]
+
+            break
+        except ModuleNotFoundError as missing:
+            sys.modules[str(missing.name)] = mock.MagicMock()
+
+    def judge(reference: Any, response: str, _: dict[str, Any]) -> float:
+        if not re.search(MCQ_REGEX_TEMPLATE_1, response, re.DOTALL):
+            raise ValueError("it would ask a model")
+        letters = string.ascii_uppercase[: len(reference["options"])]
+        scores = {letter: int(letter in reference["answers"]) for letter in letters}
+        prepared = prepare_mcq_answer(response, MCQ_REGEX_TEMPLATE_1)
+        found = run_regex(create_multiple_choice_regex(list(scores)), prepared, return_first=False)
+        return float(classification_scores(scores, found or [])["hamming"] == 0)
+
+    return judge
+
+
 def execution(name: str) -> Callable[[str], Judge]:
     """The script of Spider or BIRD, on a database of its own for each pair."""
 
@@ -107,6 +134,7 @@ JUDGES = {
     "squad": squad,
     "math_verify": math_verify,
     "bfcl": bfcl,
+    "chembench": chembench,
     "spider": execution("spider"),
     "bird": execution("bird"),
 }

@@ -27,7 +27,14 @@ from rewarden_server.engine.settings import EngineSettings
 _CHILD = Path(__file__).with_name("preset_peer.py")
 _ALIKE = 1e-9
 
-VERIFIERS = {"squad": "text", "math_verify": "math_verify", "bfcl": "tool_calls", "spider": "sql", "bird": "sql"}
+VERIFIERS = {
+    "squad": "text",
+    "math_verify": "math_verify",
+    "bfcl": "tool_calls",
+    "chembench": "choice",
+    "spider": "sql",
+    "bird": "sql",
+}
 """The verifier that has each preset."""
 
 

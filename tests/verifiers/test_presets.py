@@ -15,12 +15,20 @@ import pytest
 from rewarden.errors import InvalidParams
 from rewarden.types import Outcome, Sample, Use
 from rewarden_server.engine.plan import Planner
+from rewarden_verifiers.answer.chembench import marked_letters
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.schema import parse_params
 from tests.verifiers.direct import outcome_of
 
 PLANNER = Planner(Registry())
-VERIFIERS = {"squad": "text", "math_verify": "math_verify", "bfcl": "tool_calls", "spider": "sql", "bird": "sql"}
+VERIFIERS = {
+    "squad": "text",
+    "math_verify": "math_verify",
+    "bfcl": "tool_calls",
+    "chembench": "choice",
+    "spider": "sql",
+    "bird": "sql",
+}
 TOOLS = [{"name": "f", "parameters": {"type": "dict", "properties": {"a": {"type": "integer"}}, "required": []}}]
 ROWS = [
     json.loads(line) for line in Path(__file__).with_name("official.jsonl").read_text(encoding="utf-8").splitlines()
@@ -56,6 +64,8 @@ async def test_the_verdict_is_the_official_one(preset: str) -> None:
         ("math_verify", {"preset": "math_verify", "strict": False}, "strict"),
         ("tool_calls", {"preset": "bfcl", "credit": "levels"}, "credit"),
         ("tool_calls", {"preset": "bfcl", "weights": {"name": 2}}, "weights"),
+        ("choice", {"preset": "chembench", "several": "any"}, "several"),
+        ("choice", {"preset": "chembench", "extraction": "lax"}, "extraction"),
         ("sql", {"preset": "spider", "columns": "position"}, "columns"),
         ("sql", {"preset": "spider", "mutations": 4}, "mutations"),
         ("sql", {"preset": "bird", "databases": "suite"}, "databases"),
@@ -168,3 +178,18 @@ async def test_the_guards_of_queries_stand_under_a_preset(preset: str) -> None:
         assert (outcome.status, outcome.score, outcome.reason) == ("scored", 0.0, reason)
     honest = await outcome_of(PLANNER, use, Sample(response="SELECT a FROM t", reference=reference))
     assert honest.score == 1.0
+
+
+async def test_a_choice_outside_of_chembenchs_marks_is_no_answer() -> None:
+    """There its own pipeline asks a model."""
+    use = Use(name="choice", params={"preset": "chembench"})
+    for response in ("The answer is A.", "[ANSWER]A and B[/ANSWER]", "[ANSWER](A)[/ANSWER]", "[ANSWER]A", ""):
+        outcome = await outcome_of(
+            PLANNER, use, Sample(response=response, reference={"answer": "A", "options": ["x", "y"]})
+        )
+        assert (outcome.status, outcome.score, outcome.reason) == ("scored", 0.0, "no_answer"), response
+
+
+def test_marks_without_end_are_passed_over_in_linear_time() -> None:
+    assert marked_letters("[ANSWER]A." * 50_000) == {"A"}  # an opening mark closes too
+    assert marked_letters("[ANS]A, " * 50_000) is None

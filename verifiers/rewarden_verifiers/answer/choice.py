@@ -11,12 +11,14 @@ from typing import Any, ClassVar, Literal
 
 from rewarden.errors import InvalidReference
 from rewarden.types import Outcome
+from rewarden_verifiers.answer.chembench import marked_letters
 from rewarden_verifiers.answer.labels import MAX_LABELS, Alphabet, alphabet, expand, usual
 from rewarden_verifiers.answer.options import Options, listed_in, normal, options_of
 from rewarden_verifiers.answer.sentence import DOUBT, last_sentence, opening_clause
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import Extracted, Ladder, Rule
 from rewarden_verifiers.outcome import loosely, no_answer, right, scored, wrong
+from rewarden_verifiers.preset import Preset
 
 OptionTexts = tuple[str, ...] | dict[str, str]
 Problem = Literal["hedged", "contradictory"]
@@ -63,6 +65,8 @@ Reference = Gold | tuple[Gold, ...] | ChoiceReference
 class ChoiceParams:
     """Options of `choice`.
 
+    preset: `chembench`: ChemBench's `all_correct` of a question with options, as long as it asks no model: the letters
+        in all `[ANSWER]…[/ANSWER]` together, those of no option passed over, are the right ones.
     options: the options' texts in order, or an object from labels to texts, where all samples have the same.
     labels: the labels: a range ("A-J", "a-d", "1-4", "i-v") or a list; None: as the reference suggests, else letters.
     gold: how the reference is to be read; `auto`: a label if it is one, else an option's text; an integer is an index
@@ -78,6 +82,11 @@ class ChoiceParams:
     abstain_score: what abstaining earns.
     """
 
+    presets: ClassVar[Mapping[str, Preset]] = {
+        "chembench": Preset(free=("options", "labels", "gold", "index_base")),
+    }
+
+    preset: Literal["chembench"] | None = None
     options: OptionTexts | None = None
     labels: str | tuple[str, ...] | None = None
     gold: Literal["auto", "label", "index", "text"] = "auto"
@@ -505,6 +514,8 @@ def choice(
     """
     reader = params.reader
     question = reader.ask(reference)
+    if params.preset is not None:
+        return _official(response, question)
     outcome = _verdict(response, question, params, prompt, finish_reason)
     if outcome.reason in ("no_answer", "unparseable_answer") and question.options is None and prompt is not None:
         shown = reader.shown(question, prompt)
@@ -527,6 +538,18 @@ def _verdict(
             found = later
     outcome = _outcome(found, question, params)
     return loosely(outcome) if found.loose else outcome
+
+
+def _official(response: str, question: Question) -> Outcome:
+    """ChemBench's own verdict, which knows no hedges: several letters are an answer like one."""
+    letters = marked_letters(response)
+    if letters is None:
+        return no_answer()
+    places = [place for place, label in enumerate(question.alphabet.labels) if label in letters]
+    if not places:
+        return wrong("unparseable_answer", flags=("unparseable_answer",), extracted=", ".join(sorted(letters)))
+    shown = question.shown(places)
+    return right(extracted=shown) if frozenset(places) == question.right else wrong(extracted=shown)
 
 
 def _outcome(found: Extracted, question: Question, params: ChoiceParams) -> Outcome:
