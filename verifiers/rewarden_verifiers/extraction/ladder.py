@@ -232,7 +232,17 @@ class Ladder:
         off, or that left a box or a tag open or empty.
         """
         asked = demanded(prompt) if self._auto and prompt else ()
-        return self._find(text, asked or self._marks, () if asked else self._loose, finish_reason, own)
+        for rule in asked or self._marks:
+            found = rule(text) if callable(rule) else own(rule)(text)  # type: ignore[misc]
+            if found is not None:
+                return found if finish_reason is None or not _may_go_on(text, found, finish_reason) else None
+        if asked or not self._loose or finish_reason in _UNFINISHED or unanswered(text):
+            return None
+        for rule in self._loose:
+            found = rule(text) if callable(rule) else own(rule)(text)  # type: ignore[misc]
+            if found is not None:
+                return replace(found, loose=True)
+        return None
 
     def missed(
         self,
@@ -249,28 +259,12 @@ class Ladder:
         """
         asked = demanded(prompt) if self._auto and prompt else ()
         told = [_ASKED[asked]] if asked else []
-        marks = [rule for rule in self._all_marks if rule not in (asked or self._marks)]
-        found = self._find(text, marks, (), finish_reason, own)
-        if found is not None:
-            told.append(f"`extraction: explicit` would read the answer that the response marks ({found.rule}).")
+        for rule in self._all_marks:
+            if rule in (asked or self._marks):
+                continue
+            found = rule(text) if callable(rule) else own(rule)(text)  # type: ignore[misc]
+            if found is not None:
+                if finish_reason is None or not _may_go_on(text, found, finish_reason):
+                    told.append(f"`extraction: explicit` would read the answer that the response marks ({found.rule}).")
+                break
         return " ".join(told) or None
-
-    @staticmethod
-    def _find(
-        text: str,
-        marks: Sequence[Rule | str],
-        loose: Sequence[Rule | str],
-        finish_reason: str | None,
-        own: Callable[[str], Rule] | None,
-    ) -> Extracted | None:
-        for rule in marks:
-            found = rule(text) if callable(rule) else own(rule)(text)  # type: ignore[misc]
-            if found is not None:
-                return found if finish_reason is None or not _may_go_on(text, found, finish_reason) else None
-        if not loose or finish_reason in _UNFINISHED or unanswered(text):
-            return None
-        for rule in loose:
-            found = rule(text) if callable(rule) else own(rule)(text)  # type: ignore[misc]
-            if found is not None:
-                return replace(found, loose=True)
-        return None
