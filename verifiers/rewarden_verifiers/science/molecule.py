@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Literal
 from rewarden.errors import InvalidReference
 from rewarden.types import Component, Outcome
 from rewarden_verifiers.contract import verifier
-from rewarden_verifiers.extraction import Rule, first_found, rules_of
-from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, wrong
+from rewarden_verifiers.extraction import Extracted, Ladder
+from rewarden_verifiers.outcome import loosely, no_answer, right, scored, too_expensive, wrong
 from rewarden_verifiers.science import formulas, properties, smiles
 from rewarden_verifiers.science.fingerprints import Fingerprint, formula, tanimoto
 from rewarden_verifiers.science.formulas import Formula
 from rewarden_verifiers.science.properties import Property
 from rewarden_verifiers.science.smiles import Identity, Molecule
-from rewarden_verifiers.science.written import RULES, find
+from rewarden_verifiers.science.written import Written, ladder, located, written
 
 Part = Literal["validity", "identity", "similarity", "formula", "properties", "substructures", "attributes"]
 
@@ -61,7 +61,9 @@ class MoleculeParams:
     parts: what is scored: `validity` (it is a molecule), `identity` (it is the reference), `similarity` (Tanimoto's
         coefficient to the reference), `formula` (that of the reference), `properties`, `substructures`, `attributes`
         (the response states properties of the reference and is right); one, or several with weights.
-    extraction: where the SMILES stands: a preset or an ordered list of rules.
+    extraction: where the SMILES stands: `auto` (any mark, a tag `<SMILES>`, else the last line; only a box or a tag
+        where the prompt asks for it), `strict` (last box or tag), `explicit` (any mark), `lax` (as `auto` whatever the
+        prompt asks), `whole`, or an ordered list of rules, among them `smiles_tag`.
     stereo: whether stereochemistry counts for identity.
     isotopes: whether isotopes count for identity.
     charges: whether a charged form differs from the neutral one.
@@ -87,7 +89,7 @@ class MoleculeParams:
     """
 
     parts: Part | tuple[Part, ...] | dict[Part, float] = "identity"
-    extraction: str | tuple[str | dict[str, str], ...] = RULES
+    extraction: str | tuple[str | dict[str, str], ...] = "auto"
     stereo: bool = True
     isotopes: bool = True
     charges: bool = True
@@ -111,7 +113,7 @@ class MoleculeParams:
     graded: bool = True
 
     def __post_init__(self) -> None:
-        rules_of(self.extraction)
+        ladder(self.extraction)
         if not self.weights or not all(math.isfinite(weight) and weight > 0 for weight in self.weights.values()):
             raise ValueError("parts must name at least one, with weights above 0")
         if not isinstance(self.parts, (str, dict)) and len(set(self.parts)) < len(self.parts):
@@ -146,9 +148,9 @@ class MoleculeParams:
         return dict.fromkeys((self.parts,) if isinstance(self.parts, str) else self.parts, 1.0)
 
     @cached_property
-    def rules(self) -> tuple[Rule, ...]:
+    def ladder(self) -> Ladder:
         """The rules of extraction."""
-        return rules_of(self.extraction)
+        return ladder(self.extraction)
 
     @cached_property
     def expect(self) -> Callable[[Reference], Expected]:
@@ -266,12 +268,13 @@ class MoleculeEquivalence:
 
     def __init__(self, params: MoleculeParams) -> None:
         self._identity = params.identity
-        self._rules = params.rules
+        self._ladder = params.ladder
 
     def extract(self, text: str) -> str | None:
         """The canonical SMILES of the molecule written; None where there is none, or several."""
-        found = find(text, self._rules)
-        return found.molecule.smiles if found is not None and found.molecule is not None else None
+        found = located(text, self._ladder, None, None)
+        molecule = None if found is None else written(found, text).molecule
+        return None if molecule is None else molecule.smiles
 
     def key(self, answer: str) -> str | None:
         """The canonical form."""
@@ -309,13 +312,14 @@ def molecule(
     metadata: Mapping[str, Any],
     reference: Reference = None,
     prompt: str | None = None,
+    finish_reason: str | None = None,
 ) -> Outcome:
     """The molecule that the response writes as SMILES is the reference, or is valid, similar, of a formula or kind.
 
-    The SMILES is read from a box, an answer tag, a tag `<SMILES>`, a phrase or the last line, in any dress (Markdown,
-    TeX, quotes, a name in brackets behind it); RDKit reads and compares it. Identity is that of canonical SMILES:
-    stereochemistry, isotopes, charges and tautomers count unless parameters say otherwise; atom maps never do. Several
-    parts are a weighted mean; each stands in the components.
+    The SMILES is read from a box, a tag (`<answer>`, `<SMILES>`), any other mark or the last line, in any dress
+    (Markdown, TeX, quotes, a name in brackets behind it); RDKit reads and compares it. Identity is that of canonical
+    SMILES: stereochemistry, isotopes, charges and tautomers count unless parameters say otherwise; atom maps never do.
+    Several parts are a weighted mean; each stands in the components.
 
     The reference is a SMILES, a list of them (each is right), or an object `{smiles, others, formula, reactants}`;
     parts that need none may go without. A fragment marks by "*" where it is attached, and its answer may as well. A
@@ -331,12 +335,24 @@ def molecule(
     prepared = params.expect(reference)
     if "attributes" in params.weights:
         return _judge_attributes(response, prepared, params)
-    if prepared.formulas:
-        return _judge_formula(response, prepared.formulas, params.rules)
-    # "*" is any atom, and answers nothing unless the reference is a fragment that marks where it is attached.
-    found = find(response, params.rules, attached=any("*" in one.smiles for one in prepared.molecules))
-    if found is None:
+    answer = located(response, params.ladder, prompt, finish_reason)
+    if answer is None:
         return no_answer()
+    if prepared.formulas:
+        outcome = _judge_formula(answer, prepared.formulas)
+    else:
+        # "*" is any atom, and answers nothing unless the reference is a fragment that marks where it is attached.
+        found = written(answer, response, attached=any("*" in one.smiles for one in prepared.molecules))
+        outcome = _judge_molecule(
+            found, prepared, params, lambda: _forbidden_molecules(params, prepared, metadata, prompt)
+        )
+    return loosely(outcome) if answer.loose else outcome
+
+
+def _judge_molecule(
+    found: Written, prepared: Expected, params: MoleculeParams, refused: Callable[[], list[Molecule]]
+) -> Outcome:
+    """The outcome of a written molecule. refused: tells which ones must not be returned."""
     evidence: dict[str, Any] = {"rule": found.rule}
     built = found.molecule
     if built is None:
@@ -346,10 +362,8 @@ def molecule(
         return wrong(problem, flags=(problem,), extracted=found.text[:200], evidence=evidence)
     evidence["smiles"] = built.smiles
     problem_found = _unfit(built, prepared, params)
-    if problem_found is None and (params.reactants_key or params.reactants_in_prompt or prepared.reactants):
-        refused = _forbidden_molecules(params, prepared, metadata, prompt)
-        if _returns(built, refused, prepared, params.identity):
-            problem_found = "reactant_returned"
+    if problem_found is None and _returns(built, refused(), prepared, params.identity):
+        problem_found = "reactant_returned"
     if problem_found is not None:
         return wrong(problem_found, flags=(problem_found,), extracted=found.text[:200], evidence=evidence)
     scores = {part: _score(part, built, prepared, params, evidence) for part in params.weights}
@@ -450,11 +464,8 @@ def _substructure_score(built: Molecule, params: MoleculeParams, evidence: dict[
     return 1.0 - (len(missing) + len(present)) / (len(params.required) + len(params.forbidden))
 
 
-def _judge_formula(response: str, expected: tuple[Formula, ...], rules: tuple[Rule, ...]) -> Outcome:
+def _judge_formula(found: Extracted, expected: tuple[Formula, ...]) -> Outcome:
     """The outcome where the reference is a formula: the answer is one as well, of the same atoms and charge."""
-    found = first_found(response, rules)
-    if found is None:
-        return no_answer()
     details: dict[str, Any] = {"extracted": found.text[:200], "evidence": {"rule": found.rule}}
     if found.oversized:
         return too_expensive(**details)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from rewarden_verifiers.extraction import Extracted, Rule
+from rewarden_verifiers.extraction import Extracted, Ladder, first_found, rules_of
 from rewarden_verifiers.science.smiles import Molecule, Problem, looks_like_smiles, read
 
-RULES = ("boxed", "answer_tag", {"tag": "SMILES"}, {"tag": "smiles"}, "hash", "phrase", "last_line")
-"""The default places of a SMILES: a box, a tag, "####", a phrase ("The SMILES is …" says so too), the last line."""
+_TAGGED = rules_of([{"tag": "SMILES"}, {"tag": "smiles"}])
 
 _FENCE = re.compile(r"```[A-Za-z]{0,12}\n?|~~~[A-Za-z]{0,12}\n?")
 _BLOCK = re.compile(r"```smi(?:les)?[ \t]{0,8}\n([^`]{1,4000})```", re.IGNORECASE)
@@ -43,19 +42,29 @@ class Written:
     rule: str
 
 
-def find(response: str, rules: tuple[Rule, ...], attached: bool = False) -> Written | None:
-    """The molecule of a response by the first rule that fires, or None where none does; with `attached` a fragment that
-    marks by "*" where it is attached. Never raises for any text.
-    """
+def ladder(extraction: Any) -> Ladder:
+    """The parameter `extraction` as rules. Raises InvalidParams, naming what is wrong."""
+    return Ladder(extraction, {"smiles_tag": _smiles_tag}, marks=("smiles_tag",), loose=("last_line",))
+
+
+def _smiles_tag(text: str) -> Extracted | None:
+    return first_found(text, _TAGGED)
+
+
+def located(response: str, rules: Ladder, prompt: str | None, finish_reason: str | None) -> Extracted | None:
+    """The part of a response that is its answer, or None where no rule fires."""
     text = _FENCE.sub("", response) if "```" in response or "~~~" in response else response
-    for rule in rules:
-        found = rule(text)
-        if found is not None:
-            written = _of(found, attached)
-            if found.rule == "last_line" and written.problem in ("malformed", "unparseable_answer"):
-                return _in_block(response, attached) or written
-            return written
-    return None
+    return rules.find(text, prompt=prompt, finish_reason=finish_reason)
+
+
+def written(found: Extracted, response: str, attached: bool = False) -> Written:
+    """The molecule of an answer that was found in a response; with `attached` a fragment that marks by "*" where it is
+    attached. Never raises for any text.
+    """
+    read_out = _of(found, attached)
+    if found.rule == "last_line" and read_out.problem in ("malformed", "unparseable_answer"):
+        return _in_block(response, attached) or read_out
+    return read_out
 
 
 def _in_block(response: str, attached: bool) -> Written | None:
