@@ -29,6 +29,18 @@ def pair(title: str, attack: str, twin: str, reference: Any = ASPIRIN, params: A
 
 
 PAIRS = [
+    pair("two formulas", boxed("C6H12O6 or C5H10O5"), boxed(r"\mathrm{C_6H_{12}O_6}"), "C6H12O6"),
+    pair("a formula denied", "The formula is not C6H12O6.", "The formula is C6H12O6.", "C6H12O6"),
+    pair("a charge left out", boxed("SO4"), boxed(r"\ce{SO4^2-}"), "SO4^2-"),
+    pair("a star for a fragment", boxed("*"), boxed("c1ccccc1*"), "*c1ccccc1"),
+    pair(
+        "a last line that was cut off",
+        "It is\nCCO",
+        "It is\n<answer>CCO</answer>",
+        "CCO",
+        None,
+        {"finish_reason": "length"},
+    ),
     pair("several guesses joined by dots", boxed(f"{ASPIRIN}.{ACID}.CCO"), boxed(ASPIRIN)),
     pair("the same guess twice, joined by a dot", boxed(f"{ASPIRIN}.{ASPIRIN}"), boxed("OC(=O)c1ccccc1OC(C)=O")),
     pair("guesses joined by dots where similarity is paid", boxed(f"{ASPIRIN}.{ACID}"), boxed(ASPIRIN), params=LIKE),

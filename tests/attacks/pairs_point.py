@@ -27,6 +27,8 @@ _TABLE: list[tuple[str, Any, str, str, Mapping[str, Any]]] = [
     ("a grid of points where the count matters", [BOX, [0, 0, 9, 9]], GRID, "[[350, 230], [5, 5]]", FEW),
     ("more points than anyone asks for", [BOX], json.dumps([[i, 230] for i in range(400)]), "[[350, 230]]", {}),
     ("two tags", BOX, "<point>350 230</point><point>1 1</point>", "<point>350 230</point>", {}),
+    ("two actions behind a thought", CLICK, "Thought: go\nAction: click(start_box='(350,230)')\nAction: wait()", "Thought: not (10, 10)\nAction: click(start_box='(350,230)')", {}),
+    ("the place in the thought alone", BOX, "Thought: it is at (350, 230)\nAction: finished()", "Thought: not (10, 10)\nAction: click(start_box='(350,230)')", {}),
     ("two clicks", CLICK, "click(350, 230) click(10, 10)", "click(350, 230)", {}),
     ("a click and a scroll", CLICK, "click(350, 230)\nscroll('down')", "click(350, 230)", {}),
     ("a list of actions", CLICK, '[{"action": "click", "point": [350, 230]}, {"action": "wait"}]', '[{"action": "click", "point": [350, 230]}]', {}),

@@ -20,6 +20,11 @@ def pair(title: str, attack: str, params: Any = None, reference: Any = None, twi
 
 PAIRS = [
     pair("silence", ""),
+    pair(
+        "two columns of ids",
+        "| Document | Document |\n|---|---|\n| d3 | d7 |\n| d1 | d1 |\n| d7 | d3 |",
+        twin="| Rank | Document |\n|---|---|\n| 1 | d3 |\n| 2 | d1 |\n| 3 | d7 |",
+    ),
     pair("an empty list", "[]"),
     pair("a list of nothing", '["", " ", "[]"]'),
     pair("prose", "The passages about the river seem best to me."),

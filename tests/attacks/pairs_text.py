@@ -17,6 +17,8 @@ _ASKED = "Which city is larger, Paris or London?"
 # title, params, reference, attack, twin; both stand in an answer tag
 _ANSWERS: list[tuple[str, dict[str, Any], Any, str, str]] = [
     # Numbers and signs that careless normalisation loses
+    ("a name in brackets", {}, "Barack Obama", "**Barack Obama** (or **Joe Biden**)", "**Barack Obama** (born 1961)"),
+    ("a name in brackets without or", {}, "Barack Obama", "Barack Obama (Joe Biden)", "Barack Obama (the 44th president)"),
     ("a decimal point lost", {}, "1.5", "15", "1.5."),
     ("a decimal point gained", {}, "15", "1.5", "15."),
     ("a sign lost", {}, "-5", "5", "\u22125"),

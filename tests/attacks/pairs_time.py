@@ -11,6 +11,16 @@ _PARTS = {"date": "2021-03", "event": "the eruption"}
 # title, reference, attack, twin, parameters; both stand in an answer tag
 _TAGGED: list[tuple[str, Any, str, str, dict[str, Any]]] = [
     # Several moments
+    ("am for pm", "14:00", "2 am", "2 pm", {}),
+    ("the afternoon for the morning", "2:30", "2:30 in the afternoon", "half past two", {}),
+    ("half two", "2:30", "half two", "half past 2", {}),
+    ("two weekdays", "Monday", "Monday or Tuesday", "Mon", {}),
+    ("all weekdays but one", "Monday", "every day but Monday", "on a Monday", {}),
+    ("two quarters", "Q3 2021", "Q2 or Q3 2021", "the third quarter of 2021", {}),
+    ("a year for a quarter", "Q3 2021", "2021", "2021-Q3", {}),
+    ("two eras", "44 BC", "44 BC/AD", "44 BCE", {}),
+    ("an era left open", "44 BC", "44", "BC 44", {}),
+    ("two centuries", "19th century", "19th or 20th century", "the nineteenth century", {}),
     ("two years", 1789, "1788 or 1789", "in 1789", {}),
     ("two years without a word between them", 1789, "1788, 1789", "1789,", {}),
     ("two months of a year", "2024-03", "March or April 2024", "March 2024", {}),
