@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
 
+from rewarden.errors import InvalidReference
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import Unwatched
 from rewarden_verifiers.sql.databases import CarriedDatabase, Databases, EngineName
 from rewarden_verifiers.sql.gold import prepare
 from rewarden_verifiers.sql.mutation import mutated as mutation
+from rewarden_verifiers.sql.mutation.constants import Mentions, Needs
 from rewarden_verifiers.sql.params import SqlParams
 from rewarden_verifiers.sql.reference import SqlReference
 from rewarden_verifiers.sql.statement import Statement, read_statement
@@ -702,6 +705,117 @@ def test_where_no_database_can_be_made_the_evidence_says_why_and_nothing_is_refu
     assert found.passed
     assert found.evidence["mutations"] == 0
     assert why in found.evidence["mutations_why"]
+
+
+MANY = " UNION ALL ".join(f"SELECT n FROM t{number}" for number in range(12))
+"""More tables than mutated databases may have."""
+OTHERS = "SELECT name FROM (SELECT * FROM student ORDER BY age LIMIT 2) t"
+
+
+@pytest.mark.parametrize("answer", ["SELECT name FROM student WHERE age < 23", "SELECT name FROM student LIMIT 2"])
+def test_another_query_is_undecided_where_no_database_can_be_made_for_the_reference(answer: str) -> None:
+    found = judged("sqlite", COLLEGE, OTHERS, answer)
+    assert (found.status, found.reason, found.fault) == ("undecided", "not_mutated", "verifier")
+    wrong = judged("sqlite", COLLEGE, OTHERS, "SELECT name FROM student WHERE age > 23")
+    assert (wrong.status, wrong.score) == ("scored", 0.0)
+
+
+def test_the_same_query_passes_where_no_database_can_be_made() -> None:
+    found = judged("sqlite", COLLEGE, OTHERS, f"{OTHERS.lower()} -- that is all\n;")
+    assert found.passed
+
+
+@pytest.mark.parametrize(
+    ("answer", "passed"),
+    [
+        ("SELECT name FROM student WHERE age >= 21", True),
+        ("SELECT name FROM student WHERE age >= 22", False),
+        # Attacks: each names what no database can be made of, or leaves open which rows it takes.
+        (f"SELECT name FROM student WHERE age >= 22 AND NOT EXISTS ({MANY})", False),
+        ("SELECT name FROM (SELECT * FROM student ORDER BY age DESC LIMIT 3) t", False),
+        ("SELECT name FROM student WHERE age >= 22 AND (SELECT group_concat(name) FROM student) <> ''", False),
+    ],
+)
+def test_an_answer_cannot_keep_databases_from_being_made(answer: str, passed: bool) -> None:
+    script = COLLEGE + "".join(f"CREATE TABLE t{number} (n INTEGER);" for number in range(12))
+    found = judged("sqlite", script, "SELECT name FROM student WHERE age > 20", answer)
+    assert (found.status, found.passed) == ("scored", passed)
+
+
+def test_rows_that_tie_wherever_one_looks_are_no_way_around() -> None:
+    asked = "SELECT min(age) FROM student"
+    honest = judged("sqlite", COLLEGE, asked, "SELECT age FROM student ORDER BY age LIMIT 1")
+    tied = judged("sqlite", COLLEGE, asked, "SELECT age FROM student ORDER BY age > 200 LIMIT 1")
+    assert (honest.passed, tied.status, tied.passed) == (True, "scored", False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "right", "wrong"),
+    [
+        (
+            'SELECT name FROM student WHERE city = "Rome"',
+            "SELECT name FROM student WHERE city IN ('Rome')",
+            "SELECT name FROM student WHERE city LIKE 'R%'",
+        ),
+        (
+            'SELECT name FROM student WHERE "city" = "Rome" AND age < 30',
+            "SELECT name FROM student WHERE city = 'Rome' AND age < 30",
+            "SELECT name FROM student WHERE city = 'Rome'",
+        ),
+    ],
+)
+def test_a_text_in_double_quotes_is_a_constant_to_sqlite(asked: str, right: str, wrong: str) -> None:
+    mentions = Mentions(read_statement(asked, "sqlite"))
+    assert "Rome" in mentions.held["city"]
+    assert judged("sqlite", COLLEGE, asked, right).passed
+    assert judged("sqlite", COLLEGE, asked, wrong).reason == "differs_on_another_database"
+
+
+def test_a_column_in_double_quotes_is_no_constant() -> None:
+    statement = Mentions(read_statement('SELECT "name" FROM student WHERE "city" = "Rome"', "sqlite"))
+    needs = Needs.of([statement], statement, ordered=False, known={"name", "city", "student"})
+    assert needs.constants == ("Rome",)
+    assert dict(needs.held) == {"city": ("Rome",)}
+
+
+BARE = re.sub("INSERT INTO.*?;", "", COLLEGE, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+@pytest.mark.parametrize(
+    ("asked", "answer", "passed"),
+    [
+        ("SELECT name FROM student WHERE age > 20", "SELECT name FROM student WHERE NOT age <= 20", True),
+        ("SELECT name FROM student WHERE age > 20", "SELECT name FROM student WHERE age >= 20", False),
+        ("SELECT name FROM student WHERE age > 20", "SELECT name FROM student", False),
+        ("SELECT count(*) FROM student WHERE age > 20", "SELECT count(age) FROM student WHERE age > 20", True),
+        (
+            "SELECT count(*) FROM student WHERE age > 20",  # over no rows one is 0 and the other NULL
+            "SELECT sum(CASE WHEN age > 20 THEN 1 ELSE 0 END) FROM student",
+            True,
+        ),
+        ("SELECT count(*) FROM student WHERE age > 20", "SELECT count(*) FROM course", False),
+        (
+            "SELECT s.name FROM student s JOIN department d ON d.id = s.department_id WHERE d.name = 'Physics'",
+            "SELECT name FROM student WHERE department_id IN (SELECT id FROM department WHERE name = 'Physics')",
+            True,
+        ),
+        (
+            "SELECT s.name FROM student s JOIN department d ON d.id = s.department_id WHERE d.name = 'Physics'",
+            "SELECT s.name FROM student s JOIN department d ON d.id = s.id WHERE d.name = 'Physics'",
+            False,
+        ),
+    ],
+)
+def test_rows_are_made_where_there_is_only_a_schema(engine: EngineName, asked: str, answer: str, passed: bool) -> None:
+    found = judged(engine, BARE, asked, answer)
+    assert (found.status, found.passed) == ("scored", passed)
+    assert found.evidence["mutations"] > 0 or not passed
+
+
+def test_a_schema_alone_is_an_empty_reference_without_mutation() -> None:
+    with pytest.raises(InvalidReference, match="its result is empty"):
+        judged("sqlite", BARE, "SELECT name FROM student", "SELECT name FROM student", mutations=0)
 
 
 def test_an_answer_that_fails_where_the_reference_does_not_is_wrong() -> None:

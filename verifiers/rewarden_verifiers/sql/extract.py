@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from rewarden_verifiers.execution.candidate import Candidate, Missing, Rule, find, rules_of
-
-PRESETS = {"strict": ("last_block",), "lax": ("answer_tag", "last_block", "whole")}
-"""A tag comes first: what stands in fences before it was a draft."""
+from rewarden_verifiers.execution.candidate import Candidate, Missing, Rule, Unclosed, find, rules_of
 
 LABELS = frozenset(
     {"sql", "sqlite", "sqlite3", "duckdb", "postgres", "postgresql", "psql", "pgsql", "mysql", "mariadb", "query"}
@@ -22,6 +20,36 @@ _ONE_LINE = re.compile(rf"```({'|'.join(sorted(LABELS, key=len, reverse=True))})
 _CLOSING = re.compile(r"(?<=[^\s`])[ \t]{0,8}```(?=[ \t]{0,8}(?:</[A-Za-z_]{1,32}>[ \t]{0,8})?(?:\n|$))")
 _BEHIND = re.compile(r"^```(?=[ \t]{0,8}</[A-Za-z_]{1,32}>)", re.MULTILINE)
 
+
+_TAGGED = re.compile(r"\s*<sql>(.*)</sql>\s*", re.DOTALL)
+_NAMED = re.compile(
+    r"^[ \t>#*_-]{0,8}(?:final[ ])?SQL(?:[ ](?:query|statement))?[ \t*_]{0,4}:[ \t*_]{0,4}\n?"
+    r"[ \t]{0,8}(?=(?:SELECT|WITH|VALUES|INSERT|UPDATE|DELETE|REPLACE|MERGE|FROM)\b|\()",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+(_ANSWER_TAG, _SQL_TAG, _LAST_BLOCK, _WHOLE) = rules_of(("answer_tag", {"tag": "sql"}, "last_block", "whole"))
+
+
+def _closing_tag(text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
+    """The statement in a tag that no fence follows: agents that explore in tags answer in a fence behind them."""
+    return _SQL_TAG(text, labels, unclosed) if text.rfind("</sql>") > text.rfind("```") else None
+
+
+def _named(text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | None:
+    """The statement behind the last "SQL:" that begins a line, up to a blank line."""
+    starts = [match.end() for match in _NAMED.finditer(text)]
+    if not starts:
+        return None
+    end = _BLANK_LINE.search(text, starts[-1])
+    return Candidate(text[starts[-1] : len(text) if end is None else end.start()], "sql_label")
+
+
+_PRESETS: Mapping[str, tuple[Rule, ...]] = {
+    "strict": (_LAST_BLOCK,),
+    "lax": (_ANSWER_TAG, _closing_tag, _LAST_BLOCK, _SQL_TAG, _named, _WHOLE),
+}
+"""A tag comes first: what stands in fences before it was a draft."""
 
 _BEGUN = re.compile(r"\b(SELECT|WITH)\s*$", re.IGNORECASE)
 
@@ -40,7 +68,7 @@ def continued(prefix: str, response: str) -> str:
 
 def sql_rules(extraction: str | Sequence[str | dict[str, str]]) -> tuple[Rule, ...]:
     """The rules of a preset or of a list. Raises InvalidParams."""
-    return rules_of(PRESETS.get(extraction, extraction) if isinstance(extraction, str) else extraction)
+    return _PRESETS.get(extraction) or rules_of(extraction) if isinstance(extraction, str) else rules_of(extraction)
 
 
 def find_statement(response: str, rules: Sequence[Rule]) -> Candidate | Missing:
@@ -54,4 +82,8 @@ def find_statement(response: str, rules: Sequence[Rule]) -> Candidate | Missing:
         response = _ONE_LINE.sub(r"```\1\n", response)
         response = _CLOSING.sub("\n```\n", response)
         response = _BEHIND.sub("```\n", response)
-    return find(response, rules, LABELS, "refuse")
+    found = find(response, rules, LABELS, "refuse")
+    if not isinstance(found, Candidate):
+        return found
+    tagged = _TAGGED.fullmatch(found.code)
+    return found if tagged is None else replace(found, code=tagged[1])

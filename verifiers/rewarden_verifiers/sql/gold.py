@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from rewarden_verifiers.sql.dependence import constant, time_dependent
 from rewarden_verifiers.sql.engines import engine_named
 from rewarden_verifiers.sql.engines.engine import Caps, QueryFailed, ResultSet
 from rewarden_verifiers.sql.kept import Kept
+from rewarden_verifiers.sql.make import quoted
 from rewarden_verifiers.sql.official import amended, orders
 from rewarden_verifiers.sql.params import SqlParams
 from rewarden_verifiers.sql.reference import SqlReference
@@ -62,7 +63,8 @@ class Gold:
     """A reference that can be judged against.
 
     databases: the one that it names, then those on which the answers must agree too. statements: its queries, any of
-    which may be matched; none where `stored` holds the result.
+    which may be matched; none where `stored` holds the result. rowless: whether the first database is a schema alone
+    and rows are made by mutation: over no rows, equal queries differ in NULL and 0.
     """
 
     databases: tuple[Database, ...]
@@ -70,6 +72,7 @@ class Gold:
     stored: ResultSet | None
     order_told: bool | None
     servers: Mapping[str, str]
+    rowless: bool = False
 
     @property
     def dialect(self) -> str:
@@ -171,6 +174,8 @@ def prepare(reference: SqlReference, params: SqlParams, resources: Databases, wa
             differs([untouched], item, params.comparison(False)) is None for item in done
         ):
             raise EmptyReference("reference: it changes nothing, so that every statement that changes nothing is right")
+    elif params.mutations and _rowless(gold, watch):
+        gold = replace(gold, rowless=True)
     elif params.empty != "allow":
         results = gold.expected(databases[0], params.caps, watch)
         if not all(_says(result) for result in results):
@@ -179,6 +184,15 @@ def prepare(reference: SqlReference, params: SqlParams, resources: Databases, wa
                 "reference: its result is empty, so that every query that finds nothing would be right"
             )
     return gold
+
+
+def _rowless(gold: Gold, watch: Watch) -> bool:
+    """Returns whether the first database is a schema alone."""
+    database = gold.databases[0]
+    caps = Caps()
+    with CONNECTIONS.session(database, "reference", gold.servers, watch) as session:
+        tables = (quoted(name, database.engine) for name in session.schema())
+        return not any(session.query(f"SELECT 1 FROM {table} LIMIT 1", caps, watch).rows for table in tables)
 
 
 def _read(text: str, dialect: str, params: SqlParams) -> Statement:

@@ -29,7 +29,8 @@ class SqlParams:
     preset: `spider` or `bird`: the official execution accuracy of Spider's test-suite script, without options, or of
         BIRD's. What `sql` refuses to run stays refused.
     extraction: where the statement stands: `strict` reads the last fenced block, labelled as SQL or not at all; `lax`
-        (default) an answer tag, then such a block, then the whole response; or a list of rules as `code` has them,
+        (default) an answer tag, a tag `<sql>` behind the last block, then such a block, then `SQL:` at the beginning of
+        a line, then the whole response; or a list of rules as `code` has them,
         `{"tag": "sql"}` among them.
     prefix: what the prompt ends with and the response goes on from, such as `SELECT`.
     order: whether the order of rows counts: `auto` where the reference says so, or its outermost query is ordered.
@@ -40,7 +41,7 @@ class SqlParams:
     texts: `exact`, or `folded`: without case and white space at the ends.
     databases: `one`, or `suite`: the registered variants, and those of the reference, as well.
     mutations: how many databases are made from the schema and the constants of both queries, on which the answers must
-        agree too.
+        agree too; where none can be made for the reference, another query that agrees is undecided.
     writes: whether statements that write are judged, by the state of the tables after them; else they are refused.
     empty: what becomes of a reference whose result is empty: `undecided`, or `allow`.
     constants: whether an answer may hold nothing of the database while the reference's does.

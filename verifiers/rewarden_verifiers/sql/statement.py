@@ -69,6 +69,11 @@ class Statement:
         return "write" if self._writes_within else "query"
 
     @cached_property
+    def normal(self) -> Sequence[str]:
+        """Its words and signs, without regard to case outside of quotes and to blanks."""
+        return [token.lower if token.kind == "word" else token.text for token in self.tokens]
+
+    @cached_property
     def words(self) -> frozenset[str]:
         """Its words outside of quotes, in lower case."""
         return frozenset(token.lower for token in self.tokens if token.kind == "word")

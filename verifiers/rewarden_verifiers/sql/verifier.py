@@ -12,7 +12,7 @@ from rewarden.types import Component, Outcome
 from rewarden_verifiers.contract import Watch, verifier
 from rewarden_verifiers.execution.candidate import Candidate
 from rewarden_verifiers.extraction import encodable
-from rewarden_verifiers.outcome import no_answer, scored, wrong
+from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
 from rewarden_verifiers.sql import feedback, guard
 from rewarden_verifiers.sql.comparison.comparison import Difference, difference
 from rewarden_verifiers.sql.comparison.settings import Comparison
@@ -131,10 +131,11 @@ class _Judgement:
         place = differences.index(None) if None in differences else 0
         values = self._metrics(statement, place, expected[place], got)
         self.evidence["rows"] = {"expected": len(expected[place].rows), "got": len(got.rows)}
-        if None not in differences:
+        apart = None not in differences
+        if apart and not self.gold.rowless:
             return self._differs(differences[0], expected[0], got, values, self._how(0))
         # An answer that is as one of several references here and as another one there is as none of them.
-        left = [place for place, found in enumerate(differences) if found is None]
+        left = [place for place, found in enumerate(differences) if found is None or self.gold.rowless]
         for number, other in enumerate(self._others(statement), start=2):
             theirs = self.gold.expected(other, self.params.caps, self.watch)
             ours = self._answer(statement, other)
@@ -147,7 +148,19 @@ class _Judgement:
                 values = {name: min(value, least[name]) for name, value in values.items()}
                 why = "differs_on_another_database"
                 return self._differs(told[place], theirs[place], ours, values, self._how(place), reason=why)
+        if self._untested(statement):
+            if apart:
+                return self._differs(differences[0], expected[0], got, values, self._how(0))
+            return undecided("not_mutated", extracted=self.extracted, evidence=self.evidence)
         return self._outcome(True, values)
+
+    def _untested(self, statement: Statement) -> bool:
+        """Returns whether mutation was asked for and could make no database, for a query other than the references'.
+
+        That is never the response's doing: where its query alone is in the way, it is judged on the reference's.
+        """
+        made = len(self.gold.databases) > 1 or self.evidence.get("mutations") != 0
+        return not made and all(statement.normal != reference.normal for reference in self.gold.statements)
 
     def _others(self, statement: Statement) -> Iterator[Database]:
         """The databases on which the answers must agree too: the suite's, then mutated ones."""

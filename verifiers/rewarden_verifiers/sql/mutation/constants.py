@@ -91,11 +91,23 @@ class Mentions:
         found: dict[str, list[Constant]] = {}
         for node in self._nodes(_HELD):
             literals = [value for part in node.find_all(exp.Literal) for value in _literal(part)]
+            literals += [name for column in node.find_all(exp.Column) for name in self._quoted_text(column)]
             if isinstance(node, exp.In) and node.args.get("query") is not None:
                 continue
             for column in node.find_all(exp.Column):
                 found.setdefault(column.name.lower(), []).extend(literals)
         return {name: list(dict.fromkeys(values)) for name, values in found.items() if values}
+
+    def _quoted_text(self, column: exp.Column) -> list[Constant]:
+        """The text of what sqlglot takes for a column and SQLite for a text where no column has that name."""
+        quoted = self.statement.dialect == "sqlite" and not column.table and column.this.args.get("quoted")
+        return _text(column.name) if quoted else []
+
+    @cached_property
+    def quoted(self) -> frozenset[str]:
+        """Names in double quotes, as they are written, which may be texts."""
+        columns = (column for column in self._nodes((exp.Column,)))
+        return frozenset(str(name) for column in columns for name in self._quoted_text(column))
 
     @cached_property
     def equated(self) -> frozenset[tuple[str, str]]:
@@ -176,13 +188,17 @@ class Needs:
     def of(cls, references: Sequence[Mentions], answer: Mentions, *, ordered: bool, known: Collection[str]) -> Needs:
         """ordered: whether the order of rows is compared. known: the names of all tables and columns, in lower case."""
         every = [*references, answer]
-        constants = list(dict.fromkeys(value for item in references for value in item.constants))
-        extra = sorted({*answer.constants} - {*constants}, key=repr)[:_MOST_EXTRA]
+        names = {name for item in every for name in item.quoted if name.lower() in known}  # columns after all
+        constants = list(dict.fromkeys(value for item in references for value in item.constants if value not in names))
+        extra = sorted({*answer.constants} - {*constants, *names}, key=repr)[:_MOST_EXTRA]
         held: dict[str, tuple[Constant, ...]] = {}
         for name in sorted({name for item in every for name in item.held} & set(known)):
-            values = dict.fromkeys(value for item in references for value in item.held.get(name, ()))
-            own = sorted({*answer.held.get(name, ())} - {*values}, key=repr)[:_MOST_EXTRA]
-            held[name] = (*values, *own)
+            values = dict.fromkeys(
+                value for item in references for value in item.held.get(name, ()) if value not in names
+            )
+            own = sorted({*answer.held.get(name, ())} - {*values, *names}, key=repr)[:_MOST_EXTRA]
+            if values or own:
+                held[name] = (*values, *own)
         extreme = any(item.extreme for item in references)
         orders = {order for item in references if item.picks for order in item.orders}
         orders |= answer.orders if extreme and answer.picks else set()
