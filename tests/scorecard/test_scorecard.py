@@ -135,7 +135,7 @@ async def test_a_card_counts_by_kind_and_lists_what_is_wrong(tmp_path: Path) -> 
     assert (card.undecided, card.right, card.rows) == (1, 2, 5)
     assert {kind: counts.rows for kind, counts in card.kinds.items()} == {"integer": 3, "odd": 1, "none": 1}
     assert [row for row, *_ in card.misses] == ["b", "c", "e"]
-    assert "| label: pass | 1 | 1 |" in page([card], Figures({}))
+    assert "| label: pass | 1 | 1 |" in page([card], Figures({}), {})
     assert "a wrong label" in misses([card])
     assert plain(card)["kinds"]["odd"]["false_positive"] == 1
 

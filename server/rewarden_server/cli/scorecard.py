@@ -5,27 +5,90 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from rewarden.commands.terminal import say
-from rewarden.errors import InvalidRequest
+from rewarden.commands.use import functions_of, read_use
+from rewarden.errors import InvalidRequest, SampleError
+from rewarden.types import Use
+from rewarden_server.cli.rescore import columns_of
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.studies.case_batch import judged
 from rewarden_server.studies.farm.figures import Figures, read_figures
+from rewarden_server.studies.rescore.options import RescoreError
 from rewarden_server.studies.scorecard.cards import Card, load_rows, score
-from rewarden_server.studies.scorecard.render import misses, page, plain, table
+from rewarden_server.studies.scorecard.outside import (
+    BESIDE,
+    LABELS,
+    LabelledRow,
+    Measured,
+    keep,
+    measure,
+    read_labelled,
+    read_outside,
+)
+from rewarden_server.studies.scorecard.render import (
+    misses,
+    outside_misses,
+    outside_plain,
+    outside_table,
+    page,
+    plain,
+    table,
+)
 from rewarden_verifiers.cases import load_cases
+from rewarden_verifiers.registry import Registry
 
 HELP = "how often each verifier is right on labelled rollouts"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
+    parser.set_defaults(group=None)
     parser.add_argument("names", nargs="*", help="verifiers; default: every file of the folder")
     parser.add_argument("--folder", type=Path, default=Path("tests/scorecard"), help="where NAME.jsonl lie")
     parser.add_argument("--by-kind", action="store_true", help="a line for each kind of answer as well")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write a page in Markdown, with confusion matrices")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        nargs="+",
+        metavar="DATA",
+        help="measure on labelled files or folders instead (JSON lines, packed or not, or Parquet): rows with a "
+        "response, a reference and a label, and `options` where there are some",
+    )
+    parser.add_argument("--use", metavar="USE", help="with --data: what judges, as for rescore (default: answer)")
+    parser.add_argument("--params", metavar="JSON", help="with --data: parameters of --use")
+    parser.add_argument("--label", metavar="COLUMN", help=f"with --data: the label (default: {', '.join(LABELS)})")
+    parser.add_argument(
+        "--by",
+        default="kind",
+        metavar="COLUMN",
+        help="with --data: the column by which rows are counted (default: kind)",
+    )
+    parser.add_argument("--columns", type=Path, metavar="FILE", help="with --data: other columns, as for rescore")
+    parser.add_argument("--column", action="append", default=[], metavar="FIELD=COLUMN", help="with --data: the same")
+    parser.add_argument(
+        "--alone",
+        action="store_true",
+        help="with --data: without Math-Verify, which judges beside where it is installed",
+    )
+    parser.add_argument(
+        "--source",
+        metavar="TEXT",
+        help="with --data: keep the figures for the page, in --outside, with this said of them",
+    )
+    parser.add_argument(
+        "--outside",
+        type=Path,
+        default=Path("benchmarks/outside.json"),
+        metavar="FILE",
+        help="figures of outside sets that the page shows (default: benchmarks/outside.json)",
+    )
     parser.add_argument(
         "--farm", type=Path, default=Path("benchmarks/farm.json"), help="figures of farmability that the page shows"
     )
@@ -38,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
     """Exit status 0; 1 when a case went otherwise than expected; 2 when there is no labelled file, or no case."""
     if args.cases:
         return asyncio.run(_cases(args.names))
+    if args.data is not None:
+        return _data(args)
     names = args.names or sorted(path.stem for path in args.folder.glob("*.jsonl"))
     missing = [name for name in names if not (args.folder / f"{name}.jsonl").exists()]
     if missing or not names:
@@ -49,11 +114,47 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.page is not None:
         farmed = read_figures(args.farm) if args.farm.exists() else Figures({})
-        args.page.write_text(page(cards, farmed), encoding="utf-8")
+        outside = read_outside(args.outside) if args.outside.exists() else {}
+        args.page.write_text(page(cards, farmed, outside), encoding="utf-8")
     say(table(cards, by_kind=args.by_kind))
     if args.misses:
         say(misses(cards))
     return 0
+
+
+def _data(args: argparse.Namespace) -> int:
+    """Measure on labelled data. Raises RequestError."""
+    try:
+        use = read_use(args.use or "answer", args.params)
+        columns = columns_of(args)
+        rows = read_labelled(args.data, columns, label=args.label, by=args.by)
+        measured = asyncio.run(_measured(use, rows, alone=args.alone))
+    except RescoreError as error:
+        say(f"rewarden scorecard: {error.message}", file=sys.stderr)
+        return 2
+    if args.source is not None:
+        keep(args.outside, " ".join(path.name for path in args.data), args.source, measured)
+    if args.json:
+        say(json.dumps([outside_plain(one) for one in measured], indent=1, ensure_ascii=False))
+        return 0
+    say(outside_table(measured))
+    if args.misses:
+        say(outside_misses(measured[0]))
+    return 0
+
+
+async def _measured(use: Use, rows: Sequence[LabelledRow], *, alone: bool) -> list[Measured]:
+    engine = Engine(Registry(functions_of([use])), settings=EngineSettings())
+    await engine.start()
+    try:
+        uses = [use, Use(name=BESIDE)]
+        if alone or use.name == BESIDE or find_spec(BESIDE) is None:
+            uses = [use]
+        return [await measure(engine, one, rows) for one in uses]
+    except SampleError as error:
+        raise RescoreError(error.message) from None
+    finally:
+        await engine.close()
 
 
 async def _cases(names: list[str]) -> int:

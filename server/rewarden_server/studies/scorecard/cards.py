@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(slots=True)
 class Counts:
-    """Counts over labelled rows. Positive: should pass."""
+    """Counts over labelled rows. Positive: should pass. unscored_positive: of the unscored, those that should pass."""
 
     true_positive: int = 0
     false_positive: int = 0
@@ -46,6 +46,12 @@ class Counts:
     score_wrong: int = 0
     undecided: int = 0
     error: int = 0
+    unscored_positive: int = 0
+
+    @property
+    def positive(self) -> int:
+        """Returns the number of rows that should pass."""
+        return self.true_positive + self.false_negative + self.unscored_positive
 
     @property
     def rows(self) -> int:
@@ -60,10 +66,10 @@ class Counts:
 
     def count(self, label: bool | float, verdict: Verdict) -> bool:
         """Count one verdict; returns whether it is as labelled."""
-        if verdict.status == "undecided":
-            self.undecided += 1
-        elif verdict.status == "error":
-            self.error += 1
+        if verdict.status != "scored":
+            self.undecided += verdict.status == "undecided"
+            self.error += verdict.status == "error"
+            self.unscored_positive += label is True
         elif isinstance(label, bool):
             passed = verdict.passed if verdict.passed is not None else verdict.score == verdict.range[1]
             if passed:

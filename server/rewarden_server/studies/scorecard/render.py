@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from rewarden.commands.terminal import one_line
 from rewarden_server.studies.farm.figures import Figure, Figures
 from rewarden_server.studies.scorecard.cards import Card, Counts
+from rewarden_server.studies.scorecard.outside import ALL, Measured, Outside, together
 from rewarden_verifiers.group.statistics import wilson
 
 _PAGE = """\
 # Scorecard
 
-How often each verifier is right on the labelled rollouts of `tests/scorecard/`. Written by `rewarden scorecard --page
-docs/scorecard.md`. The rows were written by those who wrote the verifiers: they hold a verifier to what it once could,
-and do not estimate how it fares on your data. For that, label rollouts of yours (`rewarden scorecard --folder …`) or
+How often verifiers are right on labelled rollouts: first on data of others, then on our own. Written by `rewarden
+scorecard --page docs/scorecard.md`. To measure your own data, label some of it (`rewarden scorecard --data FILE`) or
 hold two verifiers against each other (`rewarden compare`).
+
+"""
+
+_OUTSIDE = """\
+## Outside sets
+
+Rows that others published and labelled, with the defaults of `answer`. *Recall* is the share of right answers that are
+paid, *false positives* the share of wrong ones that are. A verdict without a score is never right, and counted as
+*unscored*. Intervals are Wilson's, 95 %. The labels are the publishers', and some are wrong. The rows are not in this
+repository; `rewarden scorecard --data FILE --by COLUMN` measures any file like them.
+"""
+
+_OWN = """\
+## Our own rows
+
+How often each verifier is right on the rows of `tests/scorecard/`. They were written by those who wrote the verifiers:
+they hold a verifier to what it once could, and do not estimate how it fares on your data.
 
 Intervals are Wilson's, 95 %. A row is labelled with pass or fail, or with the score that it must get. Unscored verdicts
 are counted as not right.
@@ -33,6 +51,10 @@ passes that are flagged because the tests do not compare values, *free text* ver
 reference is prose, or a letter without options; neither counts as paid. What asks a judge or a model is held to
 nothing.
 """
+
+
+_SHOWN = 80
+"""Characters of an answer or a reference that a list of misses shows."""
 
 
 def table(cards: Sequence[Card], *, by_kind: bool = False) -> str:
@@ -69,9 +91,16 @@ def plain(card: Card) -> dict[str, Any]:
     }
 
 
-def page(cards: Sequence[Card], farmed: Figures) -> str:
+def page(cards: Sequence[Card], farmed: Figures, outside: Mapping[str, Outside]) -> str:
     """The page of the documentation."""
-    lines = [_PAGE, "| verifier | rows | right | interval | false positives | false negatives | unscored | farmed |"]
+    lines = [
+        _PAGE.rstrip("\n"),
+        "",
+        *outside_tables(outside),
+        "",
+        _OWN,
+        "| verifier | rows | right | interval | false positives | false negatives | unscored | farmed |",
+    ]
     lines.append("|---|---|---|---|---|---|---|---|")
     for card in cards:
         lines.append(
@@ -124,6 +153,101 @@ def farmability_table(farmed: Figures) -> list[str]:
                 f"| {farmability(row)} | {row.flagged} | {row.free_text} | {row.seed}, {row.date} |"
             )
     return lines
+
+
+def outside_tables(outside: Mapping[str, Outside]) -> list[str]:
+    """The lines of the section on outside sets: a table for each, with a row for each group."""
+    lines = [_OUTSIDE.rstrip("\n")]
+    for name, of in outside.items():
+        judges = list(of.judges)
+        lines += ["", f"### {name}", "", f"{of.source} Measured on {of.date}.", ""]
+        lines.append("| rows | right | " + " | ".join(f"{judge}: {what}" for judge in judges for what in _WHAT) + " |")
+        lines.append("|---" * (2 + len(_WHAT) * len(judges)) + "|")
+        groups = [(group, [of.judges[judge][group] for judge in judges]) for group in of.judges[judges[0]]]
+        for group, counted in [(ALL, [together(of.judges[judge]) for judge in judges]), *groups]:
+            cells = [cell for counts in counted for cell in _outside_cells(counts)]
+            lines.append(f"| {group}: {counted[0].rows} | {counted[0].positive} | " + " | ".join(cells) + " |")
+    return lines
+
+
+_WHAT = ("accuracy", "recall", "false positives", "unscored")
+
+
+def _outside_cells(counts: Counts) -> list[str]:
+    return [
+        _rate(counts.right, counts.rows),
+        _rate(counts.true_positive, counts.positive),
+        _rate(counts.false_positive, counts.rows - counts.positive),
+        str(counts.undecided + counts.error),
+    ]
+
+
+def _rate(part: int, whole: int) -> str:
+    """A share with its interval, in percent; a dash where there is nothing to divide by."""
+    if not whole:
+        return "–"
+    low, high = wilson(part, whole)
+    return f"{part / whole:.1%} ({low:.1%} – {high:.1%})"
+
+
+def outside_table(measured: Sequence[Measured]) -> str:
+    """Measures of labelled data as lines: for all rows, each file and each group, and each judge."""
+    head = ("", "judge", "rows", "right", *_WHAT)
+    cells: list[tuple[str, ...]] = [head]
+    first = measured[0]
+    parts = [(ALL, [one.total for one in measured])]
+    if len(first.files) > 1:
+        parts += [(name, [one.files[name] for one in measured]) for name in first.files]
+    parts += [(name, [one.groups[name] for one in measured]) for name in sorted(first.groups)]
+    for name, counted in parts:
+        for one, counts in zip(measured, counted, strict=True):
+            shown = one_line(name) if one is first else ""
+            cells.append((shown, one.judge, str(counts.rows), str(counts.positive), *_outside_cells(counts)))
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    lines = []
+    for row in cells:
+        left = [row[0].ljust(widths[0]), row[1].ljust(widths[1])]
+        right = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
+        lines.append("  ".join((*left, *right)).rstrip())
+    return "\n".join(lines)
+
+
+def outside_misses(measured: Measured) -> str:
+    """Every row of labelled data that was judged otherwise than labelled, with its place."""
+    lines = []
+    for row, verdict in measured.misses:
+        said = "pass" if verdict.passed else verdict.reason if verdict.status == "scored" else verdict.status
+        reason = f" ({verdict.reason})" if verdict.status != "scored" else ""
+        label = "right" if row.right else "wrong"
+        lines.append(
+            f"{one_line(row.place)}: {one_line(row.group)}: labelled {label}, verdict {said}{reason}: "
+            f"{one_line(repr(verdict.extracted)[:_SHOWN])} for {one_line(repr(row.sample.reference)[:_SHOWN])}"
+        )
+    return "\n".join(lines)
+
+
+def outside_plain(measured: Measured) -> dict[str, Any]:
+    """Measures of labelled data, JSON-ready."""
+    return {
+        "judge": measured.judge,
+        **_outside_plain(measured.total),
+        "files": {name: _outside_plain(counts) for name, counts in measured.files.items()},
+        "groups": {name: _outside_plain(counts) for name, counts in sorted(measured.groups.items())},
+        "misses": [[row.place, row.right, verdict.status, verdict.reason] for row, verdict in measured.misses],
+    }
+
+
+def _outside_plain(counts: Counts) -> dict[str, Any]:
+    shares = {
+        "accuracy": (counts.right, counts.rows),
+        "recall": (counts.true_positive, counts.positive),
+        "false_positive_rate": (counts.false_positive, counts.rows - counts.positive),
+    }
+    told: dict[str, Any] = {**_plain(counts), "unscored": counts.undecided + counts.error}
+    for name, (part, whole) in shares.items():
+        told[name] = part / whole if whole else None
+        told[f"{name}_interval"] = list(wilson(part, whole)) if whole else None
+    return told
 
 
 def _sorted(card: Card) -> list[tuple[str, Counts]]:
