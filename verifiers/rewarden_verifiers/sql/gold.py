@@ -24,6 +24,7 @@ from rewarden_verifiers.sql.official import amended, orders
 from rewarden_verifiers.sql.params import SqlParams
 from rewarden_verifiers.sql.reference import SqlReference
 from rewarden_verifiers.sql.statement import Statement, read_statement
+from rewarden_verifiers.sql.ties import open_order
 from rewarden_verifiers.sql.tokens import Unreadable
 from rewarden_verifiers.sql.writing import Written, differs, written
 
@@ -114,6 +115,24 @@ class Gold:
                 return session.query(statement.text, caps, watch)
 
         return [_known(RESULTS, database, statement, ask, watch) for statement in self.statements]
+
+    def tied(self, place: int, database: Database, got: ResultSet, caps: Caps, watch: Watch) -> ResultSet | None:
+        """The result nearest to an answer's of all that the order of the query at a place leaves open; None where it
+        leaves nothing open, or that cannot be shown.
+        """
+        order = open_order(self.statements[place]) if self.statements else None
+        if order is None:
+            return None
+        rows = RESULTS.get((database.key, order.text))
+        try:
+            if rows is None:
+                with watch.preparing(), CONNECTIONS.session(database, "reference", self.servers, watch) as session:
+                    rows = session.query(order.text, caps, watch)
+                if not self.timed:
+                    RESULTS.put((database.key, order.text), rows)
+            return order.fitted(rows, got)
+        except (QueryFailed, ArithmeticError, TypeError):
+            return None
 
     def written(self, database: Database, caps: Caps, watch: Watch) -> Sequence[Written]:
         """Returns what each of the statements does to a database. Raises ReferenceFailed, SampleError, Expired."""

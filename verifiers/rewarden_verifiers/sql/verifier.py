@@ -125,9 +125,9 @@ class _Judgement:
             return self._judged_write(statement)
         if statement.kind == "write":
             return self._zero("writes", "it writes, where an answer is asked for")
-        expected = self.gold.expected(database, self.params.caps, self.watch)
+        expected = list(self.gold.expected(database, self.params.caps, self.watch))
         got = self._answer(statement, database)
-        differences = self._differences(expected, got)
+        differences = self._differences(expected, got, database)
         place = differences.index(None) if None in differences else 0
         values = self._metrics(statement, place, expected[place], got)
         self.evidence["rows"] = {"expected": len(expected[place].rows), "got": len(got.rows)}
@@ -137,9 +137,9 @@ class _Judgement:
         # An answer that is as one of several references here and as another one there is as none of them.
         left = [place for place, found in enumerate(differences) if found is None or self.gold.rowless]
         for number, other in enumerate(self._others(statement), start=2):
-            theirs = self.gold.expected(other, self.params.caps, self.watch)
+            theirs = list(self.gold.expected(other, self.params.caps, self.watch))
             ours = self._answer(statement, other)
-            told = self._differences(theirs, ours)
+            told = self._differences(theirs, ours, other)
             place, left = left[0], [place for place in left if told[place] is None]
             if not left:
                 self.evidence["differs_on"] = {"database": other.id, "place": number}
@@ -176,11 +176,22 @@ class _Judgement:
         with CONNECTIONS.session(database, "answer", self.gold.servers, self.watch) as session:
             return session.query(statement.text, self.params.caps, self.watch)
 
-    def _differences(self, expected: Sequence[ResultSet], got: ResultSet) -> list[Difference | None]:
+    def _differences(self, expected: list[ResultSet], got: ResultSet, database: Database) -> list[Difference | None]:
+        """Returns what tells an answer from each expected result. Where rows tie in a reference's order, the result
+        that it leaves open and the answer has takes the place of the one that the engine happened to give.
+        """
         preset = self.params.preset
-        if preset is None:
-            return [difference(result, got, self._how(place)) for place, result in enumerate(expected)]
-        return [told_apart(result, got, self._how(place), preset) for place, result in enumerate(expected)]
+        if preset is not None:
+            return [told_apart(result, got, self._how(place), preset) for place, result in enumerate(expected)]
+        found = [difference(result, got, self._how(place)) for place, result in enumerate(expected)]
+        for place, what in enumerate(found):
+            if what not in ("values", "order", "duplicates"):
+                continue
+            tied = self.gold.tied(place, database, got, self.params.caps, self.watch)
+            if tied is not None and difference(tied, got, self._how(place)) is None:
+                expected[place], found[place] = tied, None
+                self.evidence["tied"] = True
+        return found
 
     def _how(self, place: int) -> Comparison:
         """Returns how results are compared with those of the reference's query at a place."""
