@@ -256,6 +256,7 @@ async def test_an_option_is_named_by_its_value(answer: str, options: list[str], 
         ("4 and 5", ["4", "5"]),
         ("4, 5", ["4", "5"]),
         ("5:30", ["5", "30"]),
+        ("10/2", ["5", "6"]),
     ],
 )
 async def test_another_value_or_an_equivocal_one_names_no_option(answer: str, options: list[str]) -> None:

@@ -93,6 +93,8 @@ def amount(text: str) -> Amount | None:
     if any(char.isdigit() for char in unit) or not (unit[:1].isalpha() or unit in ("", "%", "°")):
         return None
     value = Fraction(whole.replace(",", "") + part) / (int(below) if below else 1)
+    if below and value.denominator != int(below):
+        return None  # "26/2" is a sum to be done, not another way to write 13
     return Amount(-value if sign in ("-", "\u2212") else value, (currency + unit).casefold())
 
 
