@@ -24,7 +24,7 @@ from rewarden_verifiers.sql.official import amended, orders
 from rewarden_verifiers.sql.params import SqlParams
 from rewarden_verifiers.sql.reference import SqlReference
 from rewarden_verifiers.sql.statement import Statement, read_statement
-from rewarden_verifiers.sql.ties import open_order
+from rewarden_verifiers.sql.ties import OpenOrder, open_order
 from rewarden_verifiers.sql.tokens import Unreadable
 from rewarden_verifiers.sql.writing import Written, differs, written
 
@@ -95,6 +95,11 @@ class Gold:
         """Returns whether a change is asked for, and not an answer."""
         return any(statement.kind == "write" for statement in self.statements)
 
+    @cached_property
+    def _orders(self) -> tuple[OpenOrder | None, ...]:
+        """The order of each query, asked without its LIMIT; made at the first answer that differs."""
+        return tuple(map(open_order, self.statements))
+
     def ordered(self, place: int, params: SqlParams) -> bool:
         """Returns whether the order of rows counts, for the query at a place."""
         if params.order != "auto":
@@ -120,7 +125,7 @@ class Gold:
         """The result nearest to an answer's of all that the order of the query at a place leaves open; None where it
         leaves nothing open, or that cannot be shown.
         """
-        order = open_order(self.statements[place]) if self.statements else None
+        order = self._orders[place] if self.statements else None
         if order is None:
             return None
         rows = RESULTS.get((database.key, order.text))
