@@ -6,14 +6,12 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from rewarden_models.prefix import SHORTEST, WORTH, common
+from rewarden_models.overhead import CPU
+from rewarden_models.prefix import SHORTEST, common
 
 SLACK = 0.15
 """Share of a batch's places that may be padding while enough rows wait. On a CPU padding costs what tokens cost, and a
 batch is no faster than its rows one by one, once it has some hundred tokens."""
-
-SMALL = 256
-"""Places of a batch that is filled whatever the padding: below, a pass costs its weights' way through memory."""
 
 SIBLINGS = 512
 """Rows that are compared with the oldest for a shared beginning; bounds what a choice costs."""
@@ -37,21 +35,22 @@ def family_of(ids: Sequence[int]) -> object | None:
     return hash(tuple(ids[:SHORTEST])) if len(ids) > SHORTEST else None
 
 
-def pick(waiting: Sequence[W], budget: int, share: bool = True) -> list[W]:
+def pick(waiting: Sequence[W], budget: int, share: bool = True, overhead: int = CPU) -> list[W]:
     """A batch from what waits (in order of arrival, never none).
 
     The oldest is always in it, so that nothing starves behind a stream of others. With it go its siblings, where their
     shared beginning saves enough, else those nearest to it in length, as long as rows times longest stay within
-    `budget`, and padding within SLACK. One row that is longer than the budget goes alone.
+    `budget`, and padding within SLACK; a batch of no more than two `overhead`s is filled whatever the padding, for
+    another pass would cost more. One row that is longer than the budget goes alone.
     """
     if share and waiting[0].family is not None:
-        siblings = _siblings(waiting, budget)
+        siblings = _siblings(waiting, budget, overhead)
         if siblings:
             return siblings
-    return _near(waiting, budget)
+    return _near(waiting, budget, overhead)
 
 
-def _siblings(waiting: Sequence[W], budget: int) -> list[W]:
+def _siblings(waiting: Sequence[W], budget: int, overhead: int) -> list[W]:
     oldest = waiting[0]
     family = [row for row in waiting if row.family == oldest.family][:SIBLINGS]
     chosen, tokens, saved = [oldest], len(oldest.ids), 0
@@ -65,10 +64,10 @@ def _siblings(waiting: Sequence[W], budget: int) -> list[W]:
         tokens += len(row.ids) - alike
         saved += alike
         chosen.append(row)
-    return chosen if saved >= WORTH else []
+    return chosen if saved >= overhead else []
 
 
-def _near(waiting: Sequence[W], budget: int) -> list[W]:
+def _near(waiting: Sequence[W], budget: int, overhead: int) -> list[W]:
     oldest = waiting[0]
     ordered = sorted(waiting, key=lambda row: len(row.ids))
     lengths = [len(row.ids) for row in ordered]
@@ -84,7 +83,7 @@ def _near(waiting: Sequence[W], budget: int) -> list[W]:
         down = longer is None or (shorter is not None and shorter <= longer)
         added, longest = (lengths[first - 1], lengths[last - 1]) if down else (lengths[last], lengths[last])
         places = (last - first + 1) * longest
-        if places > budget or (places > SMALL and places - total - added > SLACK * places):
+        if places > budget or (places > 2 * overhead and places - total - added > SLACK * places):
             break
         first, last, total = (first - 1, last, total + added) if down else (first, last + 1, total + added)
     return ordered[first:last]

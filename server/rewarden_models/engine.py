@@ -112,6 +112,7 @@ class ModelEngine:
             "rows": tally.rows,
             "tokens": tally.tokens,
             "passes": tally.passes,
+            "pass_tokens": weights.forward.overhead,
             "padding_share": round(tally.padding / places, 4) if places else 0.0,
             "shared_tokens": tally.shared,
             "tokens_per_s": round((tally.tokens + tally.shared) / busy, 1) if busy else 0.0,

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from rewarden_models.architecture import Architecture, examine, fork, head_rows
+from rewarden_models.overhead import CPU, measure
 from rewarden_models.prefix import Piece
 from rewarden_models.row import Output, Row
 
@@ -64,11 +65,17 @@ class Forward:
         self.tally = Tally()
         self._model = loaded.model
         self._pad = int(loaded.pad or 0)
+        self.overhead = CPU
+        self.measured = self._model.device.type != "cuda"
 
     @cached_property
     def architecture(self) -> Architecture:
         """Returns how the model is built; found out at the first need, in the thread that computes."""
         return examine(self._model, self._pad)
+
+    def measure(self, most: int) -> None:
+        """Find out `overhead`: the tokens, `most` at most, that cost what a pass costs whatever it holds."""
+        self.overhead, self.measured = measure(self._model, self._pad, most), True
 
     def run(self, rows: Sequence[Row], tree: Piece | None = None, cap: int = 0) -> list[Output]:
         """Outputs of rows, in their order. tree: what they share, from `prefix.plan` over their ids; without effect for
@@ -205,12 +212,13 @@ class Forward:
             # One gather for all: an index each would cost more than the head.
             longest = max(len(item or ()) for item in wanted)
             near: list[list[float]] = [[] for _ in wanted]
+            whole_rows = outputs.tolist() if None in wanted else []  # one copy from the device, not one a row
             if longest:
                 places = torch.tensor([[*(item or ()), *[0] * (longest - len(item or ()))] for item in wanted])
                 whole = torch.logsumexp(outputs, dim=-1, keepdim=True)
                 near = (outputs.gather(1, places.to(outputs.device)) - whole).tolist()
             for number, item in enumerate(wanted):
-                yield outputs[number].tolist() if item is None else near[number][: len(item)]
+                yield whole_rows[number] if item is None else near[number][: len(item)]
 
     # A model's own forward, where the head is not known to stand apart
 

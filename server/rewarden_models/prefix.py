@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from rewarden_models.overhead import CPU
+
 SHORTEST = 32
 """Tokens of a beginning that is worth a pass of its own."""
-
-WORTH = 128
-"""Tokens that must be saved by it: a further pass has costs of its own, for which short beginnings do not make up. Not
-tuned: groups of eight behind 512 tokens gain 2.4 to 3.2 times with it, see `benchmarks.models`."""
 
 LEVELS = 3
 """Pieces behind one another: what a group shares, what choices of one of its rows share, and one more."""
@@ -52,8 +50,10 @@ def common(one: Sequence[int], other: Sequence[int], start: int = 0) -> int:
     return low
 
 
-def plan(rows: Sequence[list[int]]) -> Piece:
-    """The tree of rows (token ids), pieces where they pay. Sorting costs what comparing neighbours costs."""
+def plan(rows: Sequence[list[int]], overhead: int = CPU) -> Piece:
+    """The tree of rows (token ids), pieces where they pay: where they save more tokens than the further pass costs
+    (`overhead`). Sorting costs what comparing neighbours costs.
+    """
     order = sorted(range(len(rows)), key=rows.__getitem__)
     shared = [common(rows[one], rows[other]) for one, other in pairwise(order)]
     root = Piece(0, 0, order[0] if order else 0)
@@ -64,7 +64,7 @@ def plan(rows: Sequence[list[int]]) -> Piece:
             above.rows += order[first:last]
             continue
         depth = min(shared[first : last - 1])
-        if depth - above.end >= SHORTEST and (depth - above.end) * (last - first - 1) >= WORTH:
+        if depth - above.end >= SHORTEST and (depth - above.end) * (last - first - 1) >= overhead:
             piece = Piece(above.end, depth, order[first])
             above.parts.append(piece)
             above, level = piece, level + 1

@@ -167,7 +167,10 @@ class Scheduler:
     async def _batch(self) -> None:
         # Rows of tasks from before a swap go through the weights that they were made for.
         forward = self._waiting[0].forward
-        chosen = pick([e for e in self._waiting if e.forward is forward], self._budget.tokens, self._share)
+        if not forward.measured:
+            await asyncio.get_running_loop().run_in_executor(self._thread, forward.measure, self._budget.tokens)
+        same = [entry for entry in self._waiting if entry.forward is forward]
+        chosen = pick(same, self._budget.tokens, self._share, forward.overhead)
         gone = set(map(id, chosen))
         self._keep([entry for entry in self._waiting if id(entry) not in gone])
         work = asyncio.get_running_loop().run_in_executor(self._thread, self._compute, forward, chosen)
@@ -202,7 +205,7 @@ class Scheduler:
         row by row, so that one bad row costs no other."""
         try:
             shared = self._share and len(rows) > 1 and not any(row.pixels for row in rows)
-            tree = plan([row.ids for row in rows]) if shared else None
+            tree = plan([row.ids for row in rows], forward.overhead) if shared else None
             outputs = forward.run(rows, tree if tree is not None and tree.parts else None, self._budget.tokens)
         except Exception as error:  # noqa: BLE001 - torch and models raise anything
             memory, lost, said = is_out_of_memory(error), is_device_lost(error), type(error).__name__

@@ -17,6 +17,7 @@ from rewarden_models.batches import SLACK, family_of, pick
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
 from rewarden_models.memory import CALM_S, Budget
+from rewarden_models.overhead import CPU, tokens_of
 from rewarden_models.prefix import plan
 from rewarden_models.row import Output, Row
 from rewarden_verifiers.inference import Choose, Input, Write
@@ -54,6 +55,34 @@ def test_a_row_beyond_the_budget_goes_alone() -> None:
 
 def test_few_short_rows_go_together_whatever_the_padding() -> None:
     assert len(pick([row(3), row(40, token=2), row(20, token=3)], 1000)) == 3
+
+
+def test_where_passes_cost_much_a_batch_is_filled_before_it_is_even() -> None:
+    waiting = [row(length, token=n) for n, length in enumerate((300, 20, 310, 290, 25, 305, 22, 900))]
+    assert len(pick(waiting, 8000)) == 4
+    assert len(pick(waiting, 8000, overhead=4000)) == 8
+
+
+def test_where_passes_cost_much_siblings_share_only_what_saves_more() -> None:
+    prompt = list(range(100, 400))
+    waiting = [row(310, prompt), row(305, token=9), row(400, prompt, 2), row(320, prompt, 3)]
+    assert waiting[1] not in pick(waiting, 2000, overhead=600)
+    assert waiting[1] in pick(waiting, 2000, overhead=601)
+    assert plan([entry.ids for entry in waiting], 600).parts
+    assert not plan([entry.ids for entry in waiting], 601).parts
+
+
+@pytest.mark.parametrize(
+    ("few", "many", "tokens"),
+    [
+        pytest.param(0.02, 0.10, 2048, id="a fifth is the pass itself"),
+        pytest.param(0.001, 0.801, CPU, id="next to nothing"),
+        pytest.param(0.02, 0.02, 16384, id="as many as may be take no longer"),
+        pytest.param(0.02, 0.019, 16384, id="and noise makes them look faster"),
+    ],
+)
+def test_a_pass_costs_as_many_tokens_as_take_as_long(few: float, many: float, tokens: int) -> None:
+    assert tokens_of(few, many, 8192, 16384) == tokens
 
 
 def test_siblings_go_together_though_their_lengths_differ() -> None:
@@ -104,6 +133,10 @@ class Fake:
         self.wrong = wrong
         self.free = threading.Event()
         self.free.set()
+        self.overhead, self.measured = CPU, True
+
+    def measure(self, most: int) -> None:
+        self.overhead, self.measured = most, True
 
     def run(self, rows: Sequence[Row], tree: Any = None, cap: int = 0) -> list[Output]:
         self.batches.append([row.ids[0] for row in rows])
@@ -141,6 +174,22 @@ def test_what_arrives_together_is_one_batch_and_equal_rows_are_one_row() -> None
     assert kinds(asyncio.run(results(made, fake, 1, 2, 1, 3, 3, 3))) == [1, 2, 1, 3, 3, 3]
     assert fake.batches == [[1, 2, 3]]
     assert made.status()["equal_rows"] == 3
+
+
+@pytest.mark.needs_server
+def test_what_a_pass_costs_on_a_device_is_measured_before_the_first_batch() -> None:
+    """It decides the first batch: rows of such lengths would go apart on a CPU."""
+    lists = [[number] * length for number, length in enumerate((300, 20, 310, 25), start=1)]
+
+    async def main(made: Any, fake: Fake) -> None:
+        await asyncio.gather(*(made.run(fake, [Row(ids, [])]) for ids in lists))
+
+    device, processor = Fake(), Fake()
+    device.measured = False
+    asyncio.run(main(scheduler(tokens=2000, on_cpu=False), device))
+    asyncio.run(main(scheduler(tokens=2000), processor))
+    assert (device.overhead, [sorted(batch) for batch in device.batches]) == (2000, [[1, 2, 3, 4]])
+    assert [sorted(batch) for batch in processor.batches] == [[1, 3], [2, 4]]
 
 
 @pytest.mark.needs_server
