@@ -1,9 +1,9 @@
 """Near-misses that are paid, per 10,000, beside Math-Verify's in the same run.
 
 Each reference is changed in one thing that carries its meaning (a sign, a digit, a modulus, a bracket, a quantifier, an
-argument, a unit, an order), and the change is handed in as the answer. No change may be paid, and each reference must
-be paid for itself. References: a list of our own, in the shapes that data sets use, and those of a labelled file (JSON
-lines with `reference`) where the environment variable REWARDEN_REFERENCES names one.
+argument, a unit, an order, the bars of a size), and the change is handed in as the answer. No change may be paid, and
+each reference must be paid for itself. References: a list of our own, in the shapes that data sets use, and those of a
+labelled file (JSON lines with `reference`) where the environment variable REWARDEN_REFERENCES names one.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _SHAPES = (
     *("x^2+3x-4", "2x-5", "(x-1)(x+4)", r"\frac{x+1}{x-2}", "a^2-b^2", "n!", r"\binom{9}{3}", "n(n+1)", "-xy"),
     *(r"\sin 2x", r"\cos\frac{\pi}{5}", r"\tan\frac{2}{5}\pi", r"\arctan 3", r"x^{n+1}", r"3^{x}", "mx-b", "3+4i"),
     *("y=2x+3", "x=5", "f(x)=3x-1", "f(1)=7", "f(-2)=4", "g(3)=-1", "f'(2)", "a_5=31", "x^2+y^2=9", "S_1:S=7:32"),
+    *("|x|+|y|=1", "|a|<|b|", "|xy|", "|c|<2", "y=|x|", "2|x|", "|x-3|"),
     *("3:4", "2:3:5", "1011_2", "40_9", r"\log_6(216)=3", "P(X=2)=0.3", r"|z|=5", r"x_1=1.4142", "2x+3y=12"),
     *("(2,3)", "(-1,4,2)", "[1,5)", "(0,4]", r"(-\infty,2)", r"[3,\infty)", r"(1,2)\cup(3,4)", r"\{1,3\}", "1, -7"),
     *("x>2", r"x \le -3", "-2<x<7", r"1 \le x \le 6", "x<1 or x>2", r"a \ne 2", "b<a<d<c", "y_1>y_2", "3<k<8"),
@@ -113,6 +114,11 @@ def _order(text: str) -> Iterator[str]:
         yield f"{found[1]}={found[4]}, {found[3]}={found[2]}"
 
 
+def _size(text: str) -> Iterator[str]:
+    if (found := re.search(r"\|([^|]+)\|", text)) is not None:
+        yield text[: found.start()] + found[1] + text[found.end() :]
+
+
 def _swapped(kind: str) -> Callable[[str], Iterator[str]]:
     def change(text: str) -> Iterator[str]:
         for one, two in _SWAPS[kind]:
@@ -132,6 +138,7 @@ CHANGES: dict[str, Callable[[str], Iterator[str]]] = {
     "argument": _argument,
     "unit": _unit,
     "order": _order,
+    "size": _size,
     **{kind: _swapped(kind) for kind in _SWAPS},
 }
 

@@ -19,7 +19,7 @@ from rewarden_verifiers.answer.math.limits import COMPARISON_COST, MAX_ITEMS, Bu
 from rewarden_verifiers.answer.math.numeric import Undefined
 from rewarden_verifiers.answer.math.reading import join_words
 from rewarden_verifiers.answer.math.regions import NoRegion, Region, is_interval, is_region, region, variable_of
-from rewarden_verifiers.answer.math.scalars import Rules, Scalars, evaluator
+from rewarden_verifiers.answer.math.scalars import Rules, Scalars, evaluator, opposite, takes_size
 from rewarden_verifiers.answer.math.syntax import (
     Braces,
     Builder,
@@ -618,9 +618,10 @@ class Comparison:
         names = sorted(free_symbols(ours) | free_symbols(theirs))
         context = evaluator(30).context
         pairs = []
-        for row in range(6):
+        for row in range(10 if takes_size(ours) or takes_size(theirs) else 6):
             bindings = {
-                name: context.mpf((17 * row + 29 * column + 5 * row * column) % 41 + 1) / 13
+                name: context.mpf((17 * row + 29 * column + 5 * row * column) % 41 + 1)
+                / (-13 if row >= 6 and opposite(name, row, column) else 13)
                 for column, name in enumerate(names)
             }
             try:
@@ -628,6 +629,8 @@ class Comparison:
                 two = evaluator(30).value(theirs, bindings, self.budget)
             except Undefined:
                 continue
+            if row >= 6 and (context.im(one) or context.im(two)):
+                continue  # "ln |x|" for "ln x", which is meant where it makes sense
             if one and two:
                 pairs.append((one, two))
         if len(pairs) < 3 or not names:

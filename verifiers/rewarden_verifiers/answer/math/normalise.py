@@ -68,6 +68,9 @@ _POINTED = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:\.\d{3}){1,12}(?:,\d{1,40}|(?<
 _COMMA = re.compile(r"([-+]?\$?)(\d{1,12}),(\d{1,12})(?!\d|,)([^\d,;=]*)")
 _COUNTED = re.compile(r"\$?\s?(?:\\?%|\^|°|\\(?:text|mathrm)\b|[A-Za-z]{1,6}\b)")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+# "5!=120", "7!/2!=2520": without a variable, what looks like "is not" is a factorial that equals.
+_FACTORIAL = re.compile(r"(?<=[\d)}])!=(?!=)")
+_COMMAND = re.compile(r"\\[A-Za-z]+")
 _PLAIN = re.compile(r"[0-9A-Za-z+\-*/^=().,\\{} ]*")
 
 
@@ -81,6 +84,8 @@ def clean(text: str, limit: int = MAX_TEXT) -> str:
         text = _SPACED.sub(lambda grouped: grouped[0].replace(" ", ""), text)
     if "." in text:
         text = _POINTED.sub(lambda grouped: grouped[0].replace(".", "").replace(",", "."), text)
+    if "!=" in text and not any(map(str.isalpha, _COMMAND.sub("", text))):
+        text = _FACTORIAL.sub("! =", text)
     text = text.strip()
     while text and text[-1] in ".,;:" and not text.endswith(("\\,", "\\;", "\\:")):
         text = text[:-1].rstrip()

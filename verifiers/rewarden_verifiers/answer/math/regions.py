@@ -12,6 +12,7 @@ from rewarden_verifiers.answer.math.scalars import evaluator
 from rewarden_verifiers.answer.math.syntax import (
     Braces,
     Builder,
+    Call,
     Conditioned,
     Constant,
     Group,
@@ -29,6 +30,7 @@ from rewarden_verifiers.answer.math.syntax import (
 from rewarden_verifiers.answer.math.words import EITHER
 
 _DIGITS = 40
+_COMPLEX = frozenset({"z", "w"})
 _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
 
@@ -142,13 +144,24 @@ def variable_of(node: Node) -> str | None:
     """The variable that a described set constrains, where it names one."""
     match node:
         case Relation(operands=operands):
-            names = {operand.name for operand in operands if isinstance(operand, Symbol)}
+            names = {symbol.name for symbol in map(_symbol, operands) if symbol is not None}
             return names.pop() if len(names) == 1 else None
         case Membership(element=Symbol(name=name)):
             return name
         case Listing(items=items) | SetOperation(operands=items):
             found = {name for name in map(variable_of, items) if name}
             return found.pop() if len(found) == 1 else None
+        case _:
+            return None
+
+
+def _symbol(node: Node) -> Symbol | None:
+    """The variable that a node is, or whose size `|c|` it is. Of z and w the latter is a disc, and no set of reals."""
+    match node:
+        case Symbol():
+            return node
+        case Call(name="abs", arguments=(Symbol(name=name) as inside,)) if name not in _COMPLEX:
+            return inside
         case _:
             return None
 
@@ -160,19 +173,21 @@ def _name(element: Node) -> str | None:
 
 
 def _relation(operands: tuple[Node, ...], operators: tuple[str, ...], budget: Budget, variable: str | None) -> Region:
-    """A chain in one variable that stands alone on its side."""
+    """A chain in one variable that stands alone on its side, or its size does: `-2 < c < 2`, `|c| < 2`."""
     result: Region = [_everything()]
     constrained = 0
     for left, operator, right in zip(operands, operators, operands[1:], strict=False):
         if operator not in _FLIPPED:
             raise NoRegion
-        if isinstance(right, Symbol) and not free_symbols(left):
+        if _symbol(right) is not None and not free_symbols(left):
             left, operator, right = right, _FLIPPED[operator], left
-        if not isinstance(left, Symbol) or free_symbols(right) or (variable or left.name) != left.name:
+        symbol = _symbol(left)
+        if symbol is None or free_symbols(right) or (variable or symbol.name) != symbol.name:
             raise NoRegion
-        variable = left.name
+        variable = symbol.name
         constrained += 1
-        result = _intersect(result, _half(operator, right, budget))
+        bounded = _half if left is symbol else _size
+        result = _intersect(result, bounded(operator, right, budget))
     if not constrained:
         raise NoRegion
     return result
@@ -187,6 +202,19 @@ def _half(operator: str, bound: Node, budget: Budget) -> Region:
     if operator in ("<", "<="):
         return _interval(_everything().low, end)
     return _interval(end, _everything().high)
+
+
+def _size(operator: str, bound: Node, budget: Budget) -> Region:
+    """The numbers whose absolute value is so."""
+    if operator in (">", ">="):
+        return _complement(_size("<=" if operator == ">" else "<", bound, budget))
+    if operator in ("<", "<="):
+        below, above = _half(operator, bound, budget), _half(_FLIPPED[operator], Negation(bound), budget)
+        return _intersect(below, above)
+    if _end(bound, True, budget).value < 0:
+        return [] if operator == "=" else [_everything()]
+    points = _merge(_half("=", bound, budget) + _half("=", Negation(bound), budget))
+    return points if operator == "=" else _complement(points)
 
 
 def _end(node: Node, closed: bool, budget: Budget) -> End:

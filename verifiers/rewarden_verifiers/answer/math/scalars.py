@@ -375,7 +375,8 @@ class Scalars:
             tolerance = max(tolerance, self.rules.rel_tol)
         both_real = one_real = complex_same = complex_different = defined = 0
         whole_numbers = _counts(reference) or _counts(candidate)
-        for bindings in _points(sorted(symbols), whole_numbers):
+        sized = takes_size(reference) or takes_size(candidate)
+        for bindings in _points(sorted(symbols), whole_numbers, sized):
             values = {name: context.mpf(value.numerator) / value.denominator for name, value in bindings.items()}
             try:
                 ours = at.value(reference, values, self.budget)
@@ -421,9 +422,21 @@ def _counts(node: Node) -> bool:
     return False
 
 
-def _points(names: list[str], whole_numbers: bool) -> Iterator[dict[str, Fraction]]:
-    """Fixed points: between 0 and 1, above 1, negative, and whole numbers of both parities; or the last alone."""
-    for row in range(8 if whole_numbers else 0, 13):
+def takes_size(node: Node) -> bool:
+    """Returns whether the size of what holds a variable is taken, so that signs decide: `|ab|` is not `ab`."""
+    return any(isinstance(part, Call) and part.name == "abs" and free_symbols(part) for part in walk(node))
+
+
+def opposite(name: str, row: int, column: int) -> bool:
+    """Returns whether a variable is negative where signs are mixed. Letters of points are not: `|AB|` is `AB`."""
+    return not name[0].isupper() and (row + column) % 2 == 1
+
+
+def _points(names: list[str], whole_numbers: bool, sized: bool) -> Iterator[dict[str, Fraction]]:
+    """Fixed points: between 0 and 1, above 1, negative, and whole numbers of both parities; or the last alone. sized:
+    also such whose signs are mixed.
+    """
+    for row in range(8 if whole_numbers else 0, 15 if sized else 13):
         bindings: dict[str, Fraction] = {}
         for column, name in enumerate(names):
             wobble = Fraction((37 * row + 61 * column + 11 * row * column) % 89 + 1, 97)
@@ -436,6 +449,8 @@ def _points(names: list[str], whole_numbers: bool) -> Iterator[dict[str, Fractio
             else:
                 # larger for earlier letters reversed, so that n over k makes sense for k < n
                 value = Fraction(row - 5 + (3 * column if len(names) < 4 else column) + (row * column) % 2)
+                if row >= 13 and opposite(name, row, column):
+                    value = -value
             bindings[name] = value
         yield bindings
 
