@@ -3,8 +3,7 @@
     python -m benchmarks.preset_peers PRESET [PLACE] [--python PYTHON] [--count N] [--seed N] [--show N]
 
 PLACE is what `preset_peer` says of each; PYTHON has what the grader imports. Prints how many pairs both judge alike and
-shows those that they do not. `sql_peers` has labelled pairs of queries
-besides.
+shows those that they do not. `sql_peers` has labelled pairs of queries besides.
 """
 
 from __future__ import annotations
@@ -23,18 +22,14 @@ from benchmarks.preset_pairs import MAKERS, Pair, pairs
 from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
+from rewarden_verifiers.preset import presets_of
+from rewarden_verifiers.registry import Registry
 
 _CHILD = Path(__file__).with_name("preset_peer.py")
 _ALIKE = 1e-9
 
-VERIFIERS = {
-    "squad": "text",
-    "math_verify": "math_verify",
-    "bfcl": "tool_calls",
-    "chembench": "choice",
-    "spider": "sql",
-    "bird": "sql",
-}
+_REGISTRY = Registry()
+VERIFIERS = {preset: name for name in _REGISTRY for preset in presets_of(_REGISTRY.get(name).params_type)}
 """The verifier that has each preset."""
 
 

@@ -16,19 +16,14 @@ from rewarden.errors import InvalidParams
 from rewarden.types import Outcome, Sample, Use
 from rewarden_server.engine.plan import Planner
 from rewarden_verifiers.answer.chembench import marked_letters
+from rewarden_verifiers.preset import presets_of
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.schema import parse_params
 from tests.verifiers.direct import outcome_of
 
-PLANNER = Planner(Registry())
-VERIFIERS = {
-    "squad": "text",
-    "math_verify": "math_verify",
-    "bfcl": "tool_calls",
-    "chembench": "choice",
-    "spider": "sql",
-    "bird": "sql",
-}
+REGISTRY = Registry()
+PLANNER = Planner(REGISTRY)
+VERIFIERS = {preset: name for name in REGISTRY for preset in presets_of(REGISTRY.get(name).params_type)}
 TOOLS = [{"name": "f", "parameters": {"type": "dict", "properties": {"a": {"type": "integer"}}, "required": []}}]
 ROWS = [
     json.loads(line) for line in Path(__file__).with_name("official.jsonl").read_text(encoding="utf-8").splitlines()

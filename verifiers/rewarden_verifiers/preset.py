@@ -23,12 +23,17 @@ class Preset:
     free: tuple[str, ...] = ()
 
 
+def presets_of(params_type: type | None) -> Mapping[str, Preset]:
+    """The presets that a verifier's parameters list, by name."""
+    return getattr(params_type, "presets", {})
+
+
 def filled(params_type: type, params: Mapping[str, Any]) -> Mapping[str, Any]:
     """The parameters with those that their preset sets. Raises InvalidParams where one that was given contradicts it.
 
     An unknown preset, and parameters that are none, are left for who reads the types.
     """
-    presets: Mapping[str, Preset] = getattr(params_type, "presets", {})
+    presets = presets_of(params_type)
     name = params.get("preset")
     preset = presets.get(name) if isinstance(name, str) else None
     if preset is None:

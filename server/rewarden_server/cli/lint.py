@@ -14,8 +14,9 @@ from rewarden.client import AsyncClient
 from rewarden.commands.terminal import say
 from rewarden.commands.use import functions_of
 from rewarden.errors import RequestError
+from rewarden_server.cli.columns import add_columns, columns_of
 from rewarden_server.cli.numbers import positive
-from rewarden_server.cli.rescore import columns_of, routing_of
+from rewarden_server.cli.rescore import routing_of
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.studies.lint.examination import Examined, Examiner
 from rewarden_server.studies.lint.report import lines, summary, to_json
@@ -45,7 +46,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
-    parser.set_defaults(group=None)
     add = parser.add_argument
     add(
         "input",
@@ -63,14 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--params", metavar="JSON", help="parameters of the one --use")
     add("--routing", metavar="FILE", help="who judges what, from a file (docs/routing.md) or `starter`; without --use")
-    add(
-        "--column",
-        action="append",
-        default=[],
-        metavar="FIELD=COLUMN",
-        help="such as reference=extra.answer; - for none; the rest is guessed",
-    )
-    add("--columns", type=Path, metavar="FILE", help="the same from a TOML or JSON file")
+    add_columns(add)
     add("--all", action="store_true", help="list also the rows without findings")
     add("--json", action="store_true", help="print JSON, every row included")
     add("--max-line-mb", type=positive, default=64, metavar="MB", help="longer lines cannot be read (default: 64)")

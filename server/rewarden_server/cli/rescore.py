@@ -24,11 +24,11 @@ from rewarden.retry import Retry
 from rewarden.routing import Routing, read_routing
 from rewarden.types import Use
 from rewarden.wire.json import STATUSES, VERDICT_FIELDS
+from rewarden_server.cli.columns import add_columns, columns_of
 from rewarden_server.cli.numbers import positive
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.studies.report.page import check_output, make_report
 from rewarden_server.studies.report.rows import ReportOptions
-from rewarden_server.studies.rescore.columns import read_columns_file
 from rewarden_server.studies.rescore.options import VERDICT_FIELDS_KEPT, RescoreError, RescoreOptions
 from rewarden_server.studies.rescore.progress import Console, Watcher
 from rewarden_server.studies.rescore.run import published, rescore
@@ -93,14 +93,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("columns (what is not said is guessed, and shown before the work begins)")
     add = group.add_argument
-    add(
-        "--column",
-        action="append",
-        default=[],
-        metavar="FIELD=COLUMN",
-        help="such as reference=extra.answer; - for none",
-    )
-    add("--columns", type=Path, metavar="FILE", help="the same from a TOML or JSON file")
+    add_columns(add)
     add("--group", metavar="COLUMN[,…]", help="the same as --column group=…; several together tell groups apart")
     add("--sort", action="store_true", help="bring the rows of a group together on disk, for verifiers of groups")
     add("--max-group", type=positive, metavar="N", help="most rows of one group (default: 100000)")
@@ -183,7 +176,7 @@ def _write_report(args: argparse.Namespace, scored: Sequence[Path]) -> int:
     options = ReportOptions(
         input=scored,
         output=args.report,
-        columns=columns_of(args),
+        columns=_columns(args),
         score_column=args.score_column,
         verdict_column=args.verdict_column,
         **{name: value for name, value in limits.items() if value is not None},
@@ -201,7 +194,7 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
     _check_engine(args)
     if args.output is None:
         raise RescoreError("say where the scored rows go: -o OUT (--report alone shows rows that are scored already)")
-    columns = columns_of(args)
+    columns = _columns(args)
     if not args.use and args.routing is None and "use" not in columns:
         raise RescoreError("say what judges: --use NAME, --use recipe.yaml, --routing FILE, or --column use=COLUMN")
     routing = routing_of(args)
@@ -249,17 +242,10 @@ def _check_engine(args: argparse.Namespace) -> None:
         raise RescoreError("--workers is for the engine in this process; with --engine ray give --shard-cores")
 
 
-def columns_of(args: argparse.Namespace) -> dict[str, str]:
-    """The columns that --columns, --column and --group name. Raises RescoreError."""
-    columns = read_columns_file(args.columns) if args.columns is not None else {}
-    for text in args.column:
-        field, equals, column = text.partition("=")
-        if not equals:
-            raise RescoreError(f"--column takes FIELD=COLUMN, not {text!r}")
-        columns[field.strip()] = column.strip()
-    if args.group is not None:
-        columns["group"] = args.group
-    return columns
+def _columns(args: argparse.Namespace) -> dict[str, str]:
+    """The columns that are named, that of groups among them. Raises RescoreError."""
+    columns = columns_of(args)
+    return columns if args.group is None else {**columns, "group": args.group}
 
 
 def routing_of(args: argparse.Namespace) -> Routing:

@@ -14,7 +14,7 @@ from rewarden.commands.terminal import say
 from rewarden.commands.use import functions_of, read_use
 from rewarden.errors import InvalidRequest, SampleError
 from rewarden.types import Use
-from rewarden_server.cli.rescore import columns_of
+from rewarden_server.cli.columns import add_columns, columns_of
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.studies.case_batch import judged
@@ -48,7 +48,6 @@ HELP = "how often each verifier is right on labelled rollouts"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.set_defaults(group=None)
     parser.add_argument("names", nargs="*", help="verifiers; default: every file of the folder")
     parser.add_argument("--folder", type=Path, default=Path("tests/scorecard"), help="where NAME.jsonl lie")
     parser.add_argument("--by-kind", action="store_true", help="a line for each kind of answer as well")
@@ -70,8 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="with --data: the column by which rows are counted (default: kind)",
     )
-    parser.add_argument("--columns", type=Path, metavar="FILE", help="with --data: other columns, as for rescore")
-    parser.add_argument("--column", action="append", default=[], metavar="FIELD=COLUMN", help="with --data: the same")
+    add_columns(parser.add_argument, when="with --data: ")
     parser.add_argument(
         "--alone",
         action="store_true",
