@@ -133,6 +133,20 @@ NATIVE: dict[str, Writer] = {
         "\n</｜DSML｜tool_calls>",
         "\n",
     ),
+    "deepseek_v4_1": each(
+        lambda n, name, given: (
+            f'<｜DSML｜ invoke name="{name}">\n'
+            + "".join(
+                f'<｜DSML｜ parameter name="{key}" string="{str(isinstance(value, str)).lower()}">{bare(value)}'
+                "</｜DSML｜ parameter>\n"
+                for key, value in given.items()
+            )
+            + "</｜DSML｜ invoke>"
+        ),
+        "\n\n<｜DSML｜ calls>\n",
+        "\n</｜DSML｜ calls>",
+        "\n",
+    ),
     "kimi_k2": each(
         lambda n, name, given: (
             f"<|tool_call_begin|>functions.{name}:{n}<|tool_call_argument_begin|>{compact(given)}<|tool_call_end|>"
@@ -245,6 +259,23 @@ NATIVE: dict[str, Writer] = {
         pairs(
             "<seed:tool_call>\n<function={}>\n", "<parameter={}>", "{}</parameter>\n", "</function>\n</seed:tool_call>"
         )
+    ),
+    "seed_oss, Python's values": each(
+        lambda n, name, given: (
+            f"<seed:tool_call>\n<function={name}>\n"
+            + "".join(f"<parameter={key}>{value}</parameter>\n" for key, value in given.items())
+            + "</function>\n</seed:tool_call>"
+        )
+    ),
+    "muse_glimmer": each(
+        lambda n, name, given: (
+            ("<|eom|><|start|>assistant" if n else "")
+            + f' to={name}<|message|><atem:function_calls>\n<atem:invoke name="{name}">\n'
+            + "".join(f'<atem:parameter name="{key}">{bare(value)}</atem:parameter>\n' for key, value in given.items())
+            + "</atem:invoke>\n</atem:function_calls>"
+        ),
+        "",
+        "<|eot|>",
     ),
     "minimax_text": each(
         lambda n, name, given: f"<function_call>```typescript\nfunctions.{name}({compact(given)})\n```", "", "", "\n"
@@ -367,6 +398,9 @@ NATIVE: dict[str, Writer] = {
         lambda n, name, given: f"<|from|>assistant\n<|recipient|>{name}\n<|content|>{compact(given)}<|stop|>"
     ),
     "functionary_3": each(lambda n, name, given: f">>>{name}\n{compact(given)}", "", "", "\n"),
+    "functionary_3, behind the prompt": each(
+        lambda n, name, given: f"{name}\n{compact(given)}", "", "<|eot_id|>", ">>>"
+    ),
     "anthropic": each(
         pairs('<invoke name="{}">\n', '<parameter name="{}">', "{}</parameter>\n", "</invoke>\n"),
         "<function_calls>\n",

@@ -92,6 +92,30 @@ def test_what_two_formats_say_counts_together(form: str) -> None:
             assert judged(text, reference).score == 0.0
 
 
+HARD: tuple[dict[str, Any], ...] = (
+    {"name": "send_note", "arguments": {"text": 'He said "5 < 6" & left;\nit\'s {x: [1]} \\ so', "title": "<b>|</b>"}},
+    {"name": "send_note", "arguments": {"text": "Größe 東京 «да» 🌧", "title": "日本"}},
+    {"name": "open_door", "arguments": {"code": "0042", "floor": "3"}},
+    {"name": "set_lamp", "arguments": {"on": True, "dimmed": False, "colour": None}},
+    {"name": "move_by", "arguments": {"x": -1.5, "y": 1e-07, "n": 0}},
+    {"name": "plan", "arguments": {"stops": [{"at": "Ålesund", "open": True}, {"at": None}], "more": {"rate": 0.5}}},
+    {"name": "send_note", "arguments": {"text": '{"a": [1, true]}', "title": "null"}},
+    {"name": "find_ferry", "arguments": {"from": "Oslo", "to": "Kiel"}},
+)
+"""Calls whose values are not read as they stand by a reader that guesses."""
+
+
+@pytest.mark.parametrize("form", NATIVE)
+@pytest.mark.parametrize("call", HARD)
+def test_what_a_native_call_says_is_read_as_it_was_meant(form: str, call: dict[str, Any]) -> None:
+    text = NATIVE[form]([call])
+    assert judged(text, call).score == 1.0
+    assert judged(text, []).score == 0.0
+    for key in call["arguments"]:
+        other = {"name": call["name"], "arguments": {**call["arguments"], key: "Stavanger"}}
+        assert judged(NATIVE[form]([other]), call).score == 0.0
+
+
 def test_each_format_has_a_text() -> None:
     texts = [write([WEATHER]) for write in NATIVE.values()]
     known = set().union(*map(used, texts))
@@ -317,6 +341,100 @@ def test_bare_text_without_a_type_is_valid_as_either() -> None:
         assert judged(text, reference, tools=TOOLS).score == 1.0
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("None", None),
+        ("True", True),
+        ("{'at': ['Bergen', None], 'open': True}", {"at": ["Bergen", None], "open": True}),
+        ("[{'at': 'Bergen'}]", [{"at": "Bergen"}]),
+    ],
+)
+def test_bare_text_may_be_a_value_as_python_writes_it(written: str, meant: Any) -> None:
+    text = f"<function=f><parameter=a>{written}</parameter></function>"
+    for value in (meant, written):  # without a definition it may be the text too
+        assert judged(text, {"name": "f", "arguments": {"a": value}}).score == 1.0
+    for value in (0, "", {"at": ["Bergen", False], "open": True}, [{"at": "Oslo"}]):
+        assert judged(text, {"name": "f", "arguments": {"a": value}}).score == 0.0
+    nullable = {"type": ["string", "null"]} if meant is None else {}
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"a": nullable}}}]
+    assert judged(text, {"name": "f", "arguments": {"a": meant}}, tools=tools).score == 1.0
+
+
+@pytest.mark.parametrize("written", ["{'at': f(1)}", "{'at': 1, 'at': 2}", "[1, 2", "{'at': 1}, 2", "{at: 1}", "{**a}"])
+def test_bare_text_that_is_no_literal_is_text(written: str) -> None:
+    text = f"<function=f><parameter=a>{written}</parameter></function>"
+    assert judged(text, {"name": "f", "arguments": {"a": written}}).score == 1.0
+    assert judged(text, {"name": "f", "arguments": {"a": {"at": 1}}}).score == 0.0
+
+
+@pytest.mark.parametrize("form", ["glm_4_5", "minimax_m2", "deepseek_v3_2", "hunyuan_v3", "muse_glimmer", "minicpm_5"])
+def test_a_bare_text_keeps_the_end_of_its_last_line(form: str) -> None:
+    """A file ends in a line's end; formats without padding write it as it is."""
+    calls = {text: {"name": "save", "arguments": {"content": text}} for text in ("a\nb\n", "a\nb", "\na\nb")}
+    for text, call in calls.items():
+        for other, wanted in calls.items():
+            assert judged(NATIVE[form]([call]), wanted).score == float(text == other)
+
+
+def test_ends_of_lines_around_a_bare_text_are_padding() -> None:
+    call = {"name": "save", "arguments": {"content": "a\nb"}}
+    for text in (
+        "<tool_call>save<arg_key>content</arg_key><arg_value>\na\nb\n</arg_value></tool_call>",
+        "<function=save><parameter=content>\na\nb\n</parameter></function>",
+        "<function=save><parameter=content>\na\nb</parameter></function>",
+    ):
+        assert judged(text, call).score == 1.0
+
+
+def test_a_python_call_may_name_arguments_by_words_that_python_reserves() -> None:
+    call = {"name": "find_ferry", "arguments": {"from": "Oslo, from=Kiel", "in": ["(class=3)"], "n": 1}}
+    text = "find_ferry(from='Oslo, from=Kiel', in=['(class=3)'], n=1)"
+    for written in (f"[{text}]", f"<|tool_call_start|>[{text}]<|tool_call_end|>", f"```tool_code\n{text}\n```"):
+        assert judged(written, call).score == 1.0
+        assert judged(written.replace("n=1", "n=2"), call).score == 0.0
+        assert judged(written, []).score == 0.0
+    assert judged("Then [find_ferry(from='Oslo')] it is.", []).score == 0.0
+    for hostile in ("[f(from=1, from=2)]", "[f(reserved_word__from=1, from=2)]", "[f(from=in)]"):
+        assert judged(hostile, {"name": "f", "arguments": {"from": 1}}).reason in ("duplicate_key", "malformed")
+    assert judged("[f(reserved_word__from=1)]", {"name": "f", "arguments": {"from": 1}}).score == 0.0
+
+
+@pytest.mark.parametrize(
+    "end", ["<|eot|>", "<|end_of_msg|>", "</assistant>\n", "<SPECIAL_12>\n", "[e~[\n", "<|eom|> <|eot|>"]
+)
+def test_an_end_of_turn_is_none_of_a_call_and_none_of_an_answer(end: str) -> None:
+    for call, text in ((WEATHER, json.dumps(WEATHER)), (ARGUMENTLESS, "[stop_all()]"), (WEATHER, "weather\n{}")):
+        assert judged(text + end, []).score == 0.0
+        assert judged(text + end, call).score == float("{}" not in text)
+    assert judged(f"No tool fits.{end}", []).score == 1.0
+    assert judged(end, []).reason == "no_answer"
+
+
+def test_a_list_of_calls_before_all_words_is_no_abstaining() -> None:
+    for text in ("[stop_all()]\n\nThat should do.", "[weather('Oslo')] <|start_header_id|>assistant<|end_header_id|>"):
+        assert judged(text, []).score == 0.0
+    for text in ("[main()](https://example.org) says what it does.", "Call [stop_all()] by hand.", "[x] done"):
+        assert judged(text, []).score == 1.0
+
+
+def test_messages_are_told_apart_by_whom_they_go_to() -> None:
+    thought = ' to=self<|message|>Shall I write <atem:invoke name="weather">? No.<|eom|><|start|>assistant'
+    assert judged(f"{thought} to=user<|message|>No tool fits.<|eot|>", []).score == 1.0
+    assert judged(f"{thought} to=user<|message|>No tool fits.<|eot|>", WEATHER).reason == "no_call"
+    assert judged(thought + NATIVE["muse_glimmer"]([WEATHER]), WEATHER).score == 1.0
+    for text in (thought + " to=stop_all<|message|><|eot|>", " to=stop_all<|message|>{}", " to=maps.route<|channel|>"):
+        assert judged(text, []).score == 0.0
+
+
+def test_a_call_behind_words_to_all_is_read() -> None:
+    text = 'all\nI look it up.>>>weather\n{"city": "Oslo", "days": 3}<|eot_id|>'
+    assert judged(text, WEATHER).score == 1.0
+    assert judged(text, []).score == 0.0
+    for honest in ("all\nNo tool fits.", "In Java, `a>>>b` shifts; x = a >>>b\n{ is no call.", ">>>all\nNo tool fits."):
+        assert judged(honest, []).score == 1.0
+
+
 OPENERS = sorted({opening for write in NATIVE.values() for opening in [write([WEATHER])[:24]]})
 
 
@@ -332,6 +450,13 @@ def test_the_work_grows_no_faster_than_a_hostile_text(reference: Any) -> None:
         "[THINK]",
         "<think>",
         "<tool>",
+    ]
+    pieces += [
+        "<|eot|>",
+        "f(from='x', from",
+        "[f(from=1)]",
+        "<parameter=a>{'a': ",
+        "<|start|>assistant to=self<|message|>",
     ]
     pieces += ["<|channel|>analysis<|message|>", "`<tool_call>`", "```\n<tool_call>\n```\n", "f\n{}\n", "<action>"]
     for piece in pieces:

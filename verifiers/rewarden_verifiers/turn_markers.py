@@ -74,8 +74,14 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "DeepSeek V3.2 and V4",
-        ("</｜DSML｜parameter>",),
-        calls=("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>", "<｜DSML｜invoke"),
+        ("</｜DSML｜parameter>", "</｜DSML｜ parameter>"),
+        calls=(
+            "<｜DSML｜function_calls>",
+            "<｜DSML｜tool_calls>",
+            "<｜DSML｜invoke",
+            "<｜DSML｜ calls>",
+            "<｜DSML｜ invoke",
+        ),
     ),
     Family("DeepSeek Coder", ("<|EOT|>", "<｜fim▁hole｜>"), ("### Instruction:", "### Response:")),
     Family("Gemma 1 to 3", ("<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<unused7>", "<start_of_image>")),
@@ -104,7 +110,14 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "Command A and Aya",
-        ("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_THINKING|>", "<|END_THINKING|>"),
+        (
+            "<|START_RESPONSE|>",
+            "<|END_RESPONSE|>",
+            "<|START_TEXT|>",
+            "<|END_TEXT|>",
+            "<|START_THINKING|>",
+            "<|END_THINKING|>",
+        ),
         calls=("<|START_ACTION|>", "<|END_ACTION|>"),
     ),
     Family("ChatGLM", ("[gMASK]", "[sMASK]", "<sop>", "<eop>", "<|observation|>"), ("[Round 1]",)),
@@ -121,7 +134,7 @@ FAMILIES: tuple[Family, ...] = (
         ("<beginning_of_sentence>", "<end_of_sentence>"),
         calls=("<tool_calls>", "</tool_calls>", "<function_call>"),
     ),
-    Family("MiniMax M3", (), calls=("]<]minimax[>[",)),
+    Family("MiniMax M3", ("<mm:think>", "</mm:think>"), calls=("]<]minimax[>[",)),
     Family("MiniMax M2", ("]~!b[", "]~b]", "[e~["), calls=("<minimax:tool_call>", "</minimax:tool_call>")),
     Family(
         "Kimi",
@@ -143,7 +156,7 @@ FAMILIES: tuple[Family, ...] = (
             "<|tool_call_end|>",
         ),
     ),
-    Family("Kimi K3", ("<|open|>", "<|close|>", "<|sep|>"), calls=("<|open|>tools", "<|open|>call")),
+    Family("Kimi K3", ("<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>"), calls=("<|open|>tools", "<|open|>call")),
     Family(
         "Seed-OSS",
         ("<seed:bos>", "<seed:eos>", "<seed:think>", "</seed:think>", "<seed:cot_budget_reflect>"),
@@ -151,7 +164,10 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family("EXAONE", ("[|system|]", "[|user|]", "[|assistant|]", "[|tool|]", "[|endofturn|]")),
     Family("Nemotron 3 and T5", ("<extra_id_0>", "<extra_id_1>", "<extra_id_99>"), calls=("<TOOLCALL>", "</TOOLCALL>")),
-    Family("Nemotron H", ("<SPECIAL_10>", "<SPECIAL_61>", "<AVAILABLE_TOOLS>", "<TOOL_RESPONSE>")),
+    Family(
+        "Nemotron H",
+        ("<SPECIAL_10>", "<SPECIAL_11>", "<SPECIAL_12>", "<SPECIAL_61>", "<AVAILABLE_TOOLS>", "<TOOL_RESPONSE>"),
+    ),
     Family("Falcon", (">>QUESTION<<", ">>ANSWER<<", ">>TITLE<<", ">>SUMMARY<<", ">>INTRODUCTION<<")),
     Family("OLMo and Tulu", ("|||IP_ADDRESS|||", "|||EMAIL_ADDRESS|||"), calls=("<function_calls>",)),
     Family("Granite", ("<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>"), calls=("<|tool_call|>",)),
@@ -179,6 +195,8 @@ FAMILIES: tuple[Family, ...] = (
         ("[Round 0] USER:",),
         ("<longcat_tool_call>", "</longcat_tool_call>"),
     ),
+    Family("Laguna", ("<assistant>", "</assistant>", "<system>", "<user>", "</user>")),
+    Family("Muse Glimmer", ("<|patch|>",), calls=("<atem:function_calls>", "<atem:invoke")),
     Family("Jamba", ("<|bom|>", "<|startoftext|>", "<|tool|>")),
     Family("Reka", ("<sep>",)),
     Family("Solar", (), ("### User:", "### Assistant:", "### System:")),
@@ -236,7 +254,7 @@ _FORMS = (
     r"|<\|reserved special token \d{1,4}\|>"
     r"|<｜[^<>｜\n]{1,64}｜>|</?｜DSML｜[^<>\n]{0,80}>?"  # DeepSeek's full-width bars
     r"|<\|[a-z_]{2,32}>|<[a-z_]{2,32}\|>"  # bars at one side only
-    r"|</?(?:seed|minimax|steptml|antml):[a-z_]{1,32}>?|</?longcat_[a-z_0-9]{1,32}>"
+    r"|</?(?:seed|minimax|steptml|antml|atem|mm):[a-z_]{1,32}>?|</?longcat_[a-z_0-9]{1,32}>"
     r"|</?s>|<(?:bos|eos|pad|unk|sop|eop|unused\d{1,4}|reserved_\d{1,4}|extra_id_\d{1,3}|special_\d{1,4}|mask:\d{1,3})>"
     r"|<</?SYS>>"
     r"|</?(?:start_of_turn|end_of_turn|start_of_image|end_of_image|image_soft_token|image|video|system|assistant|user"
@@ -274,6 +292,7 @@ def _call_pattern() -> re.Pattern[str]:
 
 _MARKER, _LINE, _CALL = _marker_pattern(), _line_pattern(), _call_pattern()
 _TURNS = frozenset(marker for family in FAMILIES for marker in family.turns)
+_ENDS = tuple(sorted(_TURNS, key=lambda one: (-len(one), one)))
 
 
 def replace_markers(text: str, shown: Callable[[str], str]) -> tuple[str, int]:
@@ -281,6 +300,16 @@ def replace_markers(text: str, shown: Callable[[str], str]) -> tuple[str, int]:
     text, count = _MARKER.subn(lambda found: shown(found.group()), text)
     text, lines = _LINE.subn(lambda found: shown(found.group()), text)
     return text, count + lines
+
+
+def turn_end(text: str) -> int:
+    """Returns where the turn ends that a text is: before the turn markers at its end, and the blanks between them."""
+    end = len(text.rstrip())
+    while text.endswith(_ENDS, 0, end):
+        end -= len(next(marker for marker in _ENDS if text.endswith(marker, 0, end)))
+        while end and text[end - 1].isspace():
+            end -= 1
+    return end
 
 
 def call_marker(text: str) -> str | None:

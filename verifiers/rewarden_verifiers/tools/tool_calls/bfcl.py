@@ -17,8 +17,8 @@ from typing import Any
 
 from rewarden.errors import InvalidReference
 from rewarden_verifiers.structure.json.strict import Malformed
-from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped, bare
-from rewarden_verifiers.tools.tool_calls.python import MAX_CODE
+from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped
+from rewarden_verifiers.tools.tool_calls.python import MAX_CODE, bare
 
 _TYPES: Mapping[str, type] = {
     "string": str,

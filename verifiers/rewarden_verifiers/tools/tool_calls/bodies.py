@@ -12,8 +12,8 @@ from html import unescape
 from typing import Any
 
 from rewarden_verifiers.structure.json.strict import BLANKS, MAX_DEPTH, Malformed, decode, parse
-from rewarden_verifiers.tools.tool_calls.calls import MAX_NAME, Call, Untyped, bare, calls_of
-from rewarden_verifiers.tools.tool_calls.python import begins_as_python, python_calls
+from rewarden_verifiers.tools.tool_calls.calls import MAX_NAME, Call, Untyped, calls_of
+from rewarden_verifiers.tools.tool_calls.python import bare, begins_as_python, python_calls
 
 Body = Callable[[str, int, str, list[Call]], int]
 """Called with the text, where the body begins, the name that the mark had (else nothing), and the calls so far."""
@@ -177,13 +177,23 @@ def pairs_until(key: tuple[str, str], value: tuple[str, str], closing: str) -> B
         position = skip(text, position)
         while (match := begin.match(text, position)) is not None:
             given, position = _between(text, match.end(), value[1])
-            _add(arguments, named(match.group(1)), Untyped(given))
+            _add(arguments, named(match.group(1)), Untyped(_unpadded(given)))
             position = skip(text, position)
         position = after(text, position, closing)
         calls.append(Call(named(name), arguments))
         return position
 
     return read
+
+
+def _unpadded(text: str) -> str:
+    """A bare text without the ends of lines around it. One at one end alone is the text's own, as that of a file."""
+    return text[1:-1] if len(text) > 1 and text[0] == "\n" == text[-1] else text
+
+
+def _stripped(text: str) -> str:
+    """The same where the form has a line's end at both ends: a missing one is the model's slip, which servers allow."""
+    return text.removeprefix("\n").removesuffix("\n")
 
 
 def parameters_until(opening: str, ending: str, closing: str) -> Body:
@@ -200,12 +210,14 @@ def parameters_until(opening: str, ending: str, closing: str) -> Body:
     return read
 
 
-def _parameters(text: str, position: int, begin: re.Pattern[str], ending: str) -> tuple[dict[str, Any], int]:
+def _parameters(
+    text: str, position: int, begin: re.Pattern[str], ending: str, unpadded: Callable[[str], str] = _unpadded
+) -> tuple[dict[str, Any], int]:
     arguments: dict[str, Any] = {}
     while (match := begin.match(text, position)) is not None:
         given, position = _between(text, match.end(), ending)
         typed = _TYPED.search(match.group())
-        value: Any = Untyped(given)
+        value: Any = Untyped(unpadded(given))
         if typed is not None:
             value = given if typed.group(1) == "true" else parse(given)
         _add(arguments, named(match.group(1)), value)
@@ -214,14 +226,14 @@ def _parameters(text: str, position: int, begin: re.Pattern[str], ending: str) -
 
 
 def _between(text: str, position: int, ending: str) -> tuple[str, int]:
-    """The text up to a mark, a line's end at its ends and CDATA around it taken off, and where the mark ends."""
+    """The text up to a mark, CDATA around it taken off, and where the mark ends."""
     if text.startswith(_CDATA[0], position):
         ending = _CDATA[1] + ending
         position += len(_CDATA[0])
     end = text.find(ending, position)
     if end < 0:
         raise Malformed("unclosed_tag", "a parameter never closes")
-    return text[position:end].removeprefix("\n").removesuffix("\n"), end + len(ending)
+    return text[position:end], end + len(ending)
 
 
 def _add(arguments: dict[str, Any], name: str, value: Any) -> None:
@@ -240,7 +252,7 @@ def function_element(text: str, position: int, name: str, calls: list[Call]) -> 
     if text.startswith("{", position):
         arguments, position = decode(text, position)
     else:
-        arguments, position = _parameters(text, position, _PARAMETER, "</parameter>")
+        arguments, position = _parameters(text, position, _PARAMETER, "</parameter>", _stripped)
     calls.append(Call(named(match.group(1)), arguments))
     return after(text, position, "</function>")
 

@@ -27,16 +27,6 @@ class Untyped(str):
     __slots__ = ()
 
 
-_WORDS = ("true", "false", "null")
-
-
-def bare(text: str) -> Any:
-    """The JSON value that a bare text may be; True and False too, as models write that know Python better. Raises
-    Malformed."""
-    word = text.strip().lower()
-    return parse(word if word in _WORDS else text)
-
-
 @dataclass(slots=True, eq=False)
 class Call:
     """A call. `positional`: arguments without a name, which only the Python shape has."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from rewarden_verifiers.structure.json.strict import Malformed
 from rewarden_verifiers.structure.json.validation import Validation, validation
-from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped, bare
+from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped
+from rewarden_verifiers.tools.tool_calls.python import bare
 
 MAX_TOOLS = 512
 """Definitions of one sample."""
@@ -70,8 +71,9 @@ class Tool:
         if listed and "string" not in listed:
             with suppress(Malformed):
                 return bare(value)
-        # `null` between tags stays what it may be: the reference may list it where the definition says text.
-        return str(value) if listed and value.strip() != "null" else value
+        # `null` between tags stays what it may be: the reference may list it where the definition says text. Templates
+        # of Qwen's kind write `None`.
+        return str(value) if listed and value.strip() not in ("null", "None") else value
 
 
 def _value(text: str) -> Any:

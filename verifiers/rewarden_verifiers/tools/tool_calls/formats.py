@@ -66,7 +66,7 @@ def _invoke(space: str) -> Body:
 FORMATS: tuple[Format, ...] = (
     Format(
         name="glm_4_5",
-        families="GLM 4.5 and later, Hunyuan 3",
+        families="GLM 4.5 and later, Hunyuan 3, Laguna, Ling 3, Spark 2.5",
         shape="native",
         written="`<tool_call>name`, `<arg_key>`, `<arg_value>`",
         opening="<tool_call>",
@@ -99,7 +99,7 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         name="hermes",
-        families="Hermes, Qwen 2.5 and 3, Granite 4, ERNIE 4.5, EXAONE 4, Ling, Trinity, xLAM",
+        families="Hermes, Qwen 2.5 and 3, Granite 4, ERNIE 4.5, EXAONE 4, Ling, Trinity, xLAM, Bielik, Reka Edge",
         shape="xml",
         written="`<tool_call>{JSON}</tool_call>`",
         opening="<tool_call>",
@@ -143,6 +143,26 @@ FORMATS: tuple[Format, ...] = (
         head=rf"<｜DSML｜invoke\s{{1,8}}{_QUOTED_NAME}\s{{0,8}}>",
         body=_invoke("｜DSML｜"),
         around=("</?｜DSML｜(?:function|tool)_calls>",),
+    ),
+    Format(
+        name="deepseek_v4_1",
+        families="DeepSeek V4.1",
+        shape="native",
+        written='`<｜DSML｜ invoke name="…"><｜DSML｜ parameter name="x" string="true">`',
+        opening="<｜DSML｜ invoke",
+        head=rf"<｜DSML｜ invoke\s{{1,8}}{_QUOTED_NAME}\s{{0,8}}>",
+        body=_invoke("｜DSML｜ "),
+        around=("</?｜DSML｜ calls>",),
+    ),
+    Format(
+        name="muse_glimmer",
+        families="Muse Glimmer",
+        shape="native",
+        written='`<atem:invoke name="…"><atem:parameter name="x">`',
+        opening=r"<atem:invoke",
+        head=rf"<atem:invoke\s{{1,8}}{_QUOTED_NAME}\s{{0,8}}>",
+        body=_invoke("atem:"),
+        around=("</?atem:function_calls>",),
     ),
     Format(
         name="step_3",
@@ -321,7 +341,7 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         name="hunyuan",
-        families="Hunyuan A13B, Jamba, MiniMax M1",
+        families="Hunyuan A13B, Jamba, MiniMax M1, Apriel",
         shape="json",
         written="`<tool_calls>[{JSON}]</tool_calls>`, or a call a line",
         opening="<tool_calls>",
@@ -471,7 +491,8 @@ FORMATS: tuple[Format, ...] = (
         families="Functionary 3",
         shape="native",
         written="`>>>name`, `{JSON}`",
-        opening=r"^>>>(?=[\w./-]{1,256}\n\{)",
+        # No line begins there: the template ends none before it. The first name's `>>>` belongs to the prompt.
+        opening=r">>>(?=[\w./-]{1,256}\n\{\s{0,8}[\"}])",
         head=rf">>>{_NAME}\n(?=\{{)",
         body=object_until(),
     ),
@@ -557,6 +578,7 @@ THOUGHTS: tuple[tuple[str, str], ...] = (
     ("[THINK]", "[/THINK]"),
     ("<seed:think>", "</seed:think>"),
     ("<longcat_think>", "</longcat_think>"),
+    ("<mm:think>", "</mm:think>"),
     ("<think:opensource>", "</think:opensource>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),

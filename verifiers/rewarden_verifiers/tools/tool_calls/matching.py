@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Literal
 
 from rewarden_verifiers.structure.json.assignment import best_pairs
 from rewarden_verifiers.structure.json.strict import Malformed, canonical
-from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped, bare
+from rewarden_verifiers.tools.tool_calls.calls import Call, Untyped
 from rewarden_verifiers.tools.tool_calls.definitions import Tool, bound
 from rewarden_verifiers.tools.tool_calls.golden import Argument, GoldCall
+from rewarden_verifiers.tools.tool_calls.python import bare
 
 Order = Literal["set", "ordered"]
 Extra = Literal["penalise", "names", "ignore"]
@@ -250,7 +251,7 @@ def _credit(argument: Argument, value: Any, partial: bool) -> float:
 
 
 def _readings(value: Any) -> list[Any]:
-    """The values that one may be: bare text is text, or the JSON value that it reads as."""
+    """The values that one may be: bare text is text, or the value that it reads as."""
     if not isinstance(value, Untyped):
         return [value]
     readings: list[Any] = [str(value)]

@@ -6,9 +6,17 @@ import ast
 import math
 import re
 import warnings
+from keyword import kwlist
 from typing import Any
 
-from rewarden_verifiers.structure.json.strict import MAX_DEPTH, MAX_DIGITS, Malformed, check_surrogates
+from rewarden_verifiers.structure.json.strict import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    Malformed,
+    SyntaxFault,
+    check_surrogates,
+    parse,
+)
 from rewarden_verifiers.tools.tool_calls.calls import MAX_NAME, Call
 
 MAX_CODE = 100_000
@@ -16,6 +24,10 @@ MAX_CODE = 100_000
 
 _BEGINNING = re.compile(r"\[?\s{0,100}[A-Za-z_][\w.]{0,255}\(")
 _WORDS = {"true": True, "false": False, "null": None}
+_BARE_WORDS = {**_WORDS, "none": None}
+# Python refuses its own words as the names of arguments (`from="Oslo"`), which tools know nothing of.
+_RESERVED = re.compile(rf"(?<=[(,])(\s{{0,100}})({'|'.join(kwlist)})(?=\s{{0,8}}=(?!=))")
+_FREED = "reserved_word__"
 _LARGEST = 10**MAX_DIGITS
 
 
@@ -33,20 +45,8 @@ def python_calls(text: str) -> list[Call]:
     """The calls of a text. Raises Malformed for anything else: names, operators, comprehensions, nested calls."""
     if len(text) > MAX_CODE:
         raise Malformed("too_long", f"more than {MAX_CODE} characters")
-    try:
-        if "\\" in text:  # a warning about an escape must neither be printed nor, where a caller asks so, raised
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(text)
-        else:
-            tree = ast.parse(text)
-    except SyntaxError as error:
-        raise Malformed("malformed", f"no Python: {error.msg}") from None
-    except (ValueError, RecursionError, MemoryError):
-        # Null bytes and lone surrogates; operators and attributes nested without end.
-        raise Malformed("malformed", "no Python that can be read") from None
     calls: list[Call] = []
-    for statement in tree.body:
+    for statement in _tree(text).body:
         value = statement.value if isinstance(statement, ast.Expr) else None
         items = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
         for item in items:
@@ -54,6 +54,57 @@ def python_calls(text: str) -> list[Call]:
                 raise Malformed("malformed_call", "there is something beside calls")
             calls.append(_call(item))
     return calls
+
+
+def bare(text: str) -> Any:
+    """The value that a bare text may be: JSON, or an object or a list as Python writes them, as some chat templates do
+    and servers read; True, False and None too. Raises Malformed."""
+    stripped = text.strip()
+    word = stripped.lower()
+    if word in _BARE_WORDS:
+        return _BARE_WORDS[word]
+    try:
+        return parse(text)
+    except SyntaxFault:
+        if stripped[:1] not in ("{", "[") or len(stripped) > MAX_CODE:
+            raise
+    (statement, *others) = _tree(stripped).body
+    if others or not isinstance(statement, ast.Expr) or not isinstance(statement.value, (ast.Dict, ast.List)):
+        raise Malformed("malformed", "there is something beside an object or a list")
+    return _literal(statement.value, 1)
+
+
+def _tree(text: str) -> ast.Module:
+    """A text as Python, words that Python reserves allowed as the names of arguments. Raises Malformed."""
+    try:
+        return _parsed(text)
+    except SyntaxError as error:
+        freed = text if _FREED in text else _RESERVED.sub(rf"\1{_FREED}\2", text)
+        if freed == text:
+            raise Malformed("malformed", f"no Python: {error.msg}") from None
+    try:
+        tree = _parsed(freed)
+    except SyntaxError as error:
+        raise Malformed("malformed", f"no Python: {error.msg}") from None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg is not None:
+            node.arg = node.arg.removeprefix(_FREED)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # where a text holds such an argument
+            node.value = node.value.replace(_FREED, "")
+    return tree
+
+
+def _parsed(text: str) -> ast.Module:
+    """A text as Python. Raises SyntaxError, and Malformed for what the parser cannot take at all."""
+    try:
+        if "\\" in text:  # a warning about an escape must neither be printed nor, where a caller asks so, raised
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return ast.parse(text)
+        return ast.parse(text)
+    except (ValueError, RecursionError, MemoryError):
+        # Null bytes and lone surrogates; operators and attributes nested without end.
+        raise Malformed("malformed", "no Python that can be read") from None
 
 
 def _call(node: ast.Call) -> Call:

@@ -13,7 +13,7 @@ from rewarden_verifiers.tools.tool_calls.calls import NAME_KEYS, Call, calls_of
 from rewarden_verifiers.tools.tool_calls.formats import FORMATS, Shape
 from rewarden_verifiers.tools.tool_calls.python import looks_like_python, python_calls
 from rewarden_verifiers.tools.tool_calls.scanning import Scan, opens, scan
-from rewarden_verifiers.turn_markers import FAMILIES
+from rewarden_verifiers.turn_markers import FAMILIES, turn_end
 
 _CALL_WORDS = ("tool_call", "tool_calls", "tool_code")
 _CODE_WORDS = ("python", "py")
@@ -43,7 +43,7 @@ _INPUT = re.compile(r"^Action Input\b", re.MULTILINE)
 # A list of calls that all of the text was to be; a fence and a recipient that are a call's whatever follows.
 _CUT = re.compile(
     r"\A\s*\[\s{0,8}[A-Za-z_][\w.]{0,255}\(\s{0,8}[A-Za-z_]\w{0,255}\s{0,8}=|^```tool_(?:code|calls?)\b|\bto=functions\."
-    r"|```python\n\s{0,8}tool_call\b",
+    r"|\bto=(?!(?:user|self)<)[\w./-]{1,256}\s{0,8}<\|(?:message|channel)\|>|```python\n\s{0,8}tool_call\b",
     re.MULTILINE,
 )
 _AROUND = re.compile("|".join(sorted({mark for row in FORMATS for mark in row.around})))
@@ -83,12 +83,13 @@ def read(text: str) -> Reading:
     if found.calls:
         return _beside(found)
     seen = found.gaps[0] if len(found.gaps) == 1 else "".join(found.gaps)
-    body = seen.strip()
+    # Attack: a call and an end of turn behind it, which kept it from being all of the text and was paid as abstaining.
+    body = seen[: turn_end(seen)].strip()
     reading = _block(body)
     if reading is None and ("```" in body or "~~~" in body):
         reading = _fenced(body)
     if reading is None:
-        reading = Reading([], None, words=_WORD.search(seen) is not None)
+        reading = Reading([], None, words=_WORD.search(body) is not None)
     reading.quoted = found.mentioned
     reading.text = seen
     return reading
@@ -214,8 +215,9 @@ def _chatglm(body: str) -> Reading | None:
 
 def told(reading: Reading, tools: Container[str] | None) -> bool:
     """Returns whether a text without calls holds one amid its words: as a JSON object; as a list in Python's syntax of
-    tools that there are (without definitions: with a named argument), or one alone in a line; in a tag that is named
-    after calls; as the action of an agent; or begun and cut off. Raises Malformed for what would take too long.
+    tools that there are (without definitions: with a named argument, or before all words), or one alone in a line; in a
+    tag that is named after calls; as the action of an agent; or begun and cut off. Raises Malformed for what would take
+    too long.
     """
     text = reading.text
     return (
@@ -267,7 +269,8 @@ def _list_told(text: str, tools: Container[str] | None) -> bool:
             calls = python_calls(text[match.start() : end.end()])
         except Malformed:
             continue
-        if any(call.arguments if tools is None else _among(call.name, tools) for call in calls):
+        first = number == 0 and not text[: match.start()].strip() and text[end.end() : end.end() + 1] != "("  # no link
+        if any(first or call.arguments if tools is None else _among(call.name, tools) for call in calls):
             return True
     return False
 

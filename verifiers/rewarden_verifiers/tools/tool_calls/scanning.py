@@ -37,15 +37,16 @@ _ALIKE = list(_alike().items())
 _HEADS: dict[str, re.Pattern[str]] = {row.name: re.compile(row.head or row.opening, re.MULTILINE) for row in FORMATS}
 _OPEN = "|".join(f"(?P<o{number}>{opening})" for number, (opening, _) in enumerate(_ALIKE))
 _THINK = "|".join(f"(?P<t{number}>{re.escape(opening)})" for number, (opening, _) in enumerate(THOUGHTS))
-# Harmony's messages to nobody: what is thought, and what the user sees.
+# Messages to no tool, as harmony and Muse Glimmer part them: what is thought, and what the user sees.
 _CHANNEL = (
     r"(?P<channel>(?:<\|start\|>assistant\s{0,8})?<\|channel\|>(?P<kind>analysis|commentary|final)\b"
-    r"[^<>\n]{0,80}<\|message\|>)"
+    r"[^<>\n]{0,80}<\|message\|>"
+    r"|(?:<\|start\|>assistant|\A)\s{0,8}to=(?P<to>self|user)<\|message\|>)"
 )
-_MESSAGE_END = re.compile(r"<\|(?:call|end|return|start|channel)\|>|\Z")
+_MESSAGE_END = re.compile(r"<\|(?:call|end|return|start|channel|eom|eot)\|>|\Z")
 # At most places nothing more than a first character is tried, and no row at most others.
 _FIRST = (
-    r"(?=[<\[\]✿f>A-]|\A[ t])(?=<(?:[|｜]|tool|func|invo|start|step|TOOL|sear|long|use_|think|seed:)"
+    r"(?=[<\[\]✿f>A-]|\A[ t])(?=<(?:[|｜]|tool|func|invo|start|step|TOOL|sear|long|use_|think|seed:|atem:|mm:)"
     r"|\[(?:TOOL|unused|THINK)|\]<\]|✿|funct|>>>|Action|-> t|\A[ t])"
 )
 # A marked place: none of them means that there is nothing to do.
@@ -89,7 +90,7 @@ def scan(text: str) -> Scan:
             end += len(closing)
         elif kind == "channel":
             end = position
-            if match.group("kind") == "analysis":
+            if "analysis" in match.group("kind", "to") or "self" in match.group("kind", "to"):
                 behind = _MESSAGE_END.search(text, position)
                 end = len(text) if behind is None else behind.start()
         else:

@@ -125,7 +125,8 @@ def tool_calls(response: str, prepared: Golden | bfcl.Entry, params: ToolCallsPa
     object or as JSON text). Python's call syntax, `[f(a=1), g("x")]`: parsed, never evaluated, literals only. Tags:
     `<tool_call>` with one or more JSON calls, `<function=name><parameter=x>`, `<invoke name="…">`. Native: a name apart
     from its arguments, in the marks of a model family; text that is a tool's only argument (`<search>`, ReAct) is its
-    first one. All formats stand in the table below. Calls in a thought are not seen; those in inline code, quoted lines
+    first one. Bare text between marks may be text, or the value that it is as JSON or, for objects, lists and `None`,
+    in Python. All formats stand in the table below. Calls in a thought are not seen; those in inline code, quoted lines
     or (behind marks) code fences are quotations. All calls of a response count together, whatever formats they are in,
     and beside one that counts a whole one in a quotation does too. Where definitions are given, Python in a code fence
     without a word amid prose that calls none of the tools is an example of code.
