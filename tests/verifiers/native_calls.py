@@ -401,6 +401,40 @@ NATIVE: dict[str, Writer] = {
     "functionary_3, behind the prompt": each(
         lambda n, name, given: f"{name}\n{compact(given)}", "", "<|eot_id|>", ">>>"
     ),
+    "k2_horizon": each(
+        lambda n, name, given: (
+            f"<ifm|tool_call>{name}\n"
+            + "".join(
+                f"<ifm|arg_key>{key}</ifm|arg_key>\n<ifm|arg_type>{typed(value)}</ifm|arg_type>\n"
+                f"<ifm|arg_value>{bare(value)}</ifm|arg_value>\n"
+                for key, value in given.items()
+            )
+            + "</ifm|tool_call>"
+        ),
+        "<ifm|tool_calls>",
+        "</ifm|tool_calls>",
+        "\n",
+    ),
+    "k2_horizon, JSON": each(
+        lambda n, name, given: f"<ifm|tool_call>{compact({'name': name, 'arguments': given})}</ifm|tool_call>",
+        "<ifm|tool_calls>",
+        "</ifm|tool_calls>",
+        "\n",
+    ),
+    "plamo_3": each(
+        lambda n, name, given: (
+            f"<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>{name}<|plamo:end_tool_name:plamo|>"
+            f"<|plamo:begin_tool_arguments:plamo|><|plamo:constrain|>json<|plamo:msg|>{compact(given)}"
+            "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>"
+        ),
+        "<|plamo:begin_tool_requests:plamo|>",
+        "<|plamo:end_tool_requests:plamo|><|plamo:tag|>",
+    ),
+    "dots": each(
+        pairs('<invoke name="{}">\n', '<parameter name="{}">', "{}</parameter>\n", "</invoke>\n"),
+        "<dots_function_call>\n",
+        "</dots_function_call>",
+    ),
     "anthropic": each(
         pairs('<invoke name="{}">\n', '<parameter name="{}">', "{}</parameter>\n", "</invoke>\n"),
         "<function_calls>\n",

@@ -166,10 +166,14 @@ def text_until(closing: str) -> Body:
     return read
 
 
-def pairs_until(key: tuple[str, str], value: tuple[str, str], closing: str) -> Body:
-    """The arguments of a named call as pairs of a key and a value, each between two marks."""
+def pairs_until(
+    key: tuple[str, str], value: tuple[str, str], closing: str, kind: tuple[str, str] = ("<arg_type>", "</arg_type>")
+) -> Body:
+    """The arguments of a named call as pairs of a key and a value, each between two marks; between them may stand the
+    value's type (`kind`), which says no more than the value."""
     begin = re.compile(
-        rf"{re.escape(key[0])}([^<>\n]{{1,300}}){re.escape(key[1])}\s*{re.escape(value[0])}",
+        rf"{re.escape(key[0])}([^<>\n]{{1,300}}){re.escape(key[1])}\s*"
+        rf"(?:{re.escape(kind[0])}[^<>\n]{{0,80}}{re.escape(kind[1])}\s*)?{re.escape(value[0])}",
     )
 
     def read(text: str, position: int, name: str, calls: list[Call]) -> int:

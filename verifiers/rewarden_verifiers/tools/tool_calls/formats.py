@@ -89,6 +89,29 @@ FORMATS: tuple[Format, ...] = (
         around=(r"</?tool_calls:opensource>",),
     ),
     Format(
+        name="k2_horizon",
+        families="K2 Horizon",
+        shape="native",
+        written="`<ifm|tool_call>name`, `<ifm|arg_key>`, `<ifm|arg_value>`",
+        opening=r"<ifm\|tool_call>",
+        head=rf"<ifm\|tool_call>\s*{_NAME}\s*(?=<ifm\|arg_key>|</ifm\|tool_call>)",
+        body=pairs_until(
+            ("<ifm|arg_key>", "</ifm|arg_key>"),
+            ("<ifm|arg_value>", "</ifm|arg_value>"),
+            "</ifm|tool_call>",
+            ("<ifm|arg_type>", "</ifm|arg_type>"),
+        ),
+        around=(r"</?ifm\|tool_calls>",),
+    ),
+    Format(
+        name="k2_horizon_json",
+        families="K2 Horizon",
+        shape="json",
+        written="`<ifm|tool_call>{JSON}</ifm|tool_call>`",
+        opening=r"<ifm\|tool_call>",
+        body=calls_until("</ifm|tool_call>"),
+    ),
+    Format(
         name="qwen_3_coder",
         families="Qwen 3 Coder and later, MiMo, Nemotron 3, Step 3.5, Seed-OSS",
         shape="xml",
@@ -126,13 +149,13 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         name="invoke",
-        families="Claude, MiniMax M2",
+        families="Claude, MiniMax M2, dots",
         shape="xml",
         written='`<invoke name="…"><parameter name="x">`',
         opening=r"<invoke\s",
         head=rf"<invoke\s{{1,8}}{_QUOTED_NAME}\s{{0,8}}>",
         body=_invoke(""),
-        around=(r"</?minimax:tool_call>", r"</?function_calls>"),
+        around=(r"</?minimax:tool_call>", r"</?function_calls>", r"</?dots_function_call>"),
     ),
     Format(
         name="deepseek_v3_2",
@@ -469,6 +492,18 @@ FORMATS: tuple[Format, ...] = (
         around=(r"<\|tool_calls\|>",),
     ),
     Format(
+        name="plamo_3",
+        families="PLaMo 3",
+        shape="native",
+        written="`<|plamo:begin_tool_name:plamo|>name<|plamo:end_tool_name:plamo|>`, marks, `{JSON}`",
+        opening=r"<\|plamo:begin_tool_request:plamo\|>",
+        head=rf"<\|plamo:begin_tool_request:plamo\|>\s*<\|plamo:begin_tool_name:plamo\|>\s*{_NAME}\s*"
+        r"<\|plamo:end_tool_name:plamo\|>\s*"
+        r"<\|plamo:begin_tool_arguments:plamo\|>\s*(?:<\|plamo:constrain\|>json\s*)?(?:<\|plamo:msg\|>)?",
+        body=object_until("<|plamo:end_tool_arguments:plamo|>", "<|plamo:end_tool_request:plamo|>"),
+        around=(r"<\|plamo:(?:begin|end)_tool_requests:plamo\|>",),
+    ),
+    Format(
         name="inkling",
         families="Inkling",
         shape="json",
@@ -579,6 +614,7 @@ THOUGHTS: tuple[tuple[str, str], ...] = (
     ("<seed:think>", "</seed:think>"),
     ("<longcat_think>", "</longcat_think>"),
     ("<mm:think>", "</mm:think>"),
+    ("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"),
     ("<think:opensource>", "</think:opensource>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),

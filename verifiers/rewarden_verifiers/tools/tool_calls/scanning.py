@@ -46,7 +46,7 @@ _CHANNEL = (
 _MESSAGE_END = re.compile(r"<\|(?:call|end|return|start|channel|eom|eot)\|>|\Z")
 # At most places nothing more than a first character is tried, and no row at most others.
 _FIRST = (
-    r"(?=[<\[\]✿f>A-]|\A[ t])(?=<(?:[|｜]|tool|func|invo|start|step|TOOL|sear|long|use_|think|seed:|atem:|mm:)"
+    r"(?=[<\[\]✿f>A-]|\A[ t])(?=<(?:[|｜]|tool|func|invo|start|step|TOOL|sear|long|use_|think|seed:|atem:|mm:|ifm)"
     r"|\[(?:TOOL|unused|THINK)|\]<\]|✿|funct|>>>|Action|-> t|\A[ t])"
 )
 # A marked place: none of them means that there is nothing to do.
