@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -46,6 +47,27 @@ async def test_a_large_batch_keeps_its_order_over_all_lanes(engine: Engine) -> N
     verdicts = (await engine.verify(Batch(samples=samples))).verdicts
     assert [v.extracted for v in verdicts] == [s.response for s in samples]
     assert [v.score for v in verdicts] == [float(i % 3 > 0) for i in range(600)]
+
+
+@pytest.mark.parametrize("use", ["toy_inline", "toy_cpu", "toy_orchestrator", "toy_prepared"])
+async def test_a_batch_leaves_memory_as_soon_as_it_is_judged(engine: Engine, use: str) -> None:
+    """Held in a cycle, requests of long texts piled up to hundreds of megabytes until the collector came."""
+
+    def held() -> int:
+        return sum(isinstance(each, Sample) and each.id == "long" for each in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            sample = Sample(response="yes", reference="yes", use=Use(name=use), id="long")
+            await engine.verify(Batch(samples=[sample, YES]))
+        del sample
+        for _ in range(10):
+            await asyncio.sleep(0)  # callbacks that the loop still has to run
+        assert held() == 0
+    finally:
+        gc.enable()
 
 
 async def test_an_unclosed_thought_is_no_answer(engine: Engine) -> None:

@@ -425,7 +425,7 @@ class Scope:
     def _drop(self) -> None:
         """Ends what is under way on this scope's behalf."""
         for waiter in self._waiters:
-            waiter.open = False
+            waiter.leave()
         self._waiters.clear()
         for task in list(self._tasks):
             task.cancel()

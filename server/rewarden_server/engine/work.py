@@ -71,16 +71,28 @@ class Work:
 
 
 class Waiter:
-    """Somebody who waits for a piece of work. Told once; then closed."""
+    """Somebody who waits for a piece of work. Told once; then closed.
 
-    __slots__ = ("_tell", "open")
+    Who is told usually knows the waiter: a closed one lets go of them, for in a cycle the samples of a request would
+    stay in memory until the collector comes, hundreds of megabytes where texts are long.
+    """
+
+    __slots__ = ("_tell",)
 
     def __init__(self, tell: Callable[[Result], None]) -> None:
-        self._tell = tell
-        self.open = True
+        self._tell: Callable[[Result], None] | None = tell
+
+    @property
+    def open(self) -> bool:
+        """Returns whether it still waits."""
+        return self._tell is not None
 
     def tell(self, result: Result) -> None:
         """Hand over the result, unless the waiter has left."""
-        if self.open:
-            self.open = False
-            self._tell(result)
+        tell, self._tell = self._tell, None
+        if tell is not None:
+            tell(result)
+
+    def leave(self) -> None:
+        """Wait no more."""
+        self._tell = None
