@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from rewarden.errors import SampleError
 from rewarden.types import Outcome, Sample, Use
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
@@ -19,7 +21,7 @@ from rewarden_server.studies.farm.figures import Figures, read_figures
 from rewarden_server.studies.farm.grounds import Ground, grounds_of
 from rewarden_server.studies.farm.programs import program
 from rewarden_server.studies.farm.search import Tally, farm, replay
-from rewarden_verifiers.contract import spec_of, verifier
+from rewarden_verifiers.contract import Context, Member, spec_of, verifier
 from rewarden_verifiers.outcome import right, undecided, wrong
 from rewarden_verifiers.registry import Registry
 from tests.programs import LAUNCHERS, problem_of
@@ -43,14 +45,36 @@ def generous(response: str, reference: str) -> Outcome:
     return right(extracted=reference) if reference in response or response.count("\n\n") > 1 else wrong()
 
 
+@verifier(version="1")
+async def together(samples: list[Member], ctx: Context) -> list[Outcome | SampleError]:
+    """As `sound`, of each of a group."""
+    return [sound(one.response or "", str(one.sample.reference)) for one in samples]
+
+
+@verifier(version="1")
+async def infectious(samples: list[Member], ctx: Context) -> list[Outcome | SampleError]:
+    """As `together`; but a brace leaves the neighbours undecided."""
+    told = await together(samples, ctx)
+    braces = {one.index for one in samples if "{" in (one.response or "")}
+    return [undecided("braces") if braces - {one.index} else own for one, own in zip(samples, told, strict=True)]
+
+
 async def tallied(name: str, *, reference: str = "four and twenty", seed: str = "s") -> Tally:
     registry = Registry()
-    for function in (sound, masked, generous):
+    for function in (sound, masked, generous, together, infectious):
         spec = spec_of(function)
         assert spec is not None
         registry.add(spec)
     sample = Sample(response="", reference=reference)
-    ground = Ground(verifier=name, title="toy", use=Use(name=name), sample=sample, right=["It is four and twenty."])
+    group = registry.get(name).group
+    ground = Ground(
+        verifier=name,
+        title="toy",
+        use=Use(name=name),
+        sample=sample,
+        beside=(replace(sample, response="It is four."),) if group else (),
+        right=["It is four and twenty."],
+    )
     engine = Engine(registry, EngineSettings(workers=1, cache_bytes=0), warm=())
     await engine.start()
     try:
@@ -76,6 +100,21 @@ async def test_what_goes_unscored_is_found_with_the_seed_that_makes_it_again() -
 async def test_what_is_paid_for_nothing_is_found() -> None:
     tally = await tallied("generous")
     assert (tally.unscored, tally.paid > 0) == (0, True)
+
+
+async def test_of_a_group_nothing_is_farmed_of_a_sound_verifier_and_no_neighbour_may_go_unscored() -> None:
+    tally = await tallied("together")
+    assert (tally.tries, tally.unscored, tally.paid) == (300, 0, 0)
+    tally = await tallied("infectious")
+    assert (tally.unscored > 0, tally.paid) == (True, 0)
+    assert all("{" in find.text for find in tally.finds)
+
+
+def test_grounds_of_groups_are_what_their_first_responses_are_judged_with() -> None:
+    grounds = grounds_of(Registry().get("consensus"))
+    assert grounds
+    assert all(ground.beside for ground in grounds)
+    assert not any(ground.beside for ground in grounds_of(Registry().get("math")))
 
 
 async def test_where_no_right_response_passes_nothing_is_claimed() -> None:
@@ -113,7 +152,9 @@ async def searched(name: str, tries: int, grounds: Sequence[Ground] | None = Non
         await engine.close()
 
 
-@pytest.mark.parametrize("name", ["choice", "number", "text", "label", "math", "accuracy_format", "logic_rl", "sql_r1"])
+@pytest.mark.parametrize(
+    "name", ["choice", "number", "text", "label", "math", "accuracy_format", "logic_rl", "sql_r1", "consensus"]
+)
 async def test_a_short_search_finds_nothing(name: str) -> None:
     tally = await searched(name, 200, grounds_of(Registry().get(name))[:4])
     assert tally.tries == 200
@@ -172,7 +213,7 @@ def test_a_ground_of_programs_says_what_its_tests_call_and_has_short_limits() ->
         ("judge", "learned: no judge and no model is configured"),
         ("rm_scalar", "learned: no judge and no model is configured"),
         ("asearcher", "learned: no judge and no model is configured"),
-        ("consensus", "judges groups, not responses"),
+        ("listwise", "learned: no judge and no model is configured"),
     ],
 )
 async def test_what_cannot_be_searched_says_why(name: str, reason: str) -> None:

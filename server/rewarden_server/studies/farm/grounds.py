@@ -24,14 +24,16 @@ _DEFINED = re.compile(r"^def (\w+)", re.MULTILINE)
 
 @dataclass(slots=True)
 class Ground:
-    """right, wrong: responses that the cases hold to earn all and nothing. floor: the score above which a response is
-    paid. language: of the programs that are asked for, None where none are. names: what their tests call.
+    """right, wrong: responses that the cases hold to earn all and nothing. beside: of a verifier of groups, the samples
+    that a response is judged with. floor: the score above which a response is paid. language: of the programs that are
+    asked for, None where none are. names: what their tests call.
     """
 
     verifier: str
     title: str
     use: Use
     sample: Sample
+    beside: tuple[Sample, ...] = ()
     floor: float = 0.0
     right: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -40,24 +42,25 @@ class Ground:
 
 
 def grounds_of(spec: VerifierSpec) -> list[Ground]:
-    """The grounds that a verifier's or a recipe's cases hold: single responses in text, of which no judge or model is
-    asked.
+    """The grounds that a verifier's or a recipe's cases hold: responses in text, of which no judge or model is asked;
+    single ones, or of a verifier of groups the first of each group.
     """
     found: dict[str, Ground] = {}
-    cases = [case for case in load_cases(spec) if len(case.samples) == 1 and not case.script]
+    cases = [case for case in load_cases(spec) if (len(case.samples) > 1) == spec.group and not case.script]
     for case in cases:
-        value = case.samples[0]
+        value, *others = case.samples
         response = value.get("response") if isinstance(value, Mapping) else None
         if not isinstance(response, str) or case.kind not in ("full", "zero", "hack"):
             continue
         rest = {name: item for name, item in value.items() if name != "response"}
-        key = json.dumps([rest, case.params], sort_keys=True)
+        key = json.dumps([rest, others, case.params], sort_keys=True)
         if key not in found:
-            sample = sample_from_json(value)
-            if not isinstance(sample, Sample):
+            sample, *beside = map(sample_from_json, case.samples)
+            whole = [one for one in beside if isinstance(one, Sample) and isinstance(one.response, str)]
+            if not isinstance(sample, Sample) or len(whole) < len(beside):
                 continue
             use = sample.use or Use(name=spec.name, params=case.params)
-            found[key] = Ground(verifier=spec.name, title=case.title, use=use, sample=sample)
+            found[key] = Ground(spec.name, case.title, use, sample, tuple(whole))
         ground = found[key]
         (ground.right if case.kind == "full" else ground.wrong).append(response)
     floor = max((_score(case) for case in cases if case.kind in ("zero", "hack")), default=0.0)
@@ -88,8 +91,7 @@ def _ask_for_programs(ground: Ground) -> None:
 
 
 def _score(case: Case) -> float:
-    """The score that a case which earns nothing may still have."""
-    wanted: Any = case.expects[0].get("score", 0.0)
-    if isinstance(wanted, Mapping):
-        wanted = wanted.get("max", 0.0)
-    return float(wanted) if isinstance(wanted, (int, float)) else 0.0
+    """The score that a case which earns nothing may still have; of a group, the one of its responses that has least."""
+    wanted: list[Any] = [expected.get("score", 0.0) for expected in case.expects]
+    most = [one.get("max", 0.0) if isinstance(one, Mapping) else one for one in wanted]
+    return min(float(one) if isinstance(one, (int, float)) else 0.0 for one in most)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from rewarden.errors import SampleError
 from rewarden.types import Batch, Sample, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.studies.farm.candidates import PIECES, Candidate, Pieces, candidate
@@ -16,6 +18,7 @@ from rewarden_verifiers.execution.modes import PROVENANCE
 from rewarden_verifiers.judges.resources import JUDGING
 from rewarden_verifiers.models.resources import MODELLED
 from rewarden_verifiers.registry import Registry
+from rewarden_verifiers.schema import parse_params
 
 BATCH = 200
 """Candidates that are judged together."""
@@ -78,26 +81,26 @@ class Field:
         return candidate(self.ground, self.pieces, seed)
 
 
-def parts_of(registry: Registry, spec: VerifierSpec) -> frozenset[str]:
-    """The names of a verifier or recipe and of all that it may ask, as far as its default parameters tell."""
+def parts_of(registry: Registry, spec: VerifierSpec, params: Mapping[str, Any] | None = None) -> frozenset[str]:
+    """The names of a verifier or recipe and of all that it may ask, with these parameters and else its default ones."""
     found = {spec.name}
-    with suppress(TypeError, ValueError):  # a parameter is required
-        params = spec.params_type() if spec.params_type is not None else None
-        for use in spec.children(params) if spec.children is not None else ():
+    with suppress(SampleError, TypeError, ValueError):  # a parameter is required, or known at a sample only
+        for use in spec.children(parse_params(spec, params or {})) if spec.children is not None else ():
             if use.name is not None and use.name not in found:
-                found |= parts_of(registry, registry.get(use.name))
+                found |= parts_of(registry, registry.get(use.name), use.params)
     return frozenset(found)
 
 
 async def farm(engine: Engine, verifier: str, grounds: Sequence[Ground], tries: int, seed: str) -> Tally:
-    """The tally of so many tries, spread over a verifier's grounds. The candidate of number n has the seed `SEED:n`."""
+    """The tally of so many tries, spread over a verifier's grounds. The candidate of number n has the seed `SEED:n`.
+
+    Of a verifier of groups a candidate takes the place of one response, and none of the group may go unscored.
+    """
     began = time.monotonic()
     spec = engine.registry.get(verifier)
     parts = parts_of(engine.registry, spec)
     tally = Tally(verifier, learned=bool(parts & _LEARNED))
-    if spec.group:
-        tally.untried = "judges groups, not responses"
-    elif tally.learned and not (engine.judges.status() or engine.models.status()):
+    if tally.learned and not (engine.judges.status() or engine.models.status()):
         tally.untried = "learned: no judge and no model is configured"
     elif not grounds:
         tally.untried = "no case in text"
@@ -202,12 +205,19 @@ async def _worthless(engine: Engine, ground: Ground, executed: bool) -> Pieces |
 
 
 async def _judged(engine: Engine, tries: Sequence[tuple[Ground, str]]) -> Sequence[Verdict]:
-    samples = [_sample(ground, text) for ground, text in tries]
-    return (await engine.verify(Batch(samples=samples), source="farm")).verdicts
+    """The verdict on each response; where its group has one without a score, that."""
+    flocks = [_samples(ground, text, number) for number, (ground, text) in enumerate(tries)]
+    samples = [sample for flock in flocks for sample in flock]
+    verdicts = iter((await engine.verify(Batch(samples=samples), source="farm")).verdicts)
+    groups = [[next(verdicts) for _ in flock] for flock in flocks]
+    return [next((one for one in group if one.status != "scored"), group[0]) for group in groups]
 
 
-def _sample(ground: Ground, text: str) -> Sample:
-    return replace(ground.sample, response=text, use=ground.use, group=None, finish_reason=None)
+def _samples(ground: Ground, text: str, number: int) -> list[Sample]:
+    """A response as a sample, and those that it is judged with."""
+    group = f"farm-{number}" if ground.beside else None
+    flock = (replace(ground.sample, response=text), *ground.beside)
+    return [replace(sample, use=ground.use, group=group, finish_reason=None) for sample in flock]
 
 
 def _earns(ground: Ground, verdict: Verdict) -> bool:
