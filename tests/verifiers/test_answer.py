@@ -276,3 +276,11 @@ async def test_a_formula_that_cannot_be_read_makes_no_response_wrong(reference: 
 async def test_a_text_that_looks_like_a_formula_is_a_text(reference: str) -> None:
     assert (await judged(rf"\boxed{{{reference}}}", reference)).score == 1.0
     assert (await judged(r"\boxed{7}", reference)).score == 0.0
+
+
+@pytest.mark.parametrize("sign", [" ", "\n", "\t", "\u2600", "[1]"])
+async def test_a_megabyte_of_blanks_amid_a_response_is_read_at_once(sign: str) -> None:
+    """A search for signs behind the text tried the rest of them at each: sixteen thousand took ten seconds, and as many
+    again four times as long, so that this would never end."""
+    outcome = await judged("So it is 5" + sign * 1_000_000 + "x. It is 7.", "7")
+    assert (outcome.status, outcome.score) == ("scored", 1.0)

@@ -73,7 +73,11 @@ def last_sentence(text: str) -> tuple[int, int] | None:
     closer = _CLOSER.search(text, max(0, len(text) - 200))
     if closer is not None:
         text = text[: closer.start()]
-    text = TAIL.sub("", text)
+    text = text.rstrip()
+    # Attack: blanks amid the text, at each of which a search of all of it would try the rest of them.
+    tail_signs = TAIL.search(text, max(0, len(text) - 200))
+    if tail_signs is not None:
+        text = text[: tail_signs.start()]
     end = len(text.rstrip(" \t\r\n*_\"'”’)"))
     if text.endswith((r"\)", r"\]"), 0, end + 1):
         end += 1
@@ -89,12 +93,11 @@ def last_sentence(text: str) -> tuple[int, int] | None:
     else:
         return None
     spans = [span.span() for span in SPAN.finditer(tail)]
-    start = 0
-    for boundary in _BOUNDARY.finditer(tail, 0, before):
+    for boundary in reversed(list(_BOUNDARY.finditer(tail, 0, before))):
         inside = any(first <= boundary.start() < last for first, last in spans)
         if not inside and tail[boundary.end() : before].strip(EMPHASIS):
-            start = boundary.end()
-    return floor + start, end
+            return floor + boundary.end(), end
+    return floor, end
 
 
 def blanked(text: str, start: int, end: int) -> str:
