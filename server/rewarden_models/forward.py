@@ -75,7 +75,7 @@ class Forward:
 
     def measure(self, most: int) -> None:
         """Find out `overhead`: the tokens, `most` at most, that cost what a pass costs whatever it holds."""
-        self.overhead, self.measured = measure(self._model, self._pad, most), True
+        self.overhead, self.measured = measure(self._model, self._pad, most, self.loaded.context), True
 
     def run(self, rows: Sequence[Row], tree: Piece | None = None, cap: int = 0) -> list[Output]:
         """Outputs of rows, in their order. tree: what they share, from `prefix.plan` over their ids; without effect for

@@ -18,17 +18,20 @@ _FEW, _ROW = 16, 512
 _ROUNDS = 3
 
 
-def measure(model: Any, pad: int, most: int) -> int:
-    """Times passes of few and of many tokens on the model's GPU. Returns the tokens, `most` at most.
+def measure(model: Any, pad: int, most: int, context: int) -> int:
+    """Times passes of few and of many tokens on the model's GPU, none longer than its `context`. Returns the tokens,
+    `most` at most.
 
     Runs in the torch thread. Passes that fail, for want of memory say, tell nothing: then it is what it is on a CPU.
     """
-    rows = max(1, most // _ROW)
+    # A position beyond a model's table loses the whole device.
+    length = min(_ROW, context)
+    rows = max(2, most // length)
     try:
-        few, many = _seconds(model, pad, 1, _FEW), _seconds(model, pad, rows, _ROW)
+        few, many = _seconds(model, pad, 1, _FEW), _seconds(model, pad, rows, length)
     except RuntimeError:
         return CPU
-    return tokens_of(few, many, rows * _ROW - _FEW, most)
+    return tokens_of(few, many, rows * length - _FEW, most)
 
 
 def tokens_of(few: float, many: float, further: int, most: int) -> int:
