@@ -101,7 +101,14 @@ def mysql() -> Iterator[Server]:
     password = secrets.token_hex(8)
     with _folder("rewarden-my-", "mysql") as (folder, user):
         data, socket = folder / "data", folder / "socket"
-        places = ["--no-defaults", f"--datadir={data}", *([f"--user={user}"] if user else [])]
+        # Not /tmp: a server that starts deletes all `#sql` files there, so another's temporary tables as well.
+        temporary = folder / "tmp"
+        temporary.mkdir()
+        if user is not None:
+            shutil.chown(temporary, user)
+        places = ["--no-defaults", f"--datadir={data}", f"--tmpdir={temporary}"]
+        if user is not None:
+            places.append(f"--user={user}")
         _run([install, *places, "--auth-root-authentication-method=normal", "--skip-test-db"], None)
         options = (
             f"--socket={socket}",
