@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from rewarden_verifiers.extraction import Extracted
+from rewarden_verifiers.extraction.extracted import lowered
 from rewarden_verifiers.extraction.statement import TAIL
 
 EMPHASIS = "*_` \t\r\n"
@@ -17,20 +19,23 @@ _MAX_SHORT, _MAX_WORDS, _MAX_PHRASE = 120, 12, 3
 """Characters and blanks of a response that is nothing but its answer; blanks where it ends as a sentence does."""
 
 # A dollar sign before a blank opens no formula, and one behind a blank or before a digit closes none: pandoc's rule,
-# by which "$5 and $6" is money.
+# by which "$5 and $6" is money. Each branch begins with a literal, so that the engine skips what can begin none.
 SPAN = re.compile(
-    r"\\\[(.{1,400}?)\\\]|\$\$(.{1,400}?)\$\$|\\\((.{1,400}?)\\\)|(?<![\\$\d])\$(?![\s$])([^$\n]{1,400}?)(?<![\s\\$])\$(?!\d)",
+    r"\\\[(.{1,400}?)\\\]|\$\$(.{1,400}?)\$\$|\\\((.{1,400}?)\\\)|\$(?<![\\$\d]\$)(?![\s$])([^$\n]{1,400}?)(?<![\s\\$])\$(?!\d)",
     re.DOTALL,
 )
+_CLOSINGS = ("$", r"\)", r"\]")
 _SEVERAL = re.compile(r"[.!?]\s+\S")
 ENDS = (".", "!", "。", "！", "।", "۔")
 _DISPLAY = re.compile(r"\\\[.{1,400}?\\\]|\$\$.{1,400}?\$\$", re.DOTALL)
 # Chat models offer more help behind their last sentence.
 _CLOSER = re.compile(
     r"(?:is there anything|would you like|do you (?:want|have|need)|let me know|please let me|feel free|"
-    r"i hope (?:this|that)|if you (?:have|need))\b[^.!?\n]{0,120}[.!?]\s*$",
-    re.IGNORECASE,
+    r"i hope (?:this|that)|if you (?:have|need))\b[^.!?\n]{0,120}[.!?]\s*$"
 )
+_CLOSER_REACH = 200
+_NEAR = 300
+"""Characters before the end in which most last sentences begin."""
 _BOUNDARY = re.compile(r"[.!?](?=[\s*_])|[。！？।۔]|\n")
 # A word that says by itself what holds: "…, no.", "So no, it does not.", "the statement is false."
 _WORDS = re.compile(
@@ -64,15 +69,17 @@ def short_response(text: str) -> Extracted | None:
     return Extracted((body,), "short_response", (start, start + len(body)))
 
 
+@lru_cache(maxsize=1)  # the rules of a ladder ask one after the other
 def last_sentence(text: str) -> tuple[int, int] | None:
     """The place of the last sentence; None where the text does not end in one.
 
     Attack: be cut off, or stop, behind a number. An inline formula may be anywhere in a sentence, so its closing sign
     ends none.
     """
-    closer = _CLOSER.search(text, max(0, len(text) - 200))
+    near = max(0, len(text) - _CLOSER_REACH)
+    closer = _CLOSER.search(lowered(text[near:]))
     if closer is not None:
-        text = text[: closer.start()]
+        text = text[: near + closer.start()]
     text = text.rstrip()
     # Attack: blanks amid the text, at each of which a search of all of it would try the rest of them.
     tail_signs = TAIL.search(text, max(0, len(text) - 200))
@@ -92,12 +99,26 @@ def last_sentence(text: str) -> tuple[int, int] | None:
         before = len(tail) - 1
     else:
         return None
-    spans = [span.span() for span in SPAN.finditer(tail)]
-    for boundary in reversed(list(_BOUNDARY.finditer(tail, 0, before))):
-        inside = any(first <= boundary.start() < last for first, last in spans)
-        if not inside and tail[boundary.end() : before].strip(EMPHASIS):
-            return floor + boundary.end(), end
+    closed = max(map(tail.rfind, _CLOSINGS))
+    spans: list[tuple[int, int]] | None = None
+    for boundary in _boundaries(tail, before):
+        if not tail[boundary.end() : before].strip(EMPHASIS):
+            continue
+        if boundary.start() < closed:  # a formula may have begun before the boundary; to know costs most of all
+            if spans is None:
+                spans = [span.span() for span in SPAN.finditer(tail)]
+            if any(first <= boundary.start() < last for first, last in spans):
+                continue
+        return floor + boundary.end(), end
     return floor, end
+
+
+def _boundaries(tail: str, before: int) -> Iterator[re.Match[str]]:
+    """Yields what may end a sentence, the last one first."""
+    near = max(0, before - _NEAR)
+    yield from reversed(list(_BOUNDARY.finditer(tail, near, before)))
+    if near:
+        yield from reversed(list(_BOUNDARY.finditer(tail, 0, near + 1)))  # a full stop needs the blank after it
 
 
 def blanked(text: str, start: int, end: int) -> str:
