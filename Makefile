@@ -21,7 +21,8 @@
 #   make golden  the golden bytes of the wires, after a change that CONTRIBUTING.md allows
 #   make lock    what is installed, resolved into locks/; UPGRADE=1: with newer versions
 #   make changelog-draft  the next section of CHANGELOG.md, printed; make changelog VERSION=X.Y.Z writes it
-#   make site    the documents as a site, in site/; whole and offline
+#   make site    the documentation as a website, in site/; whole and offline
+#   make screenshots  the pictures of the documentation, from the running product
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -40,7 +41,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Trainers' own packages, and models, weigh gigabytes: only where they are asked for.
 HEAVY := $(if $(filter 1,$(MODELS)),judge-model test-models) $(if $(filter 1,$(TRAINERS)),trainers)
 
-.PHONY: demo check test test-all test-changed test-for stress farm images soak bench lint lock protos golden docs changelog changelog-draft site setup system lean trainers judge-model test-models clean
+.PHONY: demo check test test-all test-changed test-for stress farm images soak bench lint lock protos golden docs changelog changelog-draft site screenshots setup system lean trainers judge-model test-models clean
 
 setup: $(STAMP)
 
@@ -114,6 +115,9 @@ lint: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+screenshots: setup
+	@$(PYTHON) scripts/screenshots.py
 
 lock: setup
 	@bash scripts/lock.sh $(PYTHON)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rewarden_verifiers.registry import BUILT_IN, Registry
+
 ROOT = Path(__file__).parent.parent
 ARCHITECTURE = ROOT / "docs/architecture.md"
 NAMING = (ARCHITECTURE, ROOT / "docs/concepts.md", ROOT / "docs/glossary.md", ROOT / "README.md")
@@ -30,6 +32,17 @@ def files() -> set[str]:
 def test_generated_documents_are_up_to_date() -> None:
     done = subprocess.run([sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_readme_is_short_shows_a_picture_and_counts_what_ships() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.encode()) <= 8_000
+    pictures = re.findall(r"!\[[^\]]+\]\((\S+)\)", text)
+    assert pictures
+    assert all((ROOT / picture).is_file() for picture in pictures)
+    counts = re.search(r"hosts (\d+) verifiers .*? and (\d+) recipes", text, re.DOTALL)
+    assert counts is not None
+    assert counts.groups() == (str(len(BUILT_IN)), str(len([*Registry().recipe_names()])))
 
 
 def test_files_that_documents_name_exist() -> None:

@@ -1,4 +1,4 @@
-"""Lists of what ships: the verifiers and recipes of README.md, and the contents pages of the site."""
+"""Lists of what ships: the contents of the verifiers' pages, and the gallery of recipes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,6 @@ import yaml
 from making.markdown import cell, table
 from making.verifier import FAMILIES, family, place, scores
 from rewarden_verifiers.registry import BUILT_IN, GALLERY, Registry
-
-
-def readme(registry: Registry) -> str:
-    """The tables of verifiers and recipes in README.md."""
-    lines = _verifiers(registry, list(BUILT_IN), "docs/verifiers/")
-    rows = [(f"`{name}`", registry.get(name).summary) for name in registry.recipe_names()]
-    return "\n".join([*lines, *table(("recipe", "what it says"), rows)]).rstrip("\n")
 
 
 def verifiers(registry: Registry) -> str:
