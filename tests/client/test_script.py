@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 import types
 from collections.abc import Iterator
@@ -189,6 +190,16 @@ def test_the_help_names_every_command_even_beside_a_broken_package(
     assert "  juggle     does juggle" in lines
     assert any(line.startswith("  verify     verdicts of") for line in lines)
     assert any(line.startswith("  broken     (cannot be loaded") for line in lines)
+
+
+def test_the_help_imports_no_command() -> None:
+    code = "import sys; from rewarden.__main__ import main; main(['--help']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = done.stdout.splitlines()[-1].split()
+    assert [name for name in modules if name.startswith(("rewarden_server.", "rewarden.commands."))] == [
+        "rewarden.commands.terminal",
+        "rewarden_server.cli",
+    ]
 
 
 def test_a_package_adds_a_command_and_only_that_module_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

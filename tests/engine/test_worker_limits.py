@@ -128,10 +128,13 @@ async def test_nothing_is_left_behind(make_engine: Make) -> None:
     assert len(set(os.listdir("/proc/self/fd")) - before) <= 1, "at most the directory's own descriptor"
 
 
-async def test_what_a_verifier_loads_is_no_items_time_or_memory(make_engine: Make) -> None:
-    """Else the first item of each worker would be scored at the bottom for what its verifier imports."""
+@pytest.mark.parametrize("use", ["toy_heavy", "toy_loading"])
+async def test_what_a_verifier_loads_is_no_items_time_or_memory(make_engine: Make, use: str) -> None:
+    """Else the first item of each worker would be scored at the bottom for what its verifier imports, whether before
+    the first item or within the first that needs it.
+    """
     engine = await make_engine(workers=1)
-    verdicts = await verdicts_of(engine, ["yes", "yes again", "loop", "yes at last"], "toy_heavy")
+    verdicts = await verdicts_of(engine, ["yes", "yes again", "loop", "yes at last"], use)
     assert [verdict.score for verdict in verdicts] == [1.0, 1.0, 0.0, 1.0]
     assert verdicts[2].reason == "too_expensive"
 

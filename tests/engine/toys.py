@@ -135,6 +135,19 @@ def toy_heavy(response: str, reference: str) -> Outcome:
     return judge(response) if bytes(100 << 20) else wrong()
 
 
+def prepare_loading(reference: str, params: object, watch: Watch) -> str:
+    """Loads for its reference what few references need."""
+    with watch.loading():
+        load()
+    return prepare(reference, params)
+
+
+@verifier(version="1", prepare=prepare_loading)
+def toy_loading(response: str, prepared: str) -> Outcome:
+    """Its reference needs much to be loaded; then some more memory of its own."""
+    return judge(response) if bytes(100 << 20) else wrong()
+
+
 @dataclass(frozen=True)
 class CachedParams:
     """Work out a function of themselves, which cannot be sent to a worker."""
@@ -221,6 +234,7 @@ def toy_garden(response: str, prepared: tuple[object, str], resources: Garden, w
 ALL = (
     toy_garden,
     toy_heavy,
+    toy_loading,
     toy_cached,
     toy_unsent,
     toy_inline,

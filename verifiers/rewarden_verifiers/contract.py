@@ -101,6 +101,9 @@ class Watch(Protocol):
         response's.
         """
 
+    def loading(self) -> AbstractContextManager[None]:
+        """Around the import of a library that few items need: neither its time nor its memory is the item's."""
+
 
 class Unwatched:
     """The watch of a verifier that is called directly: nobody kills anything."""
@@ -113,6 +116,10 @@ class Unwatched:
 
     def preparing(self) -> AbstractContextManager[None]:
         """See `Watch.preparing`."""
+        return nullcontext()
+
+    def loading(self) -> AbstractContextManager[None]:
+        """See `Watch.loading`."""
         return nullcontext()
 
 
@@ -199,6 +206,7 @@ class VerifierSpec:
     equivalence: Callable[[Any], Any] | None = None
     children: Callable[[Any], Sequence[Use]] | None = None
     warm: Callable[[], None] | None = None
+    preload: Callable[[], None] | None = None
     default_view: View = DEFAULT_VIEW
     score_range: tuple[float, float] = (0.0, 1.0)
     bounds: Callable[[Any], tuple[float, float]] | None = None
@@ -235,6 +243,7 @@ def verifier(
     equivalence: Callable[[Any], Any] | None = None,
     children: Callable[[Any], Sequence[Use]] | None = None,
     warm: Callable[[], None] | None = None,
+    preload: Callable[[], None] | None = None,
     view: Part | View = "final",
     score_range: tuple[float, float] = (0.0, 1.0),
     bounds: Callable[[Any], tuple[float, float]] | None = None,
@@ -250,10 +259,11 @@ def verifier(
     blocking: it waits for something outside (see the module). resources(): what it has where the server's
     configuration provides nothing. prepare(reference, params): parsed once per distinct reference; it may name
     `resources` and `watch` as well. equivalence(params): makes the verifier's `Equivalence`. children(params): the uses
-    that an orchestrator will verify, for finding cycles early. bounds(params): the score range, where it depends on
-    parameters. variant(params): the form of this verifier, by the same name and with the same parameters, that is bound
-    in its place where parameters ask for what it does not do itself: a pure verifier that with some of them asks a
-    model.
+    that an orchestrator will verify, for finding cycles early. warm(): loads what every item needs, before the first.
+    preload(): loads what few items need, and load themselves within `Watch.loading`; a server calls it when it starts.
+    bounds(params): the score range, where it depends on parameters. variant(params): the form of this verifier, by the
+    same name and with the same parameters, that is bound in its place where parameters ask for what it does not do
+    itself: a pure verifier that with some of them asks a model.
 
     Raises TypeError when the signature is not one that the contract knows, naming the argument.
     """
@@ -279,6 +289,7 @@ def verifier(
             equivalence=equivalence,
             children=children,
             warm=warm,
+            preload=preload,
             default_view=view if isinstance(view, View) else View(part=view),
             score_range=score_range,
             bounds=bounds,

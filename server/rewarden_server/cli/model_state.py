@@ -19,9 +19,9 @@ from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.config import Config
 from rewarden_server.lean.projects import without_credentials
 from rewarden_server.models.identity import default_model
-from rewarden_server.models.process import check_command, is_ours
+from rewarden_server.models.process import check_command
 from rewarden_server.models.process_backend import backends_of
-from rewarden_server.models.settings import ModelSettings
+from rewarden_server.models.settings import ModelSettings, is_ours
 
 _PATIENCE_S = 30.0
 _CHECK_S = 600.0

@@ -15,12 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from rewarden.errors import RequestError
 from rewarden.types import Outcome
 from rewarden.wire.json import dumps, loads, outcome_from_json, outcome_to_json
 from rewarden_server.engine.observer import Observer
+from rewarden_server.observe.logs import get_logger
 from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.contract import VerifierSpec
 
@@ -135,7 +134,7 @@ class _Disk:
         self._base.execute(f"PRAGMA busy_timeout={int(1000 * self._BUSY_S)}")
         self._pending: dict[bytes, bytes] = {}
         self._observer = observer
-        self._log = structlog.get_logger("rewarden.cache")
+        self._log = get_logger("cache")
         self._fails = False
 
     def get(self, key: bytes) -> tuple[Outcome, int] | None:

@@ -13,13 +13,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import structlog
-
 from rewarden.errors import InvalidRequest, MissingDependency, TooLarge
 from rewarden.types import Outcome
 from rewarden.wire.json import dumps, loads, outcome_from_json, outcome_to_json
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.observe.logs import get_logger
 
 _PREFIX = b"rewarden:outcome:1:"
 _PLAIN, _SIGNED = b"rw1-", b"rw1+"
@@ -86,7 +85,7 @@ class RedisCache:
         self._failures = 0
         self._rests_until = 0.0
         self._closed = False
-        self._log = structlog.get_logger("rewarden.cache")
+        self._log = get_logger("cache")
 
     @classmethod
     def of(cls, settings: EngineSettings, observer: Observer | None = None) -> RedisCache:

@@ -44,6 +44,10 @@ class Dispatch:
         """Forks the cpu workers now; else they are forked at the first need."""
         await self._cpu.start()
 
+    def begin(self) -> None:
+        """Like `start`, and waits for nothing."""
+        self._cpu.begin()
+
     async def close(self) -> None:
         """Ends the workers and writes what the cache still holds back."""
         if self._shared is not None:

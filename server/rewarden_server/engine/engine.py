@@ -154,6 +154,9 @@ class Engine:
 
         Raises Overloaded, Unavailable or FingerprintMoved; whatever happens to a sample is in its verdict.
         """
+        if self.ready and batch.use is not None and batch.use.name in self._warm:
+            self.dispatch.begin()
+            await asyncio.sleep(0)  # workers start while this process still imports the verifier
         return await self._batches.judge(batch, source)
 
     async def _judge_apart(self, samples: Sequence[Sample]) -> Sequence[Verdict]:

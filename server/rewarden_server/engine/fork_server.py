@@ -1,8 +1,8 @@
 """The fork server: a warm, single-threaded process from which cpu workers are forked in two milliseconds.
 
-It has imported what is slow to import (SymPy takes 0.6 s) and nothing that starts threads. The engine asks it for a
-worker by sending one message with the worker's socket; it answers with the process id. When the engine goes, the
-control socket closes, it ends, and the kernel ends the workers (PR_SET_PDEATHSIG).
+It has imported what is slow to import (in a server also SymPy, which takes 0.6 s) and nothing that starts threads. The
+engine asks it for a worker by sending one message with the worker's socket; it answers with the process id. When the
+engine goes, the control socket closes, it ends, and the kernel ends the workers (PR_SET_PDEATHSIG).
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from typing import Any
 _PR_SET_PDEATHSIG = 1
 
 
-def warm(names: list[str]) -> None:
-    """Load the named verifiers and run their `warm` hooks. One that is broken or missing is left to its users."""
+def warm(names: list[str], preload: bool) -> None:
+    """Load the named verifiers and run their `warm` hooks; with `preload`, also what few items need. One that is broken
+    or missing is left to its users.
+    """
     from rewarden.errors import SampleError
     from rewarden_verifiers.registry import Registry
 
@@ -34,6 +36,8 @@ def warm(names: list[str]) -> None:
             continue  # whoever uses it is told; the others still get workers
         if spec.warm is not None:
             spec.warm()
+        if preload and spec.preload is not None:
+            spec.preload()
 
 
 def main() -> None:
@@ -50,7 +54,7 @@ def main() -> None:
     from rewarden_server.engine import worker
     from rewarden_server.engine.shared_progress import SharedProgress
 
-    warm(settings["warm"])
+    warm(settings["warm"], settings["preload"])
     gc.collect()
     gc.freeze()  # keep the warm heap shared after the fork
     board = SharedProgress(int(sys.argv[3]), settings["rows"])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import math
 import pickle
 import resource
 import signal
@@ -82,13 +83,35 @@ class RowWatch:
     def __init__(self, board: SharedProgress, row: int) -> None:
         self._board = board
         self._row = row
+        self._item = 0
+        self._began = 0.0
         self.quick_s: float | None = None
         self.phase = _RUN
 
     def begin(self, item: int, phase: int) -> None:
         """Say what the process is at, from now on."""
         self.phase = phase
-        self._board.write(self._row, item, phase, time.process_time())
+        self._item, self._began = item, time.process_time()
+        self._board.write(self._row, item, phase, self._began)
+
+    @contextlib.contextmanager
+    def loading(self) -> Iterator[None]:
+        """See `Watch.loading`."""
+        before = time.process_time()
+        left, again = signal.setitimer(signal.ITIMER_PROF, 0.0)
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        held = _address_space()
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+        self._board.write(self._row, self._item, self.phase, math.inf)  # the engine's back-stop waits as well
+        try:
+            yield
+        finally:
+            if soft != resource.RLIM_INFINITY:
+                resource.setrlimit(resource.RLIMIT_AS, (soft + _address_space() - held, hard))
+            self._began += time.process_time() - before
+            self._board.write(self._row, self._item, self.phase, self._began)
+            if left > 0.0:
+                signal.setitimer(signal.ITIMER_PROF, left, again)
 
     @contextlib.contextmanager
     def preparing(self) -> Iterator[None]:
@@ -141,10 +164,8 @@ class Worker:
         self._limit_memory()
 
     def _limit_memory(self) -> None:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            pages = int(file.read().split()[0])
         # Only the soft limit, so that what is loaded later can be added.
-        limit = pages * resource.getpagesize() + self._memory
+        limit = _address_space() + self._memory
         resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
     def loop(self) -> None:
@@ -271,6 +292,12 @@ class Worker:
             answer = bound.equivalence.extract(arguments["text"])
             return "value", None if answer is None else [answer, bound.equivalence.key(answer)]
         return "value", bound.equivalence.same(arguments["a"], arguments["b"])
+
+
+def _address_space() -> int:
+    """Bytes of this process's address space."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def serve(connection: socket.socket, board: SharedProgress, row: int, memory_mb: int, warm: Sequence[str]) -> None:

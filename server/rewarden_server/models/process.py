@@ -13,7 +13,7 @@ from rewarden.errors import ModelError, SampleError
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.settings import Place, ProcessSettings, settings_to_json
 from rewarden_server.models.connection import Connection, ProcessLost
-from rewarden_server.models.settings import ModelSettings
+from rewarden_server.models.settings import ModelSettings, is_ours
 from rewarden_server.processes.kept import KeptProcess
 
 
@@ -102,11 +102,6 @@ def _host() -> list[str]:
 
 
 _ELSEWHERE = "elsewhere"
-
-
-def is_ours(model: ModelEndpoint) -> bool:
-    """Returns whether the server itself starts what runs this model."""
-    return model.backend == "own" and model.address is None
 
 
 def device_of(model: ModelEndpoint) -> str:

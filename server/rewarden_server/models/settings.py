@@ -42,6 +42,11 @@ def _is_address(address: str, *, unix: bool) -> bool:
         return False
 
 
+def is_ours(model: ModelEndpoint) -> bool:
+    """Returns whether the server itself starts what runs this model."""
+    return model.backend == "own" and model.address is None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
     """The models that exist. named: the models; default: of samples that name none; the only one where nothing is set.

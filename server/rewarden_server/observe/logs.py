@@ -9,12 +9,15 @@ from __future__ import annotations
 import logging
 import sys
 import traceback
-from typing import Any, TextIO, cast
-
-import structlog
+from functools import lru_cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from rewarden.types import Verdict
 from rewarden_server.observe.settings import LogSettings
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
 
 MOST_LINES = 20
 """Verdicts of one request that get a line of their own; a broken verifier must not write a line a sample."""
@@ -35,12 +38,14 @@ class _Tidy(logging.Handler):
     """Lines of libraries (uvicorn, grpc) go the same way, and are of the same form, as our own."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        log = structlog.get_logger(record.name)
+        log = _structlog().get_logger(record.name)
         log.log(record.levelno, record.getMessage())
 
 
 def set_up_logs(settings: LogSettings, stream: TextIO | None = None) -> None:
     """Send all logs of this process to `stream` (standard error) in the configured form."""
+    import structlog
+
     level = logging.getLevelNamesMapping()[settings.level.upper()]
     renderer: Any = (
         structlog.processors.JSONRenderer()
@@ -63,14 +68,30 @@ def set_up_logs(settings: LogSettings, stream: TextIO | None = None) -> None:
     root.setLevel(max(level, logging.WARNING) if level > logging.DEBUG else logging.INFO)
 
 
-if not structlog.is_configured():
-    # Where nobody sets up logs (the target `local`) they would go to standard output, among the results.
-    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+@lru_cache
+def _structlog() -> ModuleType:
+    """The library, configured. Where nobody sets up logs (the target `local`) they would go to standard output, among
+    the results."""
+    import structlog
+
+    if not structlog.is_configured():
+        structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+    return structlog
 
 
-def get_logger(name: str) -> structlog.typing.FilteringBoundLogger:
+class _Logger:
+    """Imports the library with its first line: that takes a tenth of a second, and most commands log nothing."""
+
+    def __init__(self, part: str) -> None:
+        self._part = part
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_structlog().get_logger(part=self._part), name)
+
+
+def get_logger(name: str) -> FilteringBoundLogger:
     """The logger of a part of the server."""
-    return cast("structlog.typing.FilteringBoundLogger", structlog.get_logger(part=name))
+    return cast("FilteringBoundLogger", _Logger(name))
 
 
 class VerdictLog:
@@ -79,7 +100,7 @@ class VerdictLog:
     What the policy or the caller caused is counted in the metrics and not written here.
     """
 
-    def __init__(self, log: structlog.typing.FilteringBoundLogger) -> None:
+    def __init__(self, log: FilteringBoundLogger) -> None:
         self._log = log
         self._count = 0
 
@@ -107,7 +128,7 @@ class VerdictLog:
             self._log.warning("more unscored", verdicts=self._count - MOST_LINES)
 
 
-def log_defect(log: structlog.typing.FilteringBoundLogger, error: BaseException, **bound: Any) -> None:
+def log_defect(log: FilteringBoundLogger, error: BaseException, **bound: Any) -> None:
     """Logs an unexpected exception: its type, and where it was raised. Its message may quote a sample, and is logged at
     the debug level."""
     frames = "".join(traceback.format_tb(error.__traceback__))

@@ -7,21 +7,21 @@ import json
 import sys
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostLost
 from rewarden_sandboxes.job import Limits
-from rewarden_sandboxes.secret import read_tokens
 from rewarden_sandboxes.settings import HostSettings
-from rewarden_sandboxes.tls import Tls
 from rewarden_server.lean.projects import local_places
 from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.processes.kept import KeptProcess
 from rewarden_server.processes.settings import SandboxSettings
 
+if TYPE_CHECKING:  # gRPC is slow to import, and an engine that runs no program needs none
+    from rewarden_sandboxes.client import HostClient
 
-class HostProcess(KeptProcess[HostClient]):
+
+class HostProcess(KeptProcess["HostClient"]):
     """A sandbox host that is kept alive from `start` to `close`; it kills its rooms when it ends."""
 
     what = "sandbox host"
@@ -42,6 +42,8 @@ class HostProcess(KeptProcess[HostClient]):
 
     def connect(self, address: str) -> HostClient:
         """See `KeptProcess.connect`."""
+        from rewarden_sandboxes.client import HostClient
+
         return HostClient(address)
 
     async def look(self, client: HostClient) -> None:
@@ -65,6 +67,10 @@ def client_of(address: str, settings: SandboxSettings) -> HostClient:
     """A client of a host that runs already: with the token, and over TLS where an authority is set. Opens nothing yet.
     Raises HostError for files that are missing or cannot be read.
     """
+    from rewarden_sandboxes.client import HostClient
+    from rewarden_sandboxes.secret import read_tokens
+    from rewarden_sandboxes.tls import Tls
+
     token = read_tokens(settings.token_file)[0] if settings.token_file is not None else None
     cert, key, ca = settings.tls_cert, settings.tls_key, settings.tls_ca
     if cert is None and key is None and ca is None:

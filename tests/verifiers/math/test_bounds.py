@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 import pytest
 
+from rewarden_verifiers.answer.math.verifier import MathParams, prepare
+from rewarden_verifiers.contract import Unwatched
 from tests.verifiers.counting import steps
 from tests.verifiers.math.judging import equal, judge
 
@@ -92,3 +97,26 @@ def test_a_long_reference_permits_long_answers() -> None:
 
 def test_a_number_that_imitates_the_fields_prime() -> None:
     assert not equal(r"\sqrt2", r"\sqrt2+85070591730234615960994710020075346121")
+
+
+@pytest.mark.parametrize(
+    ("reference", "loads"),
+    [
+        (r"\int_0^1 x\,dx", 1),
+        (["2", r"\lim_{x \to 0} \frac{\sin x}{x}"], 1),
+        (r"\frac{1}{2}", 0),
+        ({"any_of": ["1", 2.5]}, 0),
+    ],
+)
+def test_libraries_for_few_references_are_loaded_at_nobodys_cost(reference: Any, loads: int) -> None:
+    class Noting(Unwatched):
+        def __init__(self) -> None:
+            self.loaded = 0
+
+        def loading(self) -> AbstractContextManager[None]:
+            self.loaded += 1
+            return nullcontext()
+
+    watch = Noting()
+    prepare(reference, MathParams(), watch)
+    assert watch.loaded == loads

@@ -123,6 +123,12 @@ class CpuLane:
             self._starting = asyncio.ensure_future(self._start())
         await asyncio.shield(self._starting)
 
+    def begin(self) -> None:
+        """Like `start`, and waits for nothing. If workers cannot be started, the work that is queued by then fails."""
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._start())
+            self._starting.add_done_callback(self._started)
+
     async def _start(self) -> None:
         await self._start_template()
         await asyncio.gather(*(self._spawn(row) for row in range(self._rows)))
@@ -139,6 +145,7 @@ class CpuLane:
         options = {
             "path": sys.path,
             "warm": self._warm,
+            "preload": self._settings.eager,
             "rows": self._rows,
             "memory_mb": self._settings.worker_memory_mb,
         }
@@ -234,9 +241,7 @@ class CpuLane:
 
     def _pump(self) -> None:
         if not self._ready:
-            if self._starting is None:
-                self._starting = asyncio.ensure_future(self._start())
-                self._starting.add_done_callback(self._started)
+            self.begin()
             return
         for worker in self._workers:
             if worker is not None and len(worker.taken) < (1 if worker.slow else self._settings.prefetch):

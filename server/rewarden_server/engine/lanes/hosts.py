@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rewarden_sandboxes.client import HostClient
+if TYPE_CHECKING:
+    from rewarden_sandboxes.client import HostClient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

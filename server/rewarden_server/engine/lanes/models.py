@@ -12,7 +12,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rewarden.errors import InvalidParams, ModelError, NotFound, SampleError
 from rewarden_models.endpoint import ModelEndpoint
@@ -21,18 +21,19 @@ from rewarden_server.engine.lanes.in_flight_cache import OVERHEAD, InFlightCache
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.orchestrator_slots import leave_slot
 from rewarden_server.models.identity import default_model, identity, source
-from rewarden_server.models.process import is_ours
-from rewarden_server.models.process_backend import ProcessBackend, backends_of
-from rewarden_server.models.settings import ModelSettings
+from rewarden_server.models.settings import ModelSettings, is_ours
 from rewarden_server.observe.logs import get_logger
 from rewarden_server.observe.telemetry.span import current, within
 from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.inference import About, Task
 from rewarden_verifiers.models.resources import ModelResources
 
+if TYPE_CHECKING:  # HTTP is slow to import, and most engines have no model
+    from rewarden_server.models.process_backend import ProcessBackend
+
 R = TypeVar("R")
 
-Made = Callable[[str, ModelEndpoint], ProcessBackend]
+Made = Callable[[str, ModelEndpoint], "ProcessBackend"]
 Moved = Callable[[ModelResources, bool], None]
 
 _PATIENCE_S = 5.0
@@ -72,11 +73,13 @@ class ModelLane:
         moved: Moved | None = None,
     ) -> None:
         self._observer = observer or Observer()
-        backends = (
-            backends_of(settings)
-            if backend is None
-            else {name: backend(name, made) for name, made in settings.named.items()}
-        )
+        backends: Mapping[str, ProcessBackend] = {}
+        if backend is not None:
+            backends = {name: backend(name, made) for name, made in settings.named.items()}
+        elif settings.named:
+            from rewarden_server.models.process_backend import backends_of
+
+            backends = backends_of(settings)
         self._served = {name: _served(name, made, backends[name]) for name, made in settings.named.items()}
         self._default = default_model(settings)
         self._moved = moved

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostError, NoRoom
 from rewarden_sandboxes.settings import default_slots
 from rewarden_server.engine.lanes.hosts import Hosts, Lent, Wants
 from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.processes.host import HostProcess
 from rewarden_server.processes.settings import SandboxSettings
+
+if TYPE_CHECKING:
+    from rewarden_sandboxes.client import HostClient
 
 _FRESH_S = 1.0
 """Seconds for which what the host said of itself is good: probes come often."""

@@ -7,15 +7,17 @@ import contextlib
 import random
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostError
 from rewarden_sandboxes.settings import default_slots
 from rewarden_server.engine.lanes.hosts import Lent, Wants
 from rewarden_server.observe.logs import get_logger
 from rewarden_server.processes.host import client_of
 from rewarden_server.processes.settings import SandboxSettings
+
+if TYPE_CHECKING:
+    from rewarden_sandboxes.client import HostClient
 
 LOOK_PATIENCE_S = 5.0
 """The seconds for a host to say how it is. Its answer is one of its loop alone, so a busy one is far quicker."""

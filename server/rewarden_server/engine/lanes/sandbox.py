@@ -7,11 +7,10 @@ import math
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rewarden.errors import InternalError, InvalidSample, Overloaded, SandboxError, Unavailable
 from rewarden.types import Run, RunResult
-from rewarden_sandboxes import client as hosts
 from rewarden_sandboxes.checks import check_job
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, Leaving, NoRoom
 from rewarden_sandboxes.job import CaseResult, Clock, Job, JobEvent, Program, Report
@@ -28,6 +27,9 @@ from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.observe.telemetry.results import ran
 from rewarden_server.observe.telemetry.span import current
 from rewarden_server.processes.settings import SandboxSettings
+
+if TYPE_CHECKING:
+    from rewarden_sandboxes import client as hosts
 
 _FOR_EACH_SLOT = 4
 """Jobs that are with the hosts at once, for each slot: enough that no slot waits for its next one."""

@@ -27,8 +27,13 @@ DIGITS = 10
 """Significant digits of a reference's value. The quadrature behind it is good for more."""
 
 
+def concerns(reference: str) -> bool:
+    """Returns whether a reference may hold such notation, so that both libraries are needed."""
+    return _FOREIGN.search(reference) is not None
+
+
 def load() -> None:
-    """Import both libraries, so that a fresh worker's first reference of this kind does not pay for it."""
+    """Import both libraries, so that no reference of this kind pays for it."""
     importlib.import_module("latex2sympy2_extended")
     importlib.import_module("sympy")
 

@@ -69,7 +69,7 @@ class PreparedReference:
 def prepare_reference(reference: Reference) -> PreparedReference:
     """Read all alternatives. Never raises: what is wrong with the reference is `problem`."""
     prepared = PreparedReference()
-    for text in _texts(reference):
+    for text in texts_of(reference):
         found = reduced(text)
         if found is not None:
             prepared.reduced = prepared.reduced or found.rule
@@ -152,7 +152,8 @@ def _is_name(text: str, plain: str) -> bool:
     return _REMAINS.search(bare) is None
 
 
-def _texts(reference: Reference) -> list[str]:
+def texts_of(reference: Reference) -> list[str]:
+    """The alternatives of a reference, as texts."""
     if isinstance(reference, dict):
         values: Sequence[str | int | float] = reference.get("any_of", [])
     elif isinstance(reference, list):

@@ -22,10 +22,10 @@ from rewarden_verifiers.answer.math.equivalence import MathEquivalence
 from rewarden_verifiers.answer.math.forms import Form, has_form
 from rewarden_verifiers.answer.math.limits import Budget, TooExpensive, Unreadable
 from rewarden_verifiers.answer.math.normalise import decimal_comma
-from rewarden_verifiers.answer.math.prepared import PreparedReference, Reference, prepare_reference, readings
+from rewarden_verifiers.answer.math.prepared import PreparedReference, Reference, prepare_reference, readings, texts_of
 from rewarden_verifiers.answer.math.scalars import Rules
 from rewarden_verifiers.answer.math.syntax import Listing, Node, Text
-from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.contract import Watch, verifier
 from rewarden_verifiers.equivalence import Equivalence
 from rewarden_verifiers.extraction import Extracted, Ladder
 from rewarden_verifiers.outcome import loosely, no_answer, right, too_expensive, undecided, wrong
@@ -75,8 +75,11 @@ class MathParams:
         return formula_ladder(self.extraction)
 
 
-def prepare(reference: Reference, params: MathParams) -> PreparedReference:
+def prepare(reference: Reference, params: MathParams, watch: Watch) -> PreparedReference:
     """The reference, read once for all its candidates."""
+    if any(map(fallback.concerns, texts_of(reference))):
+        with watch.loading():
+            fallback.load()
     return prepare_reference(reference)
 
 
@@ -96,8 +99,7 @@ def rules_of(params: MathParams) -> Rules:
 
 
 def warm() -> None:
-    """Import and evaluate once, so that a fresh worker's first pair is no slower than its second."""
-    fallback.load()
+    """Evaluate once, so that a fresh worker's first pair is no slower than its second."""
     comparison = Comparison(Rules())
     comparison.same(next(readings(r"\sin 1", 100)), next(readings(r"\cos(\frac{\pi}{2} - 1)", 100)))
 
@@ -107,6 +109,7 @@ def warm() -> None:
     prepare=prepare,
     equivalence=equivalence,
     warm=warm,
+    preload=fallback.load,
 )
 def math(
     response: str,
