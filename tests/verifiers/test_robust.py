@@ -1,4 +1,5 @@
-"""No text makes a verifier raise, and none makes it forget its score: ten thousand responses for each.
+"""No text makes a verifier raise, and none makes it forget its score: two thousand responses for each. `make farm` tries
+ten thousand.
 
 The responses are made of pieces: of the verifier's own cases, cut and glued at random, of what is known to upset
 scanners, and of what Hypothesis thinks of.
@@ -39,7 +40,7 @@ LIMITS = {"math": {"undecided_equality"}, "puzzle_rules": {"needs_sandbox"}}
 """The reasons for which a verifier may be undecided: it is at its wits' end, though reference and response are sound;
 or `puzzle` is to decide the case, in a sandbox."""
 
-ROUNDS, EACH = 100, 100
+ROUNDS, EACH = 20, 100
 FEWER = dict.fromkeys((*JUDGING, "cascade", *MODELLED), 5)
 """Rounds of what ends by asking a judge or a model, of whom there is none here: what is left are the ways there."""
 RUNNER = asyncio.Runner()
