@@ -1,4 +1,4 @@
-"""Lists of what ships: the contents of the verifiers' pages, and the gallery of recipes."""
+"""The contents of the verifiers' pages, and the gallery of recipes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def verifiers(registry: Registry) -> str:
     lines = [
         "# Verifiers",
         "",
-        "Each page is generated from the verifier's own docstring, schemas and cases. The cases are tests: what a page",
-        "says of a response is what happens. [Concepts](../concepts.md) explains the words, and",
-        "[Writing a verifier](../writing-a-verifier.md) how to add one.",
+        "Each page is generated from the verifier's own docstring, schemas and cases. Every case is a test, so the",
+        "verdicts on a page are the ones that you get. [Concepts](../concepts.md) explains the terms, and",
+        "[Writing a verifier](../writing-a-verifier.md) shows how to add one.",
         "",
-        "*Worker*: in a process that can be killed. *Inline*: on a thread of the server, for what is provably cheap.",
-        "*Orchestrates*: asks others, such as the sandbox, a judge or other verifiers.",
+        "*Worker*: runs in a process that can be killed. *Inline*: runs on a thread of the server, for provably cheap",
+        "work. *Orchestrator*: calls others, such as the sandbox, a judge or other verifiers.",
         "",
     ]
     for title in dict.fromkeys(FAMILIES.values()):
@@ -33,9 +33,10 @@ def recipes(registry: Registry) -> str:
     lines = [
         "# Gallery of recipes",
         "",
-        "What ships, each made from a published reward. `rewarden recipes NAME` prints one, with its source; a `use`",
-        "is its name. *Parity*: `verified` was run against the published code, `reading` read against it, `mapped`",
-        "made from its description. [Recipes](recipes.md) says how to write one.",
+        "These recipes ship with Rewarden; each reproduces a published reward. To use one, give its name as the `use`.",
+        "`rewarden recipes NAME` prints it with its source. *Parity*: `verified` was run against the published code,",
+        "`reading` was checked by reading that code, and `mapped` was made from a description of the reward.",
+        "[Recipes](recipes.md) explains how to write one.",
         "",
     ]
     rows = []
@@ -45,7 +46,7 @@ def recipes(registry: Registry) -> str:
         sources = written.get("source", "")
         source = "; ".join(sources) if isinstance(sources, list) else str(sources)
         rows.append((f"`{name}`", cell(spec.summary), scores(spec), cell(written.get("parity", "")), cell(source)))
-    return "\n".join([*lines, *table(("recipe", "what it says", "scores", "parity", "source"), rows)])
+    return "\n".join([*lines, *table(("recipe", "summary", "scores", "parity", "source"), rows)])
 
 
 def _verifiers(registry: Registry, names: list[str], folder: str) -> list[str]:
@@ -54,4 +55,4 @@ def _verifiers(registry: Registry, names: list[str], folder: str) -> list[str]:
         for name in names
         for spec in [registry.get(name)]
     ]
-    return table(("verifier", "what it says", "scores", "runs"), rows)
+    return table(("verifier", "summary", "scores", "runs"), rows)

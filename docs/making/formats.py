@@ -6,16 +6,16 @@ from making.markdown import code, table
 from rewarden_verifiers.tools.tool_calls.formats import FORMATS, UNMARKED
 
 MEASURED = (
-    "On 2026-11-26 we ran the chat templates that llama.cpp (as in llama-cpp-python 0.3.36), vLLM 0.33 and TRL",
-    "1.16 carry, mistral-common 1.13 and vLLM's encoders for DeepSeek on conversations of our own: of 1,604 texts",
-    "with calls by 116 of them, 1,545 were read whole, with `tools` and without, and all 256 plain answers were",
-    "abstaining; no call was paid where none is right or where one of its arguments had been changed. Of the",
-    "others, 52 are by five example templates of vLLM that lose quotation marks, commas or types (Gemma 3, Llama",
-    "3.2 and Llama 4 in Python's syntax, ToolACE, FunctionGemma); seven hold quotation marks or ends of lines",
-    "that cannot be told from the form's own, leave `null` out, or put bare JSON behind prose. Without `tools`,",
-    '`5` between tags is right for 5 and for `"5"`.',
+    "On 2026-11-26 we tested these formats on texts that the model families' own code renders from our conversations:",
+    "the chat templates of llama.cpp (as in llama-cpp-python 0.3.36), vLLM 0.33 and TRL 1.16, mistral-common 1.13,",
+    "and vLLM's encoders for DeepSeek. 116 of them rendered 1,604 texts with calls. The verifier read 1,545",
+    "completely, with and without `tools`. It judged all 256 plain answers as abstaining, and gave no credit for a",
+    "call if none was right, or if one of its arguments had been changed. Of the other texts, 52 come from five",
+    "example templates of vLLM that lose quotation marks, commas or types (Gemma 3, Llama 3.2 and Llama 4 in Python",
+    "syntax, ToolACE, FunctionGemma). Seven contain quotation marks or line ends that look like those of the format",
+    'itself, omit `null`, or put bare JSON after prose. Without `tools`, `5` between tags matches both 5 and `"5"`.',
 )
-"""The share of texts that is read of those that the families' own templates write."""
+"""The share of the texts of the families' own templates that the verifier reads."""
 
 
 def section() -> list[str]:
@@ -25,18 +25,18 @@ def section() -> list[str]:
     return [
         "## Formats",
         "",
-        f"There are {len(rows)}, {len(UNMARKED)} of them without marks. `shapes` takes shapes and formats.",
+        f"There are {len(rows)} formats, {len(UNMARKED)} of them without marks. `shapes` accepts shapes and formats.",
         "",
         *MEASURED,
         "",
         *table(
-            ("format", "shape", "models", "written"),
+            ("format", "shape", "models", "notation"),
             [(code(name), code(shape), families, _spans(written)) for name, shape, families, written in rows],
         ),
     ]
 
 
 def _spans(written: str) -> str:
-    """A description whose spans of code stay such within a cell, whatever they hold."""
+    """A description in which spans of code remain code within a cell, whatever they contain."""
     pieces = written.split("`")
     return "".join(code(piece) if number % 2 else piece for number, piece in enumerate(pieces))

@@ -1,4 +1,4 @@
-"""Texts within Markdown that reads the same on a repository's page and on the site."""
+"""Markdown that renders the same on a repository's page and on the site."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def code(value: Any, width: int | None = None) -> str:
 
 
 def cell(text: str) -> str:
-    """A text that stays within its cell of a table."""
+    """A text that is safe within a cell of a table."""
     return html.escape(" ".join(text.split()), quote=False).replace("|", "\\|")
 
 
 def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """A table's lines; none where there are no rows. Cells must be safe already."""
+    """A table's lines; none if there are no rows. Cells must be safe already."""
     if not rows:
         return []
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]

@@ -1,4 +1,4 @@
-"""A verifier's page: what its docstring, its signature, its schemas and its cases say."""
+"""A verifier's page, made from its docstring, its signature, its schemas and its cases."""
 
 from __future__ import annotations
 
@@ -19,60 +19,60 @@ ROOT = Path(__file__).parents[2]
 
 FAMILIES: Mapping[str, str] = {
     "answer": "Final answers",
-    "structure": "Form",
+    "structure": "Format",
     "execution": "Programs",
     "sql": "Programs",
     "lean": "Proofs",
-    "vision": "Places and times in images and video",
+    "vision": "Images and video",
     "tools": "Tool calls",
-    "generation": "Texts",
-    "retrieval": "Texts",
+    "generation": "Similarity and retrieval",
+    "retrieval": "Similarity and retrieval",
     "puzzles": "Puzzles",
     "science": "Science",
     "judges": "Judges",
     "models": "Reward models",
     "group": "Groups",
 }
-"""The package that a verifier lies in, and what it is called in contents."""
+"""Headings of the contents, by the package of a verifier."""
 
 KIND_TITLES: Mapping[str, str] = {
     "full": "Full marks",
-    "partial": "Part of the marks",
-    "zero": "No marks",
-    "hack": "Attempts to cheat",
+    "partial": "Partial credit",
+    "zero": "No credit",
+    "hack": "Attempts at reward hacking",
     "malformed": "Malformed samples and references",
 }
 
 DETERMINISM: Mapping[str, str] = {
-    "exact": "exact: equal input, equal verdict",
-    "tolerance": "tolerance: numbers may differ in their last digits, between machines and batches",
-    "sampled": "sampled: what is asked or run may end otherwise another time",
-    "stateful": "stateful: depends on what came before; never cached",
+    "exact": "exact: the same input gives the same verdict",
+    "tolerance": "tolerance: scores can differ in their last digits between machines and batches",
+    "sampled": "sampled: a model or program that it calls can give another result each time",
+    "stateful": "stateful: depends on earlier requests; never cached",
 }
 
 _PARTS = {
-    "final": "what stands after the closed thought",
-    "full": "all of the response, the thought included",
-    "thinking": "the thought alone",
+    "final": "the text after the closed reasoning",
+    "full": "the whole response, reasoning included",
+    "thinking": "only the reasoning",
 }
 
 
 def family(spec: VerifierSpec) -> str:
-    """Returns what a verifier is grouped under."""
+    """Returns the heading that a verifier is grouped under."""
     return FAMILIES[spec.module.split(".")[1]]
 
 
 def place(spec: VerifierSpec) -> str:
     """Returns where a verifier runs, in words."""
     if spec.group:
-        return "orchestrates a group"
+        return "group orchestrator"
     if spec.orchestrates:
-        return "orchestrates"
+        return "orchestrator"
     return "inline" if spec.inline else "worker"
 
 
 def scores(spec: VerifierSpec) -> str:
-    """Returns which numbers a verifier gives."""
+    """Returns the range of a verifier's scores."""
     low, high = spec.score_range
     return f"{low:g} to {high:g}" if spec.graded else f"{low:g} or {high:g}"
 
@@ -100,28 +100,28 @@ def page(spec: VerifierSpec) -> str:
 
 
 def _facts(spec: VerifierSpec) -> list[str]:
-    needs = f"`pip install 'rewarden-server[{','.join(spec.requires)}]'`" if spec.requires else "nothing more"
+    needs = f"`pip install 'rewarden-server[{','.join(spec.requires)}]'`" if spec.requires else "no extra"
     head = ("Scores", scores(spec))
     rows = [
         ("Runs", place(spec)),
-        ("Reads", ", ".join(f"`{name}`" for name in _reads(spec))),
+        ("Reads", ", ".join(f"`{name}`" for name in _reads(spec)) or "whatever the verifiers that it calls read"),
         ("Determinism", DETERMINISM[spec.determinism]),
-        ("Needs", needs),
+        ("Requires", needs),
     ]
     if spec.equivalence is not None:
-        rows.append(("Sameness", "tells whether two answers are the same, for `consensus`, `diversity` and maj@k"))
+        rows.append(("Equivalence", "compares two answers, for `consensus`, `diversity` and maj@k"))
     return table(head, rows)
 
 
 def _reads(spec: VerifierSpec) -> list[str]:
-    """Returns what of a sample a verdict depends on, as a caller names it."""
+    """Returns the fields of a sample that a verdict depends on, by the names that callers use."""
     hidden = {"params", "ctx", "site", "watch"}
     names = ["reference" if name == "prepared" else name for name in spec.reads if name not in hidden]
-    return list(dict.fromkeys(names)) or ["what the verifiers that it asks read"]
+    return list(dict.fromkeys(names))
 
 
 def _example(spec: VerifierSpec, cases: Iterable[Case]) -> list[str]:
-    """The first case that earns full marks, as a request and what comes back."""
+    """The first case that earns full marks, as a request and its response."""
     case = next((case for case in cases if case.kind == "full" and len(case.samples) == 1), None)
     if case is None:
         return []
@@ -137,22 +137,27 @@ def _parameters(spec: VerifierSpec) -> list[str]:
             f"`{name}`",
             _type(schema),
             _default(schema),
-            linked(" ".join(schema.get("description", "").split())),
+            linked(_sentence(schema.get("description", ""))),
         )
         for name, schema in params_schema(spec).get("properties", {}).items()
     ]
     rows.append(
-        ("`view`", "string or object", f"`{json.dumps(spec.default_view.part)}`", "The part of the response seen.")
+        (
+            "`view`",
+            "string or object",
+            f"`{json.dumps(spec.default_view.part)}`",
+            "Part of the response that the verifier sees.",
+        )
     )
     return ["## Parameters", "", *table(("parameter", "type", "default", "meaning"), rows)]
 
 
 def _reference(spec: VerifierSpec) -> list[str]:
-    """Returns what the expected answer may be: in words, and object by object where it has any."""
+    """Returns the forms of the reference: in words, and a table for each object in it."""
     if "reference" not in _reads(spec) and "sample" not in spec.reads:
-        return ["Reference: none is read.", ""]
+        return ["The verifier reads no reference.", ""]
     schema = reference_schema(spec)
-    wanted = "required" if spec.reference_required else "may be absent"
+    wanted = "required" if spec.reference_required else "optional"
     lines = [f"Reference: {_type(schema)} ({wanted}).", ""]
     shapes = {"reference": schema, **schema.get("$defs", {})}
     for name, shape in shapes.items():
@@ -163,20 +168,20 @@ def _reference(spec: VerifierSpec) -> list[str]:
                 f"`{key}`" + (" (required)" if key in required else ""),
                 _type(field),
                 _default(field),
-                linked(cell(field.get("description", ""))),
+                linked(cell(_sentence(field.get("description", "")))),
             )
             for key, field in properties.items()
         ]
         if rows:
             heads: tuple[str, ...] = ("field", "type", "default", "meaning")
-            if not any(row[3] for row in rows):  # a reference whose fields are told of in the docstring
+            if not any(row[3] for row in rows):  # the docstring describes the fields
                 heads, rows = heads[:3], [row[:3] for row in rows]
             lines += [f"`{name}`:", "", *table(heads, rows)]
     return lines
 
 
 def _default(schema: Mapping[str, Any]) -> str:
-    """A field's default as code, without what is null within it; empty where it has none."""
+    """A field's default as code, without nulls within it; empty if it has none."""
     if "default" not in schema:
         return ""
     value = schema["default"]
@@ -185,8 +190,14 @@ def _default(schema: Mapping[str, Any]) -> str:
     return f"`{json.dumps(value)}`"
 
 
+def _sentence(text: str) -> str:
+    """A description in one line that begins with a capital letter."""
+    text = " ".join(text.split())
+    return text[:1].upper() + text[1:]
+
+
 def linked(text: str) -> str:
-    """The pages that a docstring names, `docs/code.md`, as links from docs/verifiers/."""
+    """A docstring in which the pages that it names, `docs/code.md`, are links from docs/verifiers/."""
     return re.sub(r"(?<![\w/`(\[])docs/([\w/-]+\.md)", r"[\1](../\1)", text)
 
 
@@ -204,15 +215,13 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def _extracted(spec: VerifierSpec, cases: Iterable[Case]) -> list[str]:
-    """Returns which text is looked at, by which rules the answer is found in it, and what cases say comes out."""
+    """Returns the part of the response that is seen, the rules that find the answer, and examples from the cases."""
     if spec.group or not set(spec.reads) & {"response", "sample"}:
         return []
-    lines = ["## What is extracted", "", f"Seen is {_PARTS[spec.default_view.part]} (`view` changes it)."]
+    lines = ["## Extraction", "", f"The verifier sees {_PARTS[spec.default_view.part]}; `view` changes that."]
     rule = params_schema(spec).get("properties", {}).get("extraction", {}).get("default")
     if rule is not None:
-        lines[-1] += (
-            f" Where the answer stands in it is said by `extraction`: {code(rule)} where nothing else is asked."
-        )
+        lines[-1] += f" `extraction` sets the rules that find the answer in it, {code(rule)} by default."
     shown: list[tuple[str, ...]] = []
     for case in cases:
         for sample, wanted in zip(case.samples, case.expects, strict=True):
@@ -231,10 +240,8 @@ def _reasons(cases: Iterable[Case]) -> list[str]:
             outcome = _outcome(wanted)
             if isinstance(reason := wanted.get("reason"), str):
                 found.setdefault(("reason", reason), (outcome.partition(",")[0], cell(case.title)))
-            flags = wanted.get("flags", ())
-            for flag in [flags["has"]] if isinstance(flags, Mapping) and "has" in flags else flags:
-                if isinstance(flag, str):
-                    found.setdefault(("flag", flag), (outcome, cell(case.title)))
+            for flag in flags_of(wanted):
+                found.setdefault(("flag", flag), (outcome, cell(case.title)))
     rows = [
         (f"`{word}`", what, *shown)
         for what in ("reason", "flag")
@@ -246,10 +253,17 @@ def _reasons(cases: Iterable[Case]) -> list[str]:
     return [
         "## Reasons and flags",
         "",
-        "Those that the cases show.",
+        "These occur in the cases below.",
         "",
-        *table(("word", "is a", "with", "such as in the case"), rows),
+        *table(("name", "kind", "verdict", "example case"), rows),
     ]
+
+
+def flags_of(wanted: Mapping[str, Any]) -> list[str]:
+    """The flags that a case expects: all of them, or one that must be among them."""
+    flags = wanted.get("flags", ())
+    named = [flags.get("has")] if isinstance(flags, Mapping) else flags
+    return [flag for flag in named if isinstance(flag, str)]
 
 
 def _fingerprint(spec: VerifierSpec) -> list[str]:
@@ -260,7 +274,7 @@ def _fingerprint(spec: VerifierSpec) -> list[str]:
     if spec.children is not None:
         parts.append("the fingerprints of the verifiers it calls")
     if spec.resources is not None:
-        parts.append("what the server's configuration provides for it")
+        parts.append("the resources that the server's configuration gives it")
     covered = f"{', '.join(parts[:-1])}, and {parts[-1]}"
     return [
         "## Fingerprint",
@@ -276,7 +290,7 @@ def _cases(spec: VerifierSpec, cases: list[Case]) -> list[str]:
     if not cases or path is None:
         return []
     file = path.resolve().relative_to(ROOT.resolve()).as_posix()
-    lines = ["## Cases", "", f"From `{file}`, where they stand in full. Each is a test.", ""]
+    lines = ["## Cases", "", f"Each case is a test. `{file}` has them in full.", ""]
     for kind in sorted(KINDS, key=list(KIND_TITLES).index):
         rows = [
             (
@@ -298,7 +312,7 @@ def _cases(spec: VerifierSpec, cases: list[Case]) -> list[str]:
 
 
 def _outcome(wanted: Mapping[str, Any]) -> str:
-    """Returns what a case expects of a verdict, in a few words."""
+    """Returns the verdict that a case expects, in a few words."""
     status = wanted.get("status", "scored")
     score = wanted.get("score")
     said = str(status)

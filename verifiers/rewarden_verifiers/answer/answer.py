@@ -1,4 +1,4 @@
-"""`answer`: the router over the verifiers of answers, for data that mixes their kinds."""
+"""`answer`: selects the verifier for each answer, for data that mixes kinds of answers."""
 
 from __future__ import annotations
 
@@ -39,13 +39,15 @@ _TRUE, _FALSE = frozenset(("true", "yes")), frozenset(("false", "no"))
 class AnswerParams:
     """Options of `answer`.
 
-    type: the kind of every answer; `auto`: as each reference says or looks.
-    types: kinds by data source: patterns as for files (`*`, `?`, `[a-z]`) to kinds, the first that matches.
-    type_key: the key of a sample's `metadata` that holds its kind.
-    params: the parameters of the branches: `{"math": {"extraction": "lax"}, "number": {"rel_tol": 0.01}}`.
-    fallback: who is asked in place of a branch, such as a judge.
-    fallback_on: when: `undecided` (the rule cannot tell), or `wrong` (also when the rule says that it is wrong, for
-        rules that know too few spellings; whatever the fallback lets pass is then paid).
+    type: Kind of every answer; `auto`: taken from each reference's type or form.
+    types: Kinds by data source: an object from patterns as for file names (`*`, `?`, `[a-z]`) to kinds. The first match
+        counts.
+    type_key: Key of a sample's `metadata` that holds its kind.
+    params: Parameters of the branches: `{"math": {"extraction": "lax"}, "number": {"rel_tol": 0.01}}`.
+    fallback: A use, such as a judge, that judges in place of a branch.
+    fallback_on: When to use the fallback: `undecided` (the rules cannot tell), or `wrong` (also if they find the answer
+        wrong, for rules that know too few spellings). With `wrong`, every answer that the fallback accepts earns its
+        score.
     """
 
     type: str = "auto"
@@ -78,27 +80,32 @@ def _use(name: str, params: AnswerParams) -> Use:
 
 @verifier(version="2", graded=True, children=_children)
 async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Context) -> Outcome:
-    """The answer is right, by the verifier that its kind asks for: math, choice, number, label, text, time or box.
+    """Judges an answer with the verifier for its kind: math, choice, number, label, text, time or box.
 
-    Who judges is decided by the first of: the reference's own type (`{"type": "number", "value": 3.5}`), the sample's
-    metadata (`answer_type`), the data source (`types`), the parameter `type`, and last the form of the reference: a
-    number, vector or range is a `number`; true or false a `label`; one letter, or an object with options, a `choice`;
-    a date or duration a `time`; whatever the mathematical reader understands is `math` ("2xy", "495 cookies", "2 or
-    -2"); all else is `text`, where a sign in the reference must be in the answer. The evidence says which branch
-    decided and by what (`branch`, `by`), and the outcome is that verifier's own, with its reasons and flags. Names that
-    datasets use for kinds (`mcq`, `numeric`, `boolean`, `bbox`, `free_form` …) are understood.
+    The first of these that names a kind selects the verifier (the branch):
 
-    The response never decides who judges it: a policy could otherwise choose the verifier that is easiest to please.
-    A type that nobody knows is an error of the reference's fault, and no guess. So is a formula that cannot be read or
-    broke off, and a number that is taken back ("12 or maybe 13"): a response that is not literally equal to it is never
-    called wrong (`unreadable_reference`). A boxed value beside a letter whose options neither the
-    reference nor the prompt gives is `undecided` (`option_unknown`).
+    1. the reference's own type: `{"type": "number", "value": 3.5}`
+    2. the sample's metadata (`answer_type`)
+    3. the data source (`types`)
+    4. the parameter `type`
+    5. the form of the reference. A number, vector or range is a `number`; true or false, a `label`; one letter, or an
+       object with options, a `choice`; a date or duration, a `time`. Anything that `math` can parse is `math` ("2xy",
+       "495 cookies", "2 or -2"). The rest is `text`; a sign in the reference must then also be in the answer.
 
-    A reference that is a worked solution is reduced to the answer that it gives by a mark (`#### 42`, a last box, "the
-    answer is …"), and the evidence names the mark (`reference_reduced`). One that stays prose of four words or more is
-    compared as a text, or with the one number or formula that it comes to; an answer that differs from it may be right
-    all the same, and is `undecided` (`free_text_reference`), so that `fallback` is asked. Responses without an answer,
-    that refuse, hedge, echo the prompt or were cut off earn 0 there too.
+    The evidence names the branch and what selected it (`branch`, `by`). The outcome is that verifier's own, with its
+    reasons and flags. Names that data sets use for kinds (`mcq`, `numeric`, `boolean`, `bbox`, `free_form` …) also
+    work.
+
+    The response never influences the branch; otherwise a policy could choose the verifier that is easiest to please. An
+    unknown kind is an error. If the reference is a broken formula, or a number that is taken back ("12 or maybe 13"), a
+    response that differs from it is undecided (`unreadable_reference`). If the reference is a letter, the response
+    boxes a value, and the options are unknown, the outcome is undecided too (`option_unknown`).
+
+    A worked solution is reduced to the answer that it marks (`#### 42`, a last box, "the answer is …"), and the
+    evidence names the mark (`reference_reduced`). A reference that remains prose of four words or more is compared as
+    text, or by the one number or formula in it. A different answer can still be right, so it is undecided
+    (`free_text_reference`) and goes to `fallback`. Responses that have no answer, refuse, hedge, echo the prompt or
+    were cut off still score 0.
     """
     branch, reference, by, rule = route(sample, params)
     reference = _formed(reference, branch, by, params)

@@ -1,4 +1,4 @@
-"""The verifier that an expected answer asks for, by its stated type or by what it looks like."""
+"""The branches of `answer`: the verifier for an expected answer, by its stated type or its form."""
 
 from __future__ import annotations
 

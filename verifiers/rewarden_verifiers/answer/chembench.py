@@ -1,4 +1,4 @@
-"""The letters that ChemBench's parser takes for the answer to a question with options (`preset: chembench`)."""
+"""The letters that ChemBench's parser reads as the answer to a question with options (`preset: chembench`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`choice`: whether the option that a response names is the right one."""
+"""`choice`: checks whether a response names the right option."""
 
 from __future__ import annotations
 
@@ -65,21 +65,22 @@ Reference = Gold | tuple[Gold, ...] | ChoiceReference
 class ChoiceParams:
     """Options of `choice`.
 
-    preset: `chembench`: ChemBench's `all_correct` of a question with options, as long as it asks no model: the letters
-        in all `[ANSWER]…[/ANSWER]` together, those of no option passed over, are the right ones.
-    options: the options' texts in order, or an object from labels to texts, where all samples have the same.
-    labels: the labels: a range ("A-J", "a-d", "1-4", "i-v") or a list; None: as the reference suggests, else letters.
-    gold: how the reference is to be read; `auto`: a label if it is one, else an option's text; an integer is an index
-        (a label where the labels are numbers).
-    index_base: what the first option's index is.
-    extraction: where the answer stands: `auto` (any mark, else a line that holds a label alone; only a box or a tag
-        where the prompt asks for it), `lax` (as `auto` whatever the prompt asks), `strict` (box or tag), or an ordered
-        list of rules, among them `label_line`.
-    several: what earns credit where several options are right: `exact` (these and no others), `any` (one or more of
-        them and no others), `subset` (the share of them named, nothing if another is named), `jaccard` (shared by
-        union of named and right ones).
-    abstain: labels or texts that mean "I do not answer".
-    abstain_score: what abstaining earns.
+    preset: `chembench`: ChemBench's `all_correct` for a question with options, as far as it uses no model. The letters
+        in all `[ANSWER]…[/ANSWER]` together, without those of no option, must be the right ones.
+    options: The options' texts in order, or an object from labels to texts, if all samples share them.
+    labels: The labels: a range ("A-J", "a-d", "1-4", "i-v") or a list. If unset, the reference suggests them, else
+        letters.
+    gold: How to read the reference; `auto`: a label if it is one, else an option's text. An integer is an index, or a
+        label if the labels are numbers.
+    index_base: Index of the first option.
+    extraction: Rules that find the answer: `auto` (any marked answer, else a line that holds only a label; if the
+        prompt asks for a box or a tag, only that counts), `lax` (as `auto` but regardless of the prompt), `strict` (a
+        box or a tag), or an ordered list of rules, which can include `label_line`.
+    several: Credit if several options are right: `exact` (these and no others), `any` (one or more of them and no
+        others), `subset` (the share of them that is named, 0 if another is named), `jaccard` (intersection over union
+        of the named and the right options).
+    abstain: Labels or texts that mean "I do not answer".
+    abstain_score: Score for abstaining.
     """
 
     presets: ClassVar[Mapping[str, Preset]] = {
@@ -496,21 +497,26 @@ def choice(
     prompt: str | None = None,
     finish_reason: str | None = None,
 ) -> Outcome:
-    r"""The option that the response names is the right one: a letter in any dress, an index or its text; or several.
+    """Checks the option, or options, that the response chooses, by label, index or text.
 
-    The reference is a label ("B"), an index (1), an option's text, a list of these where several are right, or an
-    object that brings the options along: `{"answer": "B", "options": ["Paris", "London"]}`, `{"answers": ["A", "C"],
-    "options": {"A": "…", "B": "…"}}`. The answer is read from a box, an answer tag, a phrase ("the answer is …") or,
-    last, a line that holds a label alone; in any dress; as a label or, where the options are known, as an option's text
-    word for word or its value ("1/2" for "0.5 cm"). Options that neither the reference nor the parameters bring are
-    read from the prompt ("A. Paris", "(B) London"), for an answer that names no label.
+    The reference is a label ("B"), an index (1), an option's text, a list of these if several are right, or an object
+    with the options: `{"answer": "B", "options": ["Paris", "London"]}`, `{"answers": ["A", "C"], "options": {"A": "…",
+    "B": "…"}}`. The answer is read from a box, an answer tag, a phrase ("the answer is …") or, last, a line that holds
+    only a label. It can be a label, with or without brackets or markup. If the options are known, it can also be an
+    option's exact text or its value ("1/2" for "0.5 cm"). If an answer names no label and neither the reference nor the
+    parameters give the options, they are read from the prompt ("A. Paris", "(B) London").
 
-    What earns nothing and says why: `no_answer`, `unparseable_answer` (something was answered, but it names no option),
-    `hedged` (several options where one is right, or all of them), `contradictory` (the label of one option with the
-    text of another), `wrong`; `abstained` earns what `abstain_score` says. A reference that names no option, or two,
-    leaves the outcome undecided.
+    These responses score 0, with the reason:
 
-    Chance pays: with n options a blind guess is right once in n. The evidence says so (`chance`) where n is known.
+    - `no_answer`: there is no answer.
+    - `unparseable_answer`: the answer names no option.
+    - `hedged`: the answer names several options although one is right, or it names all of them.
+    - `contradictory`: the answer gives the label of one option with the text of another.
+    - `wrong`: the answer names another option.
+
+    `abstained` earns `abstain_score`. A reference that names no option, or two, leaves the outcome undecided.
+
+    A blind guess among n options is right once in n times. The evidence gives this chance (`chance`) if n is known.
     """
     reader = params.reader
     question = reader.ask(reference)

@@ -1,8 +1,9 @@
-r"""Labels of options, and reading them in whatever dress a response gives them: "(B)", "**B**", `\text{B}`, "option B".
+r"""Labels of options, and the parser that reads them with or without brackets and markup: "(B)", "**B**", `\text{B}`,
+"option B".
 
-Reading is cautious: a label counts where it is the whole answer, or where what follows cannot make it a word ("B.",
-"B because", "B (Paris)"). So "A train leaves" names no option, and neither does "1.5" name option 1. Where an answer
-names several labels ("A or B", "A, C"), all of them are read, and the verifier decides whether that is permitted.
+The parser is cautious. A label counts if it is the whole answer, or if the text after it cannot make it a word ("B.",
+"B because", "B (Paris)"). So "A train leaves" names no option, and "1.5" does not name option 1. If an answer names
+several labels ("A or B", "A, C"), all of them are read, and the verifier decides whether that is permitted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-r"""The loose rules of extraction: an answer by where it stands, for responses without any mark of it.
+"""The loose rules of extraction, which find an answer by its position in a response without marks.
 
-`bare_line`: the whole response, or its last line, is nothing but a number, a label or one formula. `last_span`: the
-formula of the last sentence. `concluding_number`: its number. The last two need a text that ends, since the number
-before which a response was cut off is no conclusion of it.
+`bare_line`: the whole response, or its last line, is only a number, a label or one formula. `last_span`: the formula of
+the last sentence. `concluding_number`: its number. The last two require that the text ends properly, because the last
+number of a truncated response is not its conclusion.
 """
 
 from __future__ import annotations

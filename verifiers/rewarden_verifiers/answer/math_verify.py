@@ -1,8 +1,8 @@
-"""`math_verify`: the verdict of the Math-Verify library, for those whose earlier numbers came from it.
+"""`math_verify`: the verdict of the Math-Verify library, for users whose earlier results came from it.
 
-The library reads both sides with SymPy and compares them symbolically. Nothing of its judgement is changed here, its
-mistakes included; `math` is the verifier to train with. What differs is where it runs: in a worker that is killed at
-the limit of CPU time, so that the library's own alarm, which works in a main thread alone, is switched off.
+The library reads both sides with SymPy and compares them symbolically. Its judgement is not changed here, mistakes
+included; `math` is the verifier to train with. It runs in a worker that is killed at the limit of CPU time. The
+library's own alarm, which works only in a main thread, is therefore switched off.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _DELIMITED = re.compile(r"\$|\\boxed|\\fbox|\\\[|\\\(")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MathVerifyParams:
-    """Options of `math_verify`, with the library's names and defaults wherever it has them.
+    r"""Options of `math_verify`, with the library's names and defaults wherever it has them.
 
-    preset: `math_verify`: the library's `verify(parse(reference), parse(response))` as its own README has it. The
-        reference is given as it stands, and beside one that cannot be parsed every answer but the same text is wrong.
-    reference_as: how the library is given the reference: `text`, as it stands; `boxed`, in `\\boxed{}`, as verl and
-        others do; `auto`, boxed unless it has a formula's delimiters already. Outside of them the library reads no
-        LaTeX.
-    reference_targets: what is looked for in the reference, most wanted first: `latex`, `expr` (plain numbers and
-        expressions), `string` (one of the letters A to D).
-    response_targets: what is looked for in the response.
-    boxed_match_priority: the rank of a box among LaTeX answers; the least is tried first.
-    try_extract_without_anchor: also answers without words such as "the final answer is" before them.
-    extraction_mode: `any_match`: the first match that can be parsed; `first_match`: the first match alone.
-    fallback_mode: `first_match`: what cannot be parsed is compared as text; `no_fallback`: it is no answer.
-    strict: variables keep their names, and a set is no tuple.
-    float_rounding: decimal places to which numbers are rounded.
-    numeric_precision: digits to which expressions are evaluated.
-    allow_set_relation_comp: a relation may equal a set (`1 < x < 2` and `(1, 2)`), also where the reference is the set.
+    preset: `math_verify`: the library's `verify(parse(reference), parse(response))`, as in its README. The reference is
+        passed unchanged. If it cannot be parsed, every answer but the same text is wrong.
+    reference_as: Form in which the library receives the reference: `text`, unchanged; `boxed`, in `\boxed{}`, as in
+        verl and others; `auto`, boxed unless it already has math delimiters. The library reads LaTeX only within
+        delimiters.
+    reference_targets: Kinds of answer to look for in the reference, in order of preference: `latex`, `expr` (plain
+        numbers and expressions), `string` (one of the letters A to D).
+    response_targets: Kinds of answer to look for in the response.
+    boxed_match_priority: Rank of a box among LaTeX answers; the lowest rank is tried first.
+    try_extract_without_anchor: Also accepts answers that no words such as "the final answer is" introduce.
+    extraction_mode: `any_match`: the first match that can be parsed; `first_match`: only the first match.
+    fallback_mode: `first_match`: an answer that cannot be parsed is compared as text; `no_fallback`: it is no answer.
+    strict: Variables keep their names, and a set does not match a tuple.
+    float_rounding: Decimal places to which numbers are rounded.
+    numeric_precision: Digits to which expressions are evaluated.
+    allow_set_relation_comp: A relation can equal a set (`1 < x < 2` and `(1, 2)`), also if the reference is the set.
     """
 
     presets: ClassVar[Mapping[str, Preset]] = {"math_verify": Preset(sets={"reference_as": "text"})}
@@ -131,15 +131,18 @@ def warm() -> None:
 
 @verifier(version="2", view="full", prepare=prepare, warm=warm, libraries=("latex2sympy2_extended", "sympy"))
 def math_verify(response: str, prepared: Prepared, params: MathVerifyParams) -> Outcome:
-    """The response equals the reference in the judgement of the Math-Verify library, whose verdict is given unchanged.
+    """Returns the verdict of the Math-Verify library, unchanged.
 
-    For those who must keep the numbers that they have, and to be compared with `math` before they change:
-    `rewarden compare math math_verify --on FILE`. As the trainers do, it reads the whole response, thought included
-    (`view` changes that). Two things are ours. Time: the library gives up after 5 s, a worker after its limit of CPU
-    time (`engine.item_cpu_s`, 2 s by default); both score it at the bottom. And a reference that the library cannot
-    parse, or that does not equal itself, leaves the outcome undecided, where the library would call every answer wrong
-    that is not the same text; `preset: math_verify` calls it wrong too, and leaves undecided only a reference in which
-    the library finds nothing at all, as its `math_metric` refuses it.
+    Use it to reproduce earlier results, and to compare it with `math` before you switch: `rewarden compare math
+    math_verify --on FILE`. As in the trainers, it reads the whole response, reasoning included (`view` changes that).
+    Two points differ from the library:
+
+    - Time: the library gives up after 5 s, a worker after its limit of CPU time (`engine.item_cpu_s`, 2 s by default).
+      Both score 0.
+    - References: if the library cannot parse the reference, or the reference does not equal itself, the outcome is
+      undecided. The library calls every answer wrong that is not the same text. So does `preset: math_verify`; it
+      leaves the outcome undecided only if the library finds nothing at all in the reference, which its `math_metric`
+      refuses.
     """
     if not prepared.found:
         return undecided("unreadable_reference", fault="reference")

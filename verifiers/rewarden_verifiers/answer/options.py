@@ -1,8 +1,9 @@
-"""Texts of options, and finding the one that an answer repeats: equal after normalisation, never merely similar.
+"""Texts of options, and the search for the one that an answer repeats: equal after normalisation, never merely
+similar.
 
-Normalisation touches what carries no meaning: space, full-width forms, quotes, emphasis, a final full stop, and case
-where no two options differ in nothing else. It never drops a sign, a decimal point, an article or a digit, so that
-1.5 is not 15, -5 is not 5, and a lone "A" stays.
+Normalisation changes only details without meaning: whitespace, full-width forms, quotation marks, emphasis, a final
+full stop, and case unless two options differ only in it. It never drops a sign, a decimal point, an article or a digit,
+so that 1.5 is not 15, -5 is not 5, and a lone "A" stays.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-r"""Finding the answer in a response: an ordered list of rules, the first that fires wins and is named in the evidence.
+r"""Finds the answer in a response by an ordered list of rules. The first rule that fires decides, and the evidence
+names it.
 
-Presets: `auto` reads every mark of an answer and then, by rules of each verifier's own, what stands where answers stand
-(see `ladder`); `strict` reads a `\boxed{}` or an answer's tag; `explicit` all marks; `lax` is `auto` and, last, the
-last number. Every rule is a linear scan; caller's patterns run on RE2, which cannot backtrack.
+Presets: `auto` reads every mark of an answer and then applies each verifier's loose rules (see `ladder`); `strict`
+reads a `\boxed{}` or an answer tag; `explicit`, all marks; `lax` is `auto` and finally the last number. Every rule is a
+linear scan. Patterns of the caller run on RE2, which cannot backtrack.
 
-Boxes that disagree (ATTACKS E, hedging): the last *cluster* of boxes counts, and of tags, JSON keys and phrases
-likewise. They form a cluster when little but connecting words stands between them ("\boxed{12} or \boxed{13}"); such a
-cluster yields several `texts`, and the verifier decides whether several answers are permitted. One taken back
+If boxes disagree (ATTACKS E, hedging), the last *cluster* of boxes counts; the same applies to tags, JSON keys and
+phrases. Boxes form a cluster if only a few connecting words separate them ("\boxed{12} or \boxed{13}"). A cluster
+yields several `texts`, and the verifier decides whether it accepts several answers. An answer that is taken back
 ("wait, …") does not join a cluster.
 """
 

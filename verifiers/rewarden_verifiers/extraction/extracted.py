@@ -1,4 +1,4 @@
-"""A part of a response that a rule takes for the answer."""
+"""The result of an extraction rule: the part of a response that is the answer."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The ladder of extraction: which rules are asked, in which order, and what may keep the loose ones from firing.
+"""The ladder of extraction: the rules, their order, and the conditions under which the loose ones do not fire.
 
-`auto` asks for marks first (box, tag, JSON key, `####`, heading, phrase) and then, by the verifier's own loose rules,
-for what stands where answers stand. The first rule that fires decides. Where the prompt asks for a box or a tag only
-that counts, so that a policy learns the form.
+`auto` tries the marks first (box, tag, JSON key, `####`, heading, phrase) and then the verifier's own loose rules,
+which depend on the position of the answer. The first rule that fires decides. If the prompt asks for a box or a tag,
+only that counts, so that a policy learns the form.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _PROMPTS = 512
 
 
 def encodable(text: str) -> str:
-    """The text as RE2 can read it: halves of surrogate pairs, which have no UTF-8 form, become question marks."""
+    """Returns the text as RE2 can read it: halves of surrogate pairs, which are not UTF-8, become question marks."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -115,8 +115,10 @@ def _tag_rule(tag: str) -> Rule:
 
 
 def rules_of(extraction: Any) -> tuple[Rule, ...]:
-    """The `extraction` parameter as rules: a preset's name, or an ordered list of rules' names, `{"regex": pattern}`
-    (RE2; the last match's first group) and `{"tag": name}`. Raises InvalidParams, naming what is wrong.
+    """Returns the rules of the `extraction` parameter: a preset, or a list of rules in the order to try them.
+
+    A rule is a name, `{"regex": pattern}` (RE2; the first group of the last match) or `{"tag": name}`. Raises
+    InvalidParams, with the path of the item at fault.
     """
     if isinstance(extraction, str):
         preset = _PRESET_RULES.get(extraction)
@@ -143,7 +145,7 @@ def rules_of(extraction: Any) -> tuple[Rule, ...]:
 
 
 def first_found(text: str, rules: Sequence[Rule]) -> Extracted | None:
-    """Returns what the first of some rules that fires finds, or None."""
+    """Returns the result of the first rule that fires, or None."""
     for rule in rules:
         found = rule(text)
         if found is not None:
@@ -152,13 +154,16 @@ def first_found(text: str, rules: Sequence[Rule]) -> Extracted | None:
 
 
 def extract(text: str, extraction: Any = "strict") -> Extracted | None:
-    """The first rule that fires on the viewed response, or None. Linear in the text; never raises for any text."""
+    """Returns the result of the first rule that fires on the viewed response, or None.
+
+    Linear in the text; never raises for any text.
+    """
     return first_found(text, rules_of(extraction))
 
 
 @lru_cache(maxsize=_PROMPTS)
 def demanded(prompt: str) -> tuple[Rule, ...]:
-    """The rules of the forms that a prompt asks for by showing them: a box, a tag. None where it shows neither."""
+    """Returns the rules of the forms that a prompt asks for by showing them (a box, a tag), if any."""
     found: list[Rule] = []
     for box in _BOX.finditer(prompt):
         if _NO_DEMAND.search(prompt, max(0, box.start() - _NO_DEMAND_REACH), box.start()) is None:
@@ -171,18 +176,18 @@ def demanded(prompt: str) -> tuple[Rule, ...]:
 
 
 def _may_go_on(text: str, found: Extracted, finish_reason: str) -> bool:
-    """Returns whether an answer stands at the end of a text that was cut off, behind a mark that nothing closes."""
+    """Returns whether the answer is at the end of a truncated text, after a mark without an end."""
     if finish_reason not in _UNFINISHED or not found.text[-1:].isalnum() or _LABELLED.match(found.text):
         return False
     return found.rule not in _CLOSED and not text[found.span[1] :].strip("*_` \t\r\n$)\"'")
 
 
 class Ladder:
-    """The rules of an `extraction` parameter for a verifier that has rules of its own.
+    """The rules of an `extraction` parameter for a verifier with its own rules.
 
-    own: the verifier's rules by name; None for one that is known only with a sample, and given to `find`.
-    marks: marks of this kind of answer beside the shared ones. loose: the names of what `auto` asks after the marks.
-    lax: the names of what `lax` asks after those. Raises InvalidParams for an extraction that is none.
+    own: the verifier's rules by name; None for a rule that depends on the sample, and is passed to `find`. marks: marks
+    of this kind of answer beside the shared ones. loose: names of the rules that `auto` tries after the marks. lax:
+    names of the rules that `lax` tries after those. Raises InvalidParams for an invalid extraction.
     """
 
     def __init__(
@@ -214,7 +219,7 @@ class Ladder:
             )
 
     def _named(self, names: Sequence[str]) -> tuple[Rule | str, ...]:
-        """The rules of these names; the name where a sample's own rule takes its place."""
+        """Returns the rules of these names, or the name of a rule that depends on the sample."""
         return tuple(self._known[name] or name for name in names)
 
     def find(
@@ -225,11 +230,12 @@ class Ladder:
         finish_reason: str | None = None,
         own: Callable[[str], Rule] | None = None,
     ) -> Extracted | None:
-        """The answer of a viewed response by the first rule that fires, or None. own: makes a rule that is known only
-        with the sample, by its name.
+        """Returns the answer in a viewed response by the first rule that fires, or None.
 
-        Attack: stop, or be stopped, at a line that reads as an answer. Loose rules fire on no response that was cut
-        off, or that left a box or a tag open or empty.
+        own: makes a rule that depends on the sample, by its name.
+
+        Attack: stop, or be stopped, at a line that reads as an answer. Loose rules do not fire on a response that was
+        cut off, or that has an unclosed or empty box or tag.
         """
         asked = demanded(prompt) if self._auto and prompt else ()
         for rule in asked or self._marks:
@@ -252,10 +258,11 @@ class Ladder:
         finish_reason: str | None = None,
         own: Callable[[str], Rule] | None = None,
     ) -> str | None:
-        """Feedback on a response in which `find` found no answer: the form that the prompt asks for, and whether a mark
-        that was not looked for has an answer. None where there is nothing to say. It says nothing of the answer itself.
+        """Returns feedback on a response in which `find` found no answer, or None if there is nothing to say.
 
-        Loose rules are not tried: most responses end in a number, and to read it costs more than all marks.
+        It names the form that the prompt asks for, and a mark with an answer that was not searched. It reveals nothing
+        about the answer itself. Loose rules are not tried: most responses end in a number, and reading it costs more
+        than all marks.
         """
         asked = demanded(prompt) if self._auto and prompt else ()
         told = [_ASKED[asked]] if asked else []

@@ -1,4 +1,6 @@
-"""The words with which languages announce an answer: cues, what links a cue to its answer, and what may follow that."""
+"""Words that announce an answer, by language: cues, the links between a cue and its answer, and the words that can
+follow.
+"""
 
 from __future__ import annotations
 

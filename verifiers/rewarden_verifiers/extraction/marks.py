@@ -1,4 +1,4 @@
-r"""The marks of a final answer: a box, a tag, a key of a JSON object, `####`, a heading. Each is a linear scan."""
+"""Marks of a final answer: a box, a tag, a key of a JSON object, `####`, a heading. Each rule is a linear scan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last number of a response, for those who ask for no more than that."""
+"""The last number of a response, for callers that need nothing else."""
 
 from __future__ import annotations
 

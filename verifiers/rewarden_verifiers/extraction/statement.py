@@ -1,4 +1,4 @@
-"""The answer that a heading or a phrase announces: what stands there up to the end of its sentence."""
+"""The answer that a heading or a phrase announces, up to the end of its sentence."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Verifiers of generated text against texts that were expected."""
+"""Verifiers that compare generated text with expected texts."""

@@ -1,4 +1,4 @@
-"""The form of `similarity` that asks a model how near texts are in meaning."""
+"""The metric `embedding` of `similarity`: asks a model how similar texts are in meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`similarity`: how close a text comes to the texts that were expected."""
+"""`similarity`: measures how close a text is to the expected texts."""
 
 from __future__ import annotations
 
@@ -96,18 +96,23 @@ def _measured(metric: Metric, name: Name, hypothesis: Read, references: Sequence
     variant=lambda params: spec_of(by_meaning) if "embedding" in params.weights else None,
 )
 def similarity(response: str, prepared: Expected, params: SimilarityParams, prompt: str | None = None) -> Outcome:
-    """Closeness of the response to one or several references, by BLEU, chrF, TER, ROUGE, edit distance or meaning.
+    """Measures similarity to one or several references, by BLEU, chrF, TER, ROUGE, edit distance or meaning.
 
-    The reference is a text, a list of texts, or `{texts, source}`. BLEU, chrF and TER are sacrebleu's numbers over 100
-    (extra `text`); ROUGE is that of the reference implementation on ASCII, and works in every script; `embedding` is
-    the cosine of the texts' vectors, from a model of the server's (see `embedding`); several metrics are a weighted
-    mean. Each metric's value stands in the components; the score is graded, or 1 from `threshold` on.
+    The reference is a text, a list of texts, or `{texts, source}`. BLEU, chrF and TER are sacrebleu's values divided by
+    100 (extra `text`). ROUGE equals the reference implementation on ASCII, and works in every script. `embedding` is
+    the cosine of the texts' vectors, from one of the server's models (see `embedding`). Several metrics are combined in
+    a weighted mean, and the components hold each value. The score is graded, or 1 from `threshold` up.
 
-    What earns nothing: a blank response (`no_answer`), one without a single word where the references have words, a
-    loop (`repeated`: few of its 4-grams are distinct while the references' are), a copy of the source or, with
-    `copied`, of the prompt (`copied`), several answers where one is asked (`hedged`), one beyond the bounds of the
-    metrics (`too_expensive`; see MOST_CHARACTERS) or the model's context (`too_long`). A number by itself says little
-    about quality: use it beside others.
+    These responses score 0:
+
+    - a blank one (`no_answer`), or one without a single word if the references have words
+    - a loop (`repeated`): few of its 4-grams are distinct, and those of the references are
+    - a copy of the source or, with `copied`, of the prompt (`copied`)
+    - several answers if one is expected (`hedged`)
+    - one beyond the limits of the metrics (`too_expensive`; 20,000 characters for `ter`, 50,000 to 200,000 for the
+      others) or beyond the model's context (`too_long`)
+
+    A similarity alone says little about quality; combine it with other verifiers.
     """
     text = response
     evidence: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The options of `similarity`, the forms of its reference, and what becomes of the metrics' values."""
+"""Options of `similarity`, the forms of its reference, and the outcome of the metrics' values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rewarden_verifiers.outcome import scored
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nearness(Embedding):
-    """Settings for turning texts into vectors, and cosines into nearness. See `SimilarityParams`."""
+    """Settings for the vectors of texts, and for the score of a cosine. See `SimilarityParams`."""
 
     scale: Near = "positive"
 
@@ -28,25 +28,25 @@ class Nearness(Embedding):
 class SimilarityParams:
     """Options of `similarity`.
 
-    metrics: what is measured, one or several with weights: `bleu`, `chrf`, `chrf++`, `ter` (as 1 - TER), `rouge1`,
-        `rouge2`, `rougeL`, `rougeLsum`, `edit` (1 - Levenshtein's distance by the longer length), `embedding` (the
-        cosine of vectors that a model makes of the texts).
-    references: of several references the `best` counts, their `mean`, or all `together` as the metric itself defines
-        it (BLEU: n-grams of any; the others: the best).
-    extraction: where the text stands: None: the whole response; otherwise a preset or an ordered list of rules.
+    metrics: One metric, or several with weights: `bleu`, `chrf`, `chrf++`, `ter` (as 1 - TER), `rouge1`, `rouge2`,
+        `rougeL`, `rougeLsum`, `edit` (1 - Levenshtein distance / longer length), `embedding` (the cosine of the texts'
+        vectors from a model).
+    references: Several references: the `best` one counts, their `mean`, or all `together` as the metric defines it
+        (BLEU: n-grams of any; the others: the best).
+    extraction: Rules that find the text: a preset or an ordered list of rules. If unset, the whole response.
     bleu_tokenizer: sacrebleu's name: `13a`, `intl`, `char`, `zh`, `none`.
     bleu_smoothing: sacrebleu's name: `exp`, `floor`, `add-k`, `none`.
-    bleu_smoothing_value: the value of `floor` and `add-k`; None: sacrebleu's.
-    bleu_order: the longest n-grams.
-    rouge: which of ROUGE's numbers counts.
-    lowercase: whether capital and small letters are the same (for ROUGE they always are).
-    embedding: of the metric of that name `{model, prefix, fit, scale}`: which model of the server's, what stands before
-        each text for it, what happens to a text beyond its context, and what becomes of the cosine: `positive`: itself,
-        and 0 below 0; `shifted`: (1 + cosine) / 2.
-    copied: the share of the response's words that stand in the prompt, in order, from which on it is a copy of the
-        prompt and earns nothing, unless the reference is one too; None: the prompt is not read.
-    threshold: the score from which the verdict is `passed`.
-    graded: whether scores between the ends occur; otherwise 1 from the threshold on, and 0 below.
+    bleu_smoothing_value: Value for `floor` and `add-k`. If unset, sacrebleu's default.
+    bleu_order: Length of the longest n-grams.
+    rouge: The value of ROUGE that counts.
+    lowercase: Ignores case (ROUGE always does).
+    embedding: Settings of the metric `embedding`, `{model, prefix, fit, scale}`: the server's model, the prefix of each
+        text, the treatment of texts beyond the model's context, and the score of a cosine: `positive`: the cosine, or 0
+        if negative; `shifted`: (1 + cosine) / 2.
+    copied: Share of the response's words that occur in the prompt, in order. From this share on the response is a copy
+        of the prompt and scores 0, unless the reference is a copy too. If unset, the prompt is not read.
+    threshold: Lowest score that passes.
+    graded: Gives intermediate scores; if false, 1 from the threshold up, and 0 below it.
     """
 
     metrics: Name | tuple[Name, ...] | dict[Name, float] = "rougeL"
@@ -110,10 +110,10 @@ class SimilarityParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityReference:
-    """A reference that brings the source along.
+    """A reference with its source.
 
-    texts: what was expected, one or several ways of saying it. source: what was to be translated or summed up; a
-    response that copies it earns nothing (read instead of the prompt).
+    texts: the expected text, in one or several wordings. source: the text to translate or summarise; a response that
+    copies it scores 0. It is compared in place of the prompt.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}

@@ -29,7 +29,7 @@ Answer = tuple[str, str | None] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning(Embedding):
-    """Sameness by a model: answers whose vectors have a cosine of at least `threshold` are the same."""
+    """Equality by a model: two answers are equal if the cosine of their vectors is at least `threshold`."""
 
     threshold: float = 0.9
 

@@ -1,4 +1,4 @@
-"""`consensus`: whether a response agrees with its siblings, by any verifier's notion of sameness."""
+"""`consensus`: measures whether a response agrees with its siblings, by any verifier's equivalence."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from rewarden_verifiers.uses import UseLike, parse_use
 class ConsensusParams:
     """Options of `consensus`.
 
-    use: the verifier whose `Equivalence` says which answers are the same; one without an equivalence judges each
-        member, and what it extracted is compared.
-    embedding: in the place of `use`, `{model, prefix, fit, threshold}`: answers are whole responses, and the same where
-        the cosine of their vectors is at least `threshold`, whatever their words.
-    mode: `majority`: 1 for the members of the biggest cluster, else 0; `soft`: the share of one's own cluster.
-    ties: when several clusters are the biggest: `none` of them has the majority, the `first` (by its first member),
-        or `all` of them.
-    min_share: the share of the group that the biggest cluster needs; members without an answer count in the group, so
-        that answering rarely and alike does not look like agreement.
-    min_answered: members with an answer that the group needs; one alone agrees with nobody.
-    below: what happens where there is no majority: `zero` (disagreeing must not pay), `undecided`, or `exclude` (the
-        score that the answer would have had, but the trainer is asked to leave the group out). Where too few answered
-        it is `zero` in place of `undecided`: silence is no doubt.
+    use: Verifier whose `Equivalence` decides which answers are equal. A verifier without one judges each member, and
+        the extracted answers are compared.
+    embedding: In place of `use`, `{model, prefix, fit, threshold}`: the answers are whole responses, and two are equal
+        if the cosine of their vectors is at least `threshold`, whatever their words.
+    mode: `majority`: 1 for the members of the largest cluster, else 0; `soft`: the share of the member's own cluster.
+    ties: If several clusters are largest: `none` of them has the majority, the `first` has (by its first member), or
+        `all` have.
+    min_share: Share of the group that the largest cluster needs. Members without an answer count in the group, so that
+        a few equal answers do not look like agreement.
+    min_answered: Members with an answer that the group needs; a single one agrees with no other.
+    below: Outcome without a majority: `zero` (disagreeing must not pay), `undecided`, or `exclude` (the answer keeps
+        its score, but the trainer should leave the group out). If too few members answered, `undecided` becomes `zero`,
+        because silence is not doubt.
     """
 
     use: UseLike = "math"
@@ -64,15 +64,15 @@ def _variant(params: ConsensusParams) -> VerifierSpec | None:
 
 @verifier(version="2", graded=True, children=_children, variant=_variant)
 async def consensus(samples: list[Member], params: ConsensusParams, ctx: Context) -> Sequence[Outcome | SampleError]:
-    """Agreement with the siblings: majority vote (TTRL) or the mass of one's cluster of equal answers (EMPO).
+    """Scores agreement within a group: majority vote (TTRL) or the share of equal answers (EMPO).
 
-    Answers are clustered by the sameness of another verifier, or by the nearness of their vectors (FETCH merges equal
-    states of a search so, arXiv 2502.11183); groups of a thousand need no n² comparisons. A member
-    without an answer is in no cluster and scores at the bottom. No reference is read: agreement is not correctness,
-    and a policy can learn to agree on what is wrong. Sources: TTRL (arXiv 2504.16084), EMPO (arXiv 2504.05812).
+    Answers are clustered by another verifier's equivalence, or by the similarity of their vectors (FETCH merges equal
+    states of a search this way, arXiv 2502.11183). Groups of a thousand need no n² comparisons. A member without an
+    answer is in no cluster and gets the lowest score. No reference is read: agreement is not correctness, and a policy
+    can learn to agree on wrong answers. Sources: TTRL (arXiv 2504.16084), EMPO (arXiv 2504.05812).
 
-    A member that the other verifier could not judge (an error of ours, a bad reference where it needs one) keeps that
-    outcome and counts in no share. Raises InvalidSample for a group smaller than `min_answered`.
+    A member that the other verifier could not judge (an internal error, or an invalid reference if it needs one) keeps
+    that outcome and counts in no share. Raises InvalidSample if the group is smaller than `min_answered`.
     """
     if len(samples) < params.min_answered:
         raise InvalidSample(

@@ -1,4 +1,4 @@
-"""`diversity`: how far a response stands from its siblings."""
+"""`diversity`: measures how much a response differs from its siblings."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ Ended = Outcome | SampleError
 class DiversityParams:
     """Options of `diversity`.
 
-    by: what tells responses apart: `ngrams`: words in a row that no sibling has; `embedding`: the cosine distance of
-        vectors that a model makes of them; `answers`: whether another verifier finds their answers the same.
-    n: the longest n-grams, up to 8.
-    embedding: `{model, prefix, fit}`: which model of the server's, what stands before each text for it, and what
-        happens to a text beyond its context.
-    use: the verifier whose `Equivalence` says which answers are the same; of one without, what it extracted is
-        compared.
-    reduce: of distances to the siblings the `mean`, or that to the `nearest`. By n-grams all siblings are one text.
-    among: a verifier or recipe: only members that pass it are compared and earn anything (DSDR: among the correct
-        ones). Without it whatever is unlike the others is paid, nonsense too.
-    passing: the score from which a member passes it; none: its own `passed`.
-    copies: what a response earns that another one repeats, but for case and marks: `nothing`, or what its distances
-        come to (`counted`): of short plans the more frequent then earn less.
+    by: Kind of distance: `ngrams`: word sequences that no sibling has; `embedding`: the cosine distance of the
+        responses' vectors from a model; `answers`: another verifier decides whether the answers are equal.
+    n: Length of the longest n-grams, up to 8.
+    embedding: `{model, prefix, fit}`: the server's model, the prefix of each text, and the treatment of texts beyond
+        the model's context.
+    use: Verifier whose `Equivalence` decides which answers are equal. For a verifier without one, the extracted answers
+        are compared.
+    reduce: The `mean` distance to the siblings, or that to the `nearest`. By n-grams all siblings are one text.
+    among: Verifier or recipe: only members that pass it are compared and earn credit (DSDR: among the correct ones).
+        Without it, anything unlike the others earns credit, even nonsense.
+    passing: Lowest score at which a member passes `among`. If unset, its own `passed` decides.
+    copies: Credit for a response that another one repeats, apart from case and punctuation: `nothing`, or that of its
+        distances (`counted`). For short plans the more frequent ones then earn less.
     """
 
     by: Literal["ngrams", "embedding", "answers"] = "ngrams"
@@ -83,18 +83,19 @@ def _variant(params: DiversityParams) -> VerifierSpec | None:
 
 @verifier(version="2", graded=True, children=_children, variant=_variant)
 async def diversity(samples: list[Member], params: DiversityParams, ctx: Context) -> Sequence[Outcome | SampleError]:
-    """Distance of a response from its siblings, from 0 to 1: by n-grams, by meaning, or by answer.
+    """Scores how much a response differs from its siblings, from 0 to 1: by n-grams, by meaning, or by answer.
 
-    Each member's score is its distance to the others that are compared; of the group the evidence has the mean
-    distance, and distinct-n, or clusters and their entropy. By n-grams it is the share of its n-grams that no sibling
-    has (1 - self-BLEU); by embedding 1 - cosine; by answers 1 for another answer and 0 for the same. Nothing is said of
-    passing. Sources: DSDR (arXiv 2602.19895), Kirk et al. 2023 (arXiv 2310.06452), AlphaDrive.
+    Each member's score is its distance to the others that are compared. The evidence has the group's mean distance, and
+    distinct-n, or the clusters and their entropy. By n-grams the distance is the share of the member's n-grams that no
+    sibling has (1 - self-BLEU); by embedding it is 1 - cosine; by answers, 1 for another answer and 0 for the same.
+    Outcomes have no `passed`. Sources: DSDR (arXiv 2602.19895), Kirk et al. 2023 (arXiv 2310.06452), AlphaDrive.
 
-    At the bottom: no answer, one without substance or that loops (`repeated`), one too long for the model by its own
-    doing (`too_long`), one that `among` does not pass (`not_among`), a copy (`copy`), and one that no other is left to
-    be compared with (`alone`). A member that could not be judged keeps that outcome and is compared with none.
+    A member gets the lowest score if it has no answer, has no substance or loops (`repeated`), is too long for the
+    model by its own doing (`too_long`), fails `among` (`not_among`), is a copy (`copy`), or has no other member left to
+    compare with (`alone`). A member that could not be judged keeps that outcome and is not compared.
 
-    Raises InvalidSample for a group of one, InvalidParams where `among` has no notion of passing and none is given.
+    Raises InvalidSample for a group of one, and InvalidParams if `among` has no notion of passing and `passing` is
+    unset.
     """
     if len(samples) < 2:
         raise InvalidSample("the group has one member; diversity needs at least 2", path="group")

@@ -20,17 +20,17 @@ Score = Literal["own", "pass_rate", "fail_rate", "mean", "best", "all_pass", "an
 class GroupStatsParams:
     """Options of `group_stats`.
 
-    use: the verifier or recipe that judges each member.
-    score: what a member's score is: `own` (its own), `pass_rate` or `fail_rate` (of its group; the latter rewards
-        whoever posed the problem), `mean` or `best` (of its group's scores), `all_pass` or `any_pass` (1 or 0, of the
-        scored members), `centred` (its own minus the group's mean), `standardised` (that over the standard deviation;
-        0 where all are equal).
-    ddof: degrees of freedom taken off in the standard deviation (0: of these members; 1: of the policy).
-    ks: the k of pass@k; default: powers of two up to the scored members.
-    pass_threshold: the least score that passes; default: as the verifier of `use` says, or full marks where it has no
-        notion of passing.
-    exclude_std_at_most: ask the trainer to leave out groups whose standard deviation is at most this; 0.0: groups in
-        which all scores are equal, from which methods that compare siblings learn nothing; default: none.
+    use: Verifier or recipe that judges each member.
+    score: Score of a member: `own`, `pass_rate` or `fail_rate` (of its group; `fail_rate` rewards the author of a
+        problem), `mean` or `best` (of its group's scores), `all_pass` or `any_pass` (1 or 0, over the scored members),
+        `centred` (its own minus the group's mean), `standardised` (that over the standard deviation; 0 if all are
+        equal).
+    ddof: Degrees of freedom subtracted in the standard deviation (0: of these members; 1: of the policy).
+    ks: The k of pass@k. By default, powers of two up to the number of scored members.
+    pass_threshold: Lowest score that passes. By default, the verdict of the verifier in `use`, or full marks if it has
+        no notion of passing.
+    exclude_std_at_most: Asks the trainer to leave out groups whose standard deviation is at most this. 0.0: groups in
+        which all scores are equal, from which methods that compare siblings learn nothing. By default, none.
     """
 
     use: UseLike
@@ -53,11 +53,11 @@ def _children(params: GroupStatsParams) -> list[Use]:
 
 @verifier(version="1", graded=True, children=_children)
 async def group_stats(samples: list[Member], params: GroupStatsParams, ctx: Context) -> Sequence[Outcome]:
-    """Statistics of a group: pass rate, mean, deviation, pass@k, all passed, all failed.
+    """Computes statistics of a group: pass rate, mean, standard deviation, pass@k, all passed, all failed.
 
-    Each member is judged by `use`. Its outcome is its own, with the group's statistics in the evidence; `score`
-    replaces the number by one of the group's. Members without a score are counted apart, never as zeros, and flagged
-    `group_has_unscored`; they keep their own outcome, because a statistic cannot mend what was not judged.
+    `use` judges each member. A member keeps its own outcome, with the group's statistics in the evidence; `score`
+    replaces its score by one of the group's. Members without a score are counted separately, never as zeros, and
+    flagged `group_has_unscored`. They keep their own outcome, because a statistic cannot replace a missing verdict.
     """
     use = parse_use(params.use)
     outcomes = await ctx.verify_group(use, samples)

@@ -1,4 +1,4 @@
-"""The share of each text of a group that no other has, by n-grams; in time and memory linear in the texts."""
+"""The share of n-grams of each text that no other text of the group has, in time and memory linear in the texts."""
 
 from __future__ import annotations
 

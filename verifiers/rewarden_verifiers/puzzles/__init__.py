@@ -1,1 +1,1 @@
-"""Verifiers of puzzles: strict checkers of our own, and the generators of `reasoning-gym` with their leaks closed."""
+"""Verifiers of puzzles: strict checkers, and the generators of `reasoning-gym` with their leaks closed."""

@@ -1,4 +1,4 @@
-"""The answer to a puzzle in a response: one text, without what it is dressed in."""
+"""Finds the answer to a puzzle in a response: one text, without markup."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-r"""Arithmetic over whole numbers, by a parser of our own: `+ - * /`, brackets, and nothing else.
+"""Arithmetic on whole numbers, read by a parser that knows only `+ - * /` and brackets.
 
-Nothing is evaluated that is not one of these: there are no names, calls, powers, factorials, decimals or digits put
-side by side. Values are exact fractions.
+Nothing else is evaluated: names, calls, powers, factorials, decimals and joined digits are rejected. Values are exact
+fractions.
 """
 
 from __future__ import annotations

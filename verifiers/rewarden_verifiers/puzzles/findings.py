@@ -1,4 +1,4 @@
-"""The findings of a checker: whether an answer solves a puzzle, and if not, in which way it fails."""
+"""The findings of a checker: whether an answer solves a puzzle, and otherwise how it fails."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Guards on an answer before the library's scorer sees it: the leaks of these scorers, closed one by one.
+"""Guards on an answer before the library's scorer sees it. They close the leaks of these scorers one by one.
 
-A guard gives the text that the scorer is to see, or a finding where the answer is refused. The scorers search in what
-they are given, drop what they cannot read, cut lists short and forgive distances; so a guard asks for the whole answer
-to be of the form that the question asks for, and for what a tolerance may not forgive. One that reads JSON where there
-is none raises NotRead, and the answer is refused (see `guarded`).
+A guard returns the text for the scorer, or a finding if it rejects the answer. The scorers search within their input,
+drop text that they cannot read, truncate lists and tolerate distances. A guard therefore requires that the whole answer
+has the form that the question asks for, and rejects deviations that no tolerance should accept. If a guard that reads
+JSON finds none, it raises NotRead, and the answer is rejected (see `guarded`).
 """
 
 from __future__ import annotations

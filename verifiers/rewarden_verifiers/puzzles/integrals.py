@@ -1,8 +1,8 @@
-"""Antiderivatives: read token by token, written anew, and only then given to the library's scorer, in the sandbox.
+"""Antiderivatives: read token by token, rewritten, and only then passed to the library's scorer, in the sandbox.
 
-That scorer calls SymPy's `parse_expr`, which is `eval`. Nothing of the answer reaches it but numbers, the variable, the
-constant, a few functions and operators: no attributes, strings, indices, other names (`Integral(f, x)` would be a right
-answer) or keywords. What is left can still take for ever (`9**9**9**9`), and so runs in a locked room under limits.
+That scorer calls SymPy's `parse_expr`, which is `eval`. Of the answer, only numbers, the variable, the constant, a few
+functions and operators reach it: no attributes, strings, indices, other names (`Integral(f, x)` would be a right
+answer) or keywords. The rest can still run forever (`9**9**9**9`), and therefore runs in a locked room under limits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`knights_knaves`: who tells the truth and who lies."""
+"""`knights_knaves`: decides who tells the truth and who lies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sudoku` and `futoshiki`: each symbol once in every row and column, and what each adds to that."""
+"""`sudoku` and `futoshiki`: each symbol once in every row and column, with the further rules of each."""
 
 from __future__ import annotations
 

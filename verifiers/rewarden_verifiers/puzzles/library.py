@@ -1,8 +1,8 @@
-"""The modules of `reasoning-gym`, each loaded when it is needed.
+"""The modules of `reasoning-gym`, each loaded on demand.
 
-Importing the package imports all of it, matplotlib included, which takes more CPU time than a worker gives one sample.
-So packages of the library are put in place without running their `__init__`, and a data set's module then brings in
-only what it uses. Whoever has already imported the package keeps it as it is.
+Importing the package imports all of it, including matplotlib, which takes more CPU time than a worker gives one sample.
+The library's packages are therefore registered without running their `__init__`, and a data set's module then imports
+only what it uses. If the package has already been imported, it stays as it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`maze`: a way from the start to the goal, or how long the shortest is."""
+"""`maze`: a path from the start to the goal, or the length of the shortest one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parameters of `puzzle`."""
+"""Parameters of `puzzle`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Extraction = str | tuple[str | dict[str, str], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Outcomes:
-    """The worth of each end: the table of a published reward, such as Logic-RL's 2, -1.5 and -2.
+    """The score of each ending: the table of a published reward, such as Logic-RL's 2, -1.5 and -2.
 
-    right: the puzzle is solved. wrong: the answer is in order, but solves nothing. illegal: it breaks a rule of the
-    puzzle (numbers that were not given, a given that is changed, a wall). malformed: it cannot be read. no_answer: the
-    response holds none; nothing may be worth less, and an answer that hedges or exhausts a limit is worth this too.
+    right: the puzzle is solved. wrong: the answer is valid, but no solution. illegal: it breaks a rule of the puzzle
+    (numbers that were not given, a changed given, a wall). malformed: it cannot be read. no_answer: the response has
+    none. No other ending can score less. An answer that hedges or exceeds a limit scores the same.
     """
 
     right: float = 1.0
@@ -39,7 +39,14 @@ class Outcomes:
 
 @dataclass(frozen=True, kw_only=True)
 class RulesParams:
-    """Options of `puzzle_rules`, and of `puzzle` beside its own; see there."""
+    """Options of `puzzle_rules`, and of `puzzle` beside its own.
+
+    task: Kind of puzzle, if the references do not name it.
+    extraction: Rules that find the answer; see docs/extraction.md. `strict`: a box or an answer tag.
+    credit: `full`: only a solution earns credit. `partial`: grids, tables and roles with a known solution also earn the
+        share of right cells, not counting the givens, rescaled so that the best constant answer earns 0. For some
+        generators, solutions that are longer than necessary earn what the generator's own scorer gives.
+    """
 
     task: str | None = None
     extraction: Extraction = "strict"
@@ -58,12 +65,7 @@ class RulesParams:
 class PuzzleParams(RulesParams):
     """Options of `puzzle`.
 
-    task: which puzzle the references are, where they do not say so themselves.
-    extraction: where the answer stands; see `rewarden_verifiers.extraction`. `strict`: a box or an answer tag.
-    credit: `full`: only a solution earns. `partial`: for grids, tables and roles with a known solution also the share
-        of cells that are right, without those given, rescaled so that the best answer that is the same everywhere
-        earns nothing; for some generators what their own scorer gives for solutions that are longer than need be.
-    outcomes: what each end is worth, if not 1 and 0; partial credit lies between `wrong` (or `illegal`) and `right`.
+    outcomes: Score of each ending, if not 1 and 0. Partial credit lies between `wrong` (or `illegal`) and `right`.
     """
 
     outcomes: Outcomes = Outcomes()

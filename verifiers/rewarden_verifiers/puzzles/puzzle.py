@@ -1,4 +1,4 @@
-"""`puzzle`: whether an answer solves a puzzle."""
+"""`puzzle`: checks that an answer solves a puzzle."""
 
 from __future__ import annotations
 
@@ -29,47 +29,49 @@ _ENDS: Mapping[str, str] = {"wrong": "wrong", "partly_right": "wrong", "illegal"
     view="full",
 )
 async def puzzle(response: str, reference: dict[str, Any], params: PuzzleParams, ctx: Context) -> Outcome:
-    """The answer solves the puzzle, by the puzzle's own rules: any solution is right, and nothing else.
+    """Checks that the answer solves the puzzle by the puzzle's own rules; any solution is right.
 
-    The reference is an object; its `task` says which puzzle it is (or the parameter `task` does).
+    The reference is an object. Its `task` names the puzzle, else the parameter `task` does.
 
     | task | reference | the answer |
     |---|---|---|
     | `countdown`, `24` | `numbers` or cards, `target`, `use`, `faces` | an expression with `+ - * /` over them |
     | `sudoku` | `puzzle`, `box`, `solution` | a grid of any size that keeps the givens |
     | `futoshiki` | `puzzle`, `constraints`, `solution` | the same |
-    | `knights_knaves` | `people`, `statements`, `solution`, `roles` | everybody's role, in sentences or JSON |
+    | `knights_knaves` | `people`, `statements`, `solution`, `roles` | each person's role, in sentences or JSON |
     | `zebra` | `solution` | the whole table, as JSON or Markdown |
     | `n_queens` | `n`, `board` | a board, or each row's column |
-    | `maze` | `grid`, `start`, `goal`, `walls`, `ask` | moves, places, or the length |
+    | `maze` | `grid`, `start`, `goal`, `walls`, `ask` | moves, positions, or the length |
     | `grid` | `solution`, `puzzle` | a grid: any puzzle with one solution |
     | `assignment` | `solution` | `A = 1, B = 7` or JSON |
-    | `reasoning_gym` | `dataset` with `entry`, or with `seed`, `index` and `config` | what the item asks for |
+    | `reasoning_gym` | `dataset` with `entry`, or with `seed`, `index` and `config` | as the item requires |
 
-    `countdown`: `target` is 24 unless given; `use` is `all` (each number exactly as often as it is given) or `some`;
-    cards `A` `J` `Q` `K` count 1, 11, 12, 13, or with `faces: ten` 1, 10, 10, 10. `sudoku`: blanks are 0, null, `_` or
-    `.`; `box` gives the rows and columns of boxes that are no squares. `knights_knaves`: `statements` as nested lists
-    (`["and", ["knight", "Ann"], ["not", ["knave", "Bob"]]]`, one for each of the people) or the `solution`. `zebra`:
-    `{"House 1": {"Name": "Arnold"}}` or `header` and `rows`. `maze`: `ask` for any legal `path`, a `shortest` one, or
-    the `length`. A `solution` beside the rules is what `partial` credit counts by.
+    - `countdown`: `target` is 24 by default. `use` is `all` (each number exactly as often as it is given) or `some`.
+      The cards `A` `J` `Q` `K` count as 1, 11, 12, 13, or with `faces: ten` as 1, 10, 10, 10.
+    - `sudoku`: blanks are 0, null, `_` or `.`. `box` gives the rows and columns of boxes that are not square.
+    - `knights_knaves`: `statements` as nested lists (`["and", ["knight", "Ann"], ["not", ["knave", "Bob"]]]`, one per
+      person) or the `solution`.
+    - `zebra`: `{"House 1": {"Name": "Arnold"}}` or `header` and `rows`.
+    - `maze`: `ask` for any legal `path`, a `shortest` one, or the `length`.
 
-    The answer is taken from what follows the closed thought, also where `view` shows all of the response.
+    A `solution` beside the rules is the basis of `partial` credit.
 
-    Grids are read from lines, tables, or lists of lists; a word beside them makes them `malformed`. Two answers where
-    one is asked are `hedged`. Text of the response is never evaluated: expressions go through parsers of our own.
+    The answer is read from the text after the closed reasoning, even if `view` shows the whole response. Grids are read
+    from lines, tables, or lists of lists; a word beside them makes them `malformed`. Several answers are `hedged` if
+    one is expected. The verifier never evaluates text of the response; its own parsers read expressions.
 
-    Reasons: `wrong` (in order, but no solution), `illegal` (other numbers, a given changed, a wall), `malformed`,
-    `hedged`, `no_answer`, `partly_right`, `too_expensive`. `outcomes` gives each its worth.
+    The reasons are `wrong` (valid, but no solution), `illegal` (other numbers, a changed given, a wall), `malformed`,
+    `hedged`, `no_answer`, `partly_right` and `too_expensive`. `outcomes` sets their scores.
 
-    Of `reasoning-gym` (extra `puzzles`) every generator can be used. Most are judged by their own scorer, given only
-    answers of the form that was asked for, and only full marks count unless `credit` is `partial`. Where the scorer
-    evaluates text or accepts what is no solution, a checker of ours takes its place, except for the two data sets of
-    integrals: their scorer runs in the sandbox. An empty text that is the right answer is written `""`.
+    Every generator of `reasoning-gym` (extra `puzzles`) can be used. Most have their own scorer, which receives only
+    answers of the required form; only full marks count unless `credit` is `partial`. If a scorer evaluates text or
+    accepts non-solutions, one of Rewarden's checkers replaces it. The exceptions are the two data sets of integrals,
+    whose scorer runs in the sandbox. If the right answer is an empty text, it is written `""`.
 
-    What cannot be judged: items of `propositional_logic` whose premises contradict each other (about one in five:
-    anything follows), and items of `codeio`, `game_of_life` and `game_of_life_halting` that are given by their seed
-    (store the entry). An answer that is itself an undone `Integral`, as a few stored ones are, is refused; the
-    antiderivative passes.
+    Some items cannot be judged: those of `propositional_logic` with contradictory premises (about one in five, because
+    anything follows), and those of `codeio`, `game_of_life` and `game_of_life_halting` that are given by their seed
+    (store the entry). An answer that is itself an unevaluated `Integral`, as in a few stored entries, is rejected; the
+    antiderivative is accepted.
     """
     table = params.outcomes
     given = {"task": params.task, "extraction": params.extraction, "credit": params.credit}

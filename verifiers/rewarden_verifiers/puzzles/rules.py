@@ -1,4 +1,4 @@
-"""`puzzle_rules`: what `puzzle` hands to a worker."""
+"""`puzzle_rules`: the part of `puzzle` that runs in a worker."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def prepare(reference: dict[str, Any], params: RulesParams) -> Checker:
 
 @verifier(version="2", graded=True, prepare=prepare, libraries=("reasoning-gym", "sympy"), requires=("puzzles",))
 def puzzle_rules(response: str, prepared: Checker, params: RulesParams) -> Outcome:
-    """The rules of a puzzle, or a generator's own scorer: the part of `puzzle` that computes. Use `puzzle`.
+    """Applies the rules of a puzzle or a generator's own scorer, for `puzzle`. Use `puzzle` instead.
 
-    Scores lie between 0 and 1 whatever the outcomes of `puzzle`. For the two data sets whose scorers run in the
-    sandbox (`simple_integration`, `intermediate_integration`), which only `puzzle` can ask, it is undecided.
+    Scores are between 0 and 1, whatever the `outcomes` of `puzzle`. The outcome is undecided for the two data sets
+    whose scorers run in the sandbox (`simple_integration`, `intermediate_integration`); only `puzzle` can use it.
     """
     found = answers.find(response, params.rules)
     if isinstance(found, Outcome):

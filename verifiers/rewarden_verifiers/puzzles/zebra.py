@@ -1,4 +1,4 @@
-"""`zebra`: who lives where and has what, a table with one solution."""
+"""`zebra`: a table of houses and their attributes, with one solution."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Verifiers of what was found: ranked lists."""
+"""Verifiers of ranked lists."""

@@ -1,4 +1,4 @@
-"""Ranked lists as responses write them: JSON, "[3] > [1] > [2]", a table, numbered or bulleted lines, commas."""
+"""Parses ranked lists: JSON, "[3] > [1] > [2]", a table, numbered or bulleted lines, commas."""
 
 from __future__ import annotations
 

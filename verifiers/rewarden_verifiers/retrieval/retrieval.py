@@ -1,4 +1,4 @@
-"""`retrieval`: how well a response ranks what is relevant."""
+"""`retrieval`: measures how well a response ranks relevant ids."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ Id = str | int
 class RetrievalReference:
     """A reference with its catalogue.
 
-    qrels: the relevance of each id (0: not relevant). relevant: the relevant ids instead, each of relevance 1; as a
-    list they are in the ideal order. catalogue: all ids that may be listed.
+    qrels: the relevance of each id (0: not relevant). relevant: alternatively the relevant ids, each of relevance 1; a
+    list is in the ideal order. catalogue: all ids that can be listed.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -52,23 +52,23 @@ Reference = RetrievalReference | dict[str, float] | tuple[Id, ...]
 class RetrievalParams:
     """Options of `retrieval`.
 
-    metrics: what is measured, one or several with weights: `ndcg`, `recall`, `precision`, `mrr`, `map`, `rbo`, `hit`,
-        each with the rank it is cut at (`ndcg@10`); recall and hit need one.
-    gain: what a relevance is worth to nDCG: itself (`linear`) or 2^relevance - 1 (`exponential`).
-    relevant_from: the relevance from which an id is relevant to the measures that know no degrees; None: above 0.
-    rbo_p: how far down rank-biased overlap looks: 0.9 puts 86 % of the weight on the first ten ranks.
-    duplicates: an id that stood before earns nothing and takes its rank (`keep`), or ends the list's worth (`refuse`).
-    unknown: an id that is not in the catalogue earns nothing and takes its rank (`keep`), or ends the list's worth
+    metrics: One metric, or several with weights: `ndcg`, `recall`, `precision`, `mrr`, `map`, `rbo`, `hit`, each with
+        an optional cut-off rank (`ndcg@10`); `recall` and `hit` require one.
+    gain: Gain of a relevance in nDCG: the relevance itself (`linear`) or 2^relevance - 1 (`exponential`).
+    relevant_from: Lowest relevance that counts as relevant, for binary metrics. If unset, any above 0.
+    rbo_p: Persistence of rank-biased overlap: 0.9 puts 86 % of the weight on the first ten ranks.
+    duplicates: A repeated id: earns nothing and keeps its rank (`keep`), or makes the list worthless (`refuse`).
+    unknown: An id outside the catalogue: earns nothing and keeps its rank (`keep`), or makes the list worthless
         (`refuse`).
-    catalogue: the ids that may be listed, the same for every sample.
-    length: how many ids there must be; None: any number.
-    complete: whether every id of the catalogue must be listed, each once.
-    ignore_case: whether capital and small letters of ids are the same.
-    extraction: where the list stands: a preset or an ordered list of rules; where none fires the whole response is
+    catalogue: The ids that can be listed, the same for every sample.
+    length: Required number of ids. If unset, any number.
+    complete: Every id of the catalogue must be listed exactly once.
+    ignore_case: Ignores the case of ids.
+    extraction: Rules that find the list: a preset or an ordered list of rules. If none matches, the whole response is
         read, unless `whole_response` is false.
-    whole_response: see extraction.
-    threshold: the score from which the verdict is `passed`.
-    graded: whether scores between the ends occur; otherwise 1 from the threshold on, and 0 below.
+    whole_response: See `extraction`.
+    threshold: Lowest score that passes.
+    graded: Gives intermediate scores; if false, 1 from the threshold up, and 0 below it.
     """
 
     metrics: str | tuple[str, ...] | dict[str, float] = "ndcg@10"
@@ -176,21 +176,22 @@ def expect(reference: Reference, params: RetrievalParams) -> Expected:
 
 @verifier(version="2", graded=True, prepare=expect)
 def retrieval(response: str, prepared: Expected, params: RetrievalParams) -> Outcome:
-    """The response lists ids, the most relevant first, and is measured by nDCG, recall, precision, MRR, MAP or RBO.
+    """Scores a ranked list of ids, the most relevant first, by nDCG, recall, precision, MRR, MAP or RBO.
 
     The reference gives each id's relevance (`{"d3": 2, "d7": 1}`), a list of relevant ids (in the ideal order, for
     rank-biased overlap), or `{qrels | relevant, catalogue}`. The list is read from a box, an answer tag, a tag
-    `<ranking>` or the whole response: JSON, "[3] > [1] > [2]", a Markdown table (its column of ids, by the heading,
-    from top to bottom or as a column of ranks numbers them), numbered or bulleted lines, commas, or an id a line.
-    Several metrics are a weighted mean; each stands in the components.
+    `<ranking>` or the whole response. It can be JSON, "[3] > [1] > [2]", a Markdown table, numbered or bulleted lines,
+    comma-separated, or one id per line. In a table, the headings identify the column of ids; the ids are ranked from
+    top to bottom, or by a column of ranks. Several metrics are combined in a weighted mean, and the components hold
+    each value.
 
-    nDCG is scikit-learn's `ndcg_score` where no scores tie, with linear or exponential gains; MAP at k divides by as
-    many relevant ids as could stand within k, so that full marks can be reached; RBO is the extrapolated one. An id
-    that stood before earns nothing and keeps its rank, an unknown one likewise, unless they are refused. `steps` has an
-    entry for each rank: its gain as a share of the largest one, what Rank-GRPO credits tokens with.
+    nDCG equals scikit-learn's `ndcg_score` if no scores tie, with linear or exponential gains. MAP at k divides by the
+    number of relevant ids that fit within k, so that full marks are possible. RBO is the extrapolated variant. A
+    repeated or unknown id earns nothing and keeps its rank, unless it is refused. `steps` has an entry for each rank:
+    its gain as a share of the largest one, by which Rank-GRPO credits tokens.
 
-    What earns nothing: no list (`no_answer`), two lists (`hedged`), `duplicates`, `unknown_ids`, `wrong_length` and
-    `incomplete` where they are refused, and a list of more than 10,000 ids (`too_expensive`).
+    These responses score 0: no list (`no_answer`), two lists (`hedged`), a list of more than 10,000 ids
+    (`too_expensive`), and, if the parameters refuse them, `duplicates`, `unknown_ids`, `wrong_length` and `incomplete`.
     """
     evidence: dict[str, Any] = {"rule": "response"}
     found = extract(response, params.extraction)

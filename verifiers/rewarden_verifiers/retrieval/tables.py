@@ -1,7 +1,7 @@
-"""Rankings in tables of Markdown: a column of ids, from top to bottom or as a column of ranks numbers them.
+"""Rankings in Markdown tables: a column of ids, from top to bottom or by a column of ranks.
 
-Which column holds the ids is told by its heading and never by the reference: of several columns with different orders
-the best must not be picked.
+The heading selects the column of ids, never the reference: if columns have different orders, the best one must not be
+picked.
 """
 
 from __future__ import annotations

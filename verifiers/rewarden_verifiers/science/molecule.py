@@ -1,4 +1,4 @@
-"""`molecule`: whether the molecule that a response writes is the right one, or one of the kind asked for."""
+"""`molecule`: checks that the molecule in a response is the right one, or meets requirements."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _PLAIN_FORMULA = re.compile(r"(?:[A-Z][a-z]?\d{0,4}){1,40}[+-]?\d{0,2}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoleculeReference:
-    """A reference with its surroundings; everything may be left out that the parts do not need.
+    """A reference with its context. Anything that the parts do not need is optional.
 
-    smiles: the right molecule. others: molecules that are as right. formula: the formula asked for, instead of that of
-    the molecule. reactants: what the product was made from; returning one of them earns nothing.
+    smiles: the right molecule. others: molecules that are also right. formula: the expected formula, in place of the
+    molecule's own. reactants: the starting materials; returning one of them scores 0.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -58,34 +58,35 @@ Reference = str | tuple[str, ...] | MoleculeReference | None
 class MoleculeParams:
     """Options of `molecule`.
 
-    parts: what is scored: `validity` (it is a molecule), `identity` (it is the reference), `similarity` (Tanimoto's
+    parts: Parts of the score: `validity` (it is a molecule), `identity` (it is the reference), `similarity` (Tanimoto
         coefficient to the reference), `formula` (that of the reference), `properties`, `substructures`, `attributes`
-        (the response states properties of the reference and is right); one, or several with weights.
-    extraction: where the SMILES stands: `auto` (any mark, a tag `<SMILES>`, else the last line; only a box or a tag
-        where the prompt asks for it), `strict` (last box or tag), `explicit` (any mark), `lax` (as `auto` whatever the
-        prompt asks), `whole`, or an ordered list of rules, among them `smiles_tag`.
-    stereo: whether stereochemistry counts for identity.
-    isotopes: whether isotopes count for identity.
-    charges: whether a charged form differs from the neutral one.
-    tautomers: whether tautomers differ; where not, standard InChI decides.
-    fragments: how many molecules joined by "." are read: `as_reference` (as many as the reference has; one without a
-        reference), `one`, or `any`.
-    min_atoms: heavy atoms at least; None: 5 where no reference is given, otherwise 1 (0 where a reference has none).
-    reactants: molecules that must not be returned, unless they are the reference.
-    reactants_key: a key of the sample's metadata that holds such molecules: a text or a list of texts.
-    reactants_in_prompt: whether the molecules written in the prompt are such ones.
-    fingerprint: what similarity compares: `morgan` (radius 2, 2048 bits), `morgan_chiral`, `rdkit`, `maccs`.
-    similar_from: the similarity that earns full marks; below it similarity earns its share of it.
-    similar_above: the similarity up to which nothing is earned: any two drugs are alike to a degree.
-    formula: the formula asked for, the same for every sample.
-    properties: properties and where they shall lie.
-    required: SMARTS patterns that the molecule must hold.
-    forbidden: SMARTS patterns that it must not hold.
-    elements: the elements that may occur; None: all.
-    attribute_tolerance: how far a stated attribute may be off, as a share of the true value (of 1 where that is less).
-    attributes_wanted: how many attributes should be stated; fewer earn less.
-    threshold: the score from which the verdict is `passed`.
-    graded: whether scores between the ends occur; otherwise 1 from the threshold on, and 0 below.
+        (the response states properties of the reference correctly). One part, or several with weights.
+    extraction: Rules that find the answer: `auto` (any marked answer, a tag `<SMILES>`, else the last line; if the
+        prompt asks for a box or a tag, only that counts), `strict` (the last box or tag), `explicit` (any marked
+        answer), `lax` (as `auto` but regardless of the prompt), `whole` (the entire response), or an ordered list of
+        rules, which can include `smiles_tag`.
+    stereo: Stereochemistry counts for identity.
+    isotopes: Isotopes count for identity.
+    charges: A charged form differs from the neutral one.
+    tautomers: Tautomers differ. If false, standard InChI decides.
+    fragments: Number of molecules joined by "." that are accepted: `as_reference` (as many as the reference has; one
+        without a reference), `one`, or `any`.
+    min_atoms: Fewest heavy atoms. If unset, 5 without a reference, else 1 (0 if a reference has none).
+    reactants: Molecules that the response must not return, unless they are the reference.
+    reactants_key: Key of the sample's metadata that holds such molecules: a text or a list of texts.
+    reactants_in_prompt: The molecules written in the prompt are reactants too.
+    fingerprint: Fingerprint for similarity: `morgan` (radius 2, 2048 bits), `morgan_chiral`, `rdkit`, `maccs`.
+    similar_from: Similarity that earns full marks; a lower one earns its share of it.
+    similar_above: Similarity up to which nothing is earned, because any two drugs are somewhat similar.
+    formula: Expected formula, the same for every sample.
+    properties: Properties and the ranges in which they must lie.
+    required: SMARTS patterns that the molecule must contain.
+    forbidden: SMARTS patterns that it must not contain.
+    elements: Elements that can occur. If unset, all.
+    attribute_tolerance: Permitted error of a stated attribute, as a share of the true value (of 1 if that is less).
+    attributes_wanted: Number of attributes to state; fewer earn less.
+    threshold: Lowest score that passes.
+    graded: Gives intermediate scores; if false, 1 from the threshold up, and 0 below it.
     """
 
     parts: Part | tuple[Part, ...] | dict[Part, float] = "identity"
@@ -314,23 +315,23 @@ def molecule(
     prompt: str | None = None,
     finish_reason: str | None = None,
 ) -> Outcome:
-    """The molecule that the response writes as SMILES is the reference, or is valid, similar, of a formula or kind.
+    """Checks a molecule written as SMILES: equal or similar to the reference, valid, of a formula, or with properties.
 
-    The SMILES is read from a box, a tag (`<answer>`, `<SMILES>`), any other mark or the last line, in any dress
-    (Markdown, TeX, quotes, a name in brackets behind it); RDKit reads and compares it. Identity is that of canonical
+    The SMILES is read from a box, a tag (`<answer>`, `<SMILES>`), any other mark or the last line, with or without
+    Markdown, TeX, quotes, or a name in brackets after it. RDKit parses and compares it. Identity means equal canonical
     SMILES: stereochemistry, isotopes, charges and tautomers count unless parameters say otherwise; atom maps never do.
-    Several parts are a weighted mean; each stands in the components.
+    Several parts are combined in a weighted mean, and the components hold each value.
 
-    The reference is a SMILES, a list of them (each is right), or an object `{smiles, others, formula, reactants}`;
-    parts that need none may go without. A fragment marks by "*" where it is attached, and its answer may as well. A
-    reference that is no SMILES but a formula ("C6H12O6", "SO4^2-") is met by a formula of the same atoms and charge, in
-    any order and markup; one that repeats an element ("CH3COOH") as it is written.
+    The reference is a SMILES, a list of them (each is right), or an object `{smiles, others, formula, reactants}`. It
+    is optional for parts that do not need one. In a fragment, "*" marks the attachment point, and the answer can
+    contain it too. If the reference is a formula ("C6H12O6", "SO4^2-"), a formula of the same atoms and charge is
+    right, in any order and markup; a formula that repeats an element ("CH3COOH") must be written the same way.
 
-    What earns nothing and says why: `malformed` (unclosed rings, no SMILES), `absurd_valence`, `not_aromatic`,
-    `wildcard` ("*"), `hedged` (several molecules offered), `fragments` (several joined by "." where one is asked),
-    `too_small`, `reactant_returned`, `forbidden_element`, `too_expensive` (4,000 characters, 400 atoms), and `wrong`.
-    SELFIES and names are not read. The part `attributes` judges instead what the response states of the reference
-    molecule ("logP: 1.3") against RDKit's values, as AttriLens-Mol's check does.
+    A score of 0 has the reason `malformed` (unclosed rings, not SMILES), `absurd_valence`, `not_aromatic`, `wildcard`
+    ("*"), `hedged` (several molecules offered), `fragments` (several joined by "." if one is expected), `too_small`,
+    `reactant_returned`, `forbidden_element`, `too_expensive` (4,000 characters, 400 atoms) or `wrong`. SELFIES and
+    names are not read. The part `attributes` instead compares properties of the reference molecule that the response
+    states ("logP: 1.3") with RDKit's values, as in AttriLens-Mol.
     """
     prepared = params.expect(reference)
     if "attributes" in params.weights:

@@ -1,5 +1,5 @@
-"""Properties of molecules by RDKit's names, and other names that they go by; and those that a response states
-("logP: 1.31", "| TPSA | 63.6 |"), against RDKit's values.
+"""Properties of molecules by RDKit's names and common aliases, and those that a response states ("logP: 1.31", "| TPSA
+| 63.6 |"), compared with RDKit's values.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def value(mol: Any, name: str) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """A property and where it shall lie. At least one of min and max is given.
+    """A property and its required range. At least one of min and max is given.
 
-    name: RDKit's name (`MolWt`, `MolLogP`, `qed`, `TPSA`, …) or a usual one (logP, MW, HBD, HBA, rings).
-    min, max: full marks from and to this value.
-    fall: how far outside the score reaches 0, along a line; 0: at once.
-    weight: of this property among several.
+    name: RDKit's name (`MolWt`, `MolLogP`, `qed`, `TPSA`, …) or a common one (logP, MW, HBD, HBA, rings).
+    min, max: Ends of the range with full marks.
+    fall: Distance from the range at which the score reaches 0, linearly; 0: at once.
+    weight: Weight of this property among several.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}

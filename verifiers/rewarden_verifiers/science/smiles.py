@@ -1,6 +1,7 @@
-"""SMILES to molecules, within bounds and with the reason where it is none. The one place that parses what was written.
+"""Parses SMILES into molecules, within limits and with the reason for a failure. No other module parses the response's
+SMILES.
 
-RDKit is imported when the first molecule is read, and its log is silenced while it works.
+RDKit is imported when the first molecule is read, and its log is silenced meanwhile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`format`: whether a response has the form that was asked for."""
+"""`format`: checks that a response has the required form."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SEQUENCE = re.compile(r"[\w\s()|*+?,{}-]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """The number of times that something may stand in the response, or in the tags named `within` (in each of them)."""
+    """The number of occurrences in the response, or in each of the tags named `within`."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -46,9 +46,9 @@ class Count:
 class Pattern(Count):
     """A regular expression in RE2's syntax, which has no look-around and no back-references, and cannot backtrack.
 
-    Begin it with `(?s)` where a dot shall match a line's end too.
-    match: `full`: the whole text matches (without blanks at its ends); `search`: it is found at least `min` and at most
-    `max` times. within: in each tag of this name instead of in the response.
+    Begin it with `(?s)` if a dot must also match a line break. match: `full`: the whole text matches (without
+    whitespace at its ends); `search`: it occurs at least `min` and at most `max` times. within: searches each tag of
+    this name instead of the response.
     """
 
     regex: str
@@ -61,25 +61,24 @@ class Pattern(Count):
 
 @dataclass(frozen=True, kw_only=True)
 class FormatParams:
-    """Options of `format`. At least one requirement must be given.
+    r"""Options of `format`. At least one requirement must be given.
 
-    template: a format by name instead of tags and sequence: `think_answer`, `think`, `think_or_not`,
+    template: A named format in place of `tags` and `sequence`: `think_answer`, `think`, `think_or_not`,
         `reasoning_answer`, `caption_reason_answer`, `guess_think_answer`, `reasoning_observing_decision`,
         `think_class_extension`, `search`, `thinking_tool_call_response`, `think_tool_call_response`,
         `principle_critique_score`.
-    tags: the tags that are expected, in order; a name alone means exactly once and not blank, otherwise
-        `{name, min, max, empty, children, text, open, close}`.
-    outside: whether text may stand outside the tags: `forbid`, `allow`, or `after` (only after the last tag, and it
-        must stand there).
-    ordered: whether the tags come in the order in which they are listed.
-    sequence: a regular expression over the names of the outermost tags instead of their listed order, such as
-        `think (search information think)* answer`.
-    boxed: how many `\\boxed{}` the response holds: a number, or bounds.
-    patterns: regular expressions that match, or are found so many times.
-    contains: texts that must be there.
-    lacks: texts that must not be there.
-    items: how many items (lines with a bullet or a number) its lists have together.
-    mode: `all`: 1 where every constraint is met, else 0; `fraction`: the share of those met.
+    tags: The expected tags, in order. A plain name means exactly once and not blank; otherwise `{name, min, max, empty,
+        children, text, open, close}`.
+    outside: Text outside the tags: `forbid`, `allow`, or `after` (required after the last tag, forbidden elsewhere).
+    ordered: The tags must come in the order in which they are listed.
+    sequence: A regular expression over the names of the outermost tags, in place of the listed order, such as `think
+        (search information think)* answer`.
+    boxed: Number of `\boxed{}` in the response: exact, or bounds.
+    patterns: Regular expressions that must match, or must occur a number of times.
+    contains: Texts that must occur.
+    lacks: Texts that must not occur.
+    items: Total number of list items (lines with a bullet or a number).
+    mode: `all`: 1 if every constraint is met, else 0; `fraction`: the share of constraints met.
     """
 
     template: str | None = None
@@ -285,16 +284,16 @@ def _sequence(sequence: str, tags: tuple[Tag, ...]) -> Callable[[str], bool]:
 
 @verifier(version="2", graded=True, inline=True, view="full")
 def format(response: str, params: FormatParams) -> Outcome:
-    r"""The response has the form asked for: tags in order, nested and counted; boxes, patterns, lists, words.
+    """Checks that the response has the required form: tags in order, nested and counted; boxes, patterns, lists, words.
 
-    It reads the *full* response, thought included, because the thought's tags are part of the form: a thought that
-    never closes fails here, it is not "no answer". Where the chat template wrote the opening tag, say so with the view
-    (`{"part": "full", "starts_open": true}`), and it is put back.
+    `format` reads the *full* response, reasoning included, because the reasoning tags are part of the form. Reasoning
+    that is never closed fails here instead of being "no answer". If the chat template writes the opening tag, set the
+    view to `{"part": "full", "starts_open": true}`, and the tag is restored.
 
-    Each requirement is a constraint: one for each expected tag (its count, its closing, not blank), `nesting`, `order`,
-    `outside`, and one for each box count, pattern, list length, and word that must or must not be there. `mode: all`
-    gates: 1 or 0. `mode: fraction` is the share of constraints met; a response that is blank, and one that has none of
-    the tags that must be there, earns 0 however many prohibitions it meets by saying nothing.
+    Each requirement is a constraint: one per expected tag (its count, closed, not blank), `nesting`, `order`,
+    `outside`, and one per box count, pattern, list length, and required or forbidden word. `mode: all` scores 1 or 0;
+    `mode: fraction` scores the share of constraints met. A blank response, and one with none of the required tags,
+    scores 0, even if it meets prohibitions by saying nothing.
     """
     if not response.strip():
         return no_answer()

@@ -1,4 +1,4 @@
-"""`language`: whether a response, its thought included, is in the language asked for."""
+"""`language`: checks that a response, its reasoning included, is in the expected language."""
 
 from __future__ import annotations
 
@@ -36,16 +36,17 @@ _SENTENCE_END = re.compile(r"[.!?…]\s|[。！？।؟\n]")
 class LanguageParams:
     """Options of `language`.
 
-    language: the language asked for: a code ("fr", "zh", "pt-BR") or an English name; None: the reference's, and
-        without one the prompt's.
-    accept: other languages that are as good.
-    parts: what is judged: the thought (`thinking`), what follows it (`final`), or `both`, as far as they are there.
-    combine: of both parts the `worst` counts, or their `mean` by words.
-    method: `auto`: by script where that tells, else by script and detection; `script`: by script alone.
-    open, close: the tags of the thought.
-    threshold: the share of words from which the verdict is `passed`.
-    graded: whether the score is the share of words; otherwise 1 from the threshold on, and 0 below.
-    short_score: what a response earns that has too few words for telling; more than 0 makes short answers pay.
+    language: Expected language: a code ("fr", "zh", "pt-BR") or an English name. If unset, the reference's, else the
+        prompt's.
+    accept: Other languages that are as good.
+    parts: Parts to judge: the reasoning (`thinking`), the text after it (`final`), or `both`, as far as they are
+        present.
+    combine: Score of both parts: that of the `worst`, or their `mean` by words.
+    method: `auto`: by script if that decides, else by script and detection; `script`: by script alone.
+    open, close: The tags of the reasoning.
+    threshold: Lowest share of words that passes.
+    graded: The score is the share of words; if false, 1 from the threshold up, and 0 below it.
+    short_score: Score of a response with too few words to identify its language. Above 0, short answers pay.
     """
 
     language: str | None = None
@@ -186,18 +187,20 @@ def _expected(params: LanguageParams, reference: Any, prompt: str | None) -> tup
 
 @verifier(version="2", graded=True, view="full", warm=languages.warm)
 def language(response: str, params: LanguageParams, reference: Any = None, prompt: str | None = None) -> Outcome:
-    """The thought and the answer are in the language asked for; the score is the share of words that are.
+    """Scores the share of words in the expected language, in the reasoning and in the answer.
 
-    The language is the parameter's, the reference's or the prompt's; a prompt of a few words tells a shared script
-    alone. Code, formulas, addresses, tags and digits are in no language and are left out. A script of a language's own
-    tells it (Greek, Hangul, kana, Han without kana …); within a script that several languages share, langdetect tells
-    two sentences at a time, offline and with its seed fixed. Both parts are judged by default, the worse one counts; so
-    the whole response is read (view `full`).
+    The parameter, the reference or the prompt gives the language. If the prompt has only a few words, in a script that
+    several languages share, only the script is compared. Code, formulas, addresses, tags and digits belong to no
+    language and are ignored. A script that only one language uses identifies it (Greek, Hangul, kana, Han without kana
+    …). Within a script that several languages share, langdetect identifies two sentences at a time, offline and with a
+    fixed seed. By default both parts are judged and the worse one counts, so the verifier reads the whole response
+    (view `full`).
 
-    A part that is too short for telling is passed over where another one can be told. Where none can, the response
-    earns `short_score`, 0 by default (`too_short`, or `no_words`): saying little must not pay. A thought that never
-    closes leaves nothing to judge of the answer. Source: DeepSeek-R1's language consistency, the share of words in the
-    target language. Chinese is told from Japanese, simplified script from traditional is not.
+    A part that is too short to identify is skipped if the other is long enough. If none is, the response earns
+    `short_score`, 0 by default (`too_short`, or `no_words`), because saying little must not pay. If the reasoning is
+    never closed, there is no answer to judge. Source: DeepSeek-R1's language consistency, the share of words in the
+    target language. Chinese is distinguished from Japanese, but the simplified script is not distinguished from the
+    traditional one.
     """
     if len(response) > MOST_CHARACTERS:
         return too_expensive(evidence={"characters": len(response), "most": MOST_CHARACTERS})

@@ -1,7 +1,7 @@
-"""Languages, the scripts that they are written in, and telling them apart. Offline; the same every time.
+"""Languages, their scripts, and their detection. Offline and deterministic.
 
-A script of one language's own (Greek, Hangul, Thai …) tells that language. Languages that share a script (Latin,
-Cyrillic, Arabic, Devanagari) are told apart by langdetect's n-grams, with its seed fixed for each call.
+A script that only one language uses (Greek, Hangul, Thai …) identifies it. langdetect's n-grams distinguish languages
+that share a script (Latin, Cyrillic, Arabic, Devanagari), with a fixed seed for each call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`length`: whether a response is as long as was asked for."""
+"""`length`: checks the length of a response."""
 
 from __future__ import annotations
 
@@ -40,22 +40,24 @@ _BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*\n")
 class LengthParams:
     """Options of `length`. At least one of min, max and target must be given.
 
-    unit: what is counted: `characters` (as seen: a run of white space is one, invisible ones are none), `words` (in
-        scripts without spaces every character), `tokens` (the `token_count` that the sample brings), `sentences`,
-        `lines` (not blank), `paragraphs`, `steps` (those that the sample brings, else the distinct lines that begin
-        like a step, else paragraphs), `code_characters` (as seen, in fenced code blocks; without a fence everything).
-    min: full marks from this length on.
-    max: full marks up to this length.
-    target: full marks at this length, instead of min and max.
-    tolerance: how far from the target still earns full marks, as a share of it.
-    relative: whether min, max, target, zero_below and zero_above are ratios to the length of the reference.
-    zero_below: at this length and below the score is 0. None: 0. Equal to min: a step instead of a slope.
-    zero_above: at this length and above the score is 0. None: twice where full marks end. Equal to max: a step.
-    exponent: of the fall: 1 is linear, 2 falls slowly at first and fast at last.
-    prefer: a slope between min and max instead of full marks: `more` rises from 0 at min to 1 at max, `fewer` falls
+    unit: Unit of length: `characters` (as displayed: a run of whitespace is one, invisible characters are none),
+        `words` (every character in scripts without spaces), `tokens` (the sample's `token_count`), `sentences`, `lines`
+        (not blank), `paragraphs`, `steps` (the sample's own, else the distinct lines that begin like a step, else
+        paragraphs), `code_characters` (as displayed, in fenced code blocks; the whole text if there is no fence).
+    min: Shortest length with full marks.
+    max: Longest length with full marks.
+    target: Length with full marks, in place of min and max.
+    tolerance: Deviation from the target that still earns full marks, as a share of the target.
+    relative: min, max, target, zero_below and zero_above are ratios to the length of the reference.
+    zero_below: Length at and below which the score is 0; 0 if unset. If it equals `min`, the score steps instead of
+        sloping.
+    zero_above: Length at and above which the score is 0; by default twice the longest length with full marks. If it
+        equals `max`, the score steps.
+    exponent: Exponent of the decrease: 1 is linear, 2 falls slowly at first and fast at the end.
+    prefer: A slope between min and max instead of full marks: `more` rises from 0 at min to 1 at max, `fewer` falls
         from 1 at min to 0 at max.
-    threshold: the score from which the verdict is `passed`.
-    graded: whether scores between the ends occur; otherwise 1 from the threshold on, and 0 below.
+    threshold: Lowest score that passes.
+    graded: Gives intermediate scores; if false, 1 from the threshold up, and 0 below it.
     """
 
     unit: Unit = "words"
@@ -191,17 +193,17 @@ def length(
     steps: Sequence[Step] = (),
     token_count: int | None = None,
 ) -> Outcome:
-    """The response is as long as asked for, in characters, words, tokens, sentences, lines, paragraphs, steps or code.
+    """Checks the length of the response in characters, words, tokens, sentences, lines, paragraphs, steps or code.
 
-    Between `min` and `max` (or around `target`) the score is 1; outside it falls to 0 at `zero_below` and
-    `zero_above`, along a line or a power (`exponent`). `prefer` rewards more, or fewer, all the way between the two.
-    With `relative` all lengths are ratios to that of the reference (a text, or a number). The view says which part of
-    the text is measured; `tokens` is what the trainer counted, of whatever it counted.
+    The score is 1 between `min` and `max`, or around `target`. Outside it falls to 0 at `zero_below` and `zero_above`,
+    linearly or by a power (`exponent`). `prefer` rewards more, or fewer, throughout the range. With `relative`, all
+    lengths are ratios to that of the reference (a text, or a number). The view sets the part of the text that is
+    measured; `tokens` is the trainer's own count, of whatever part it counted.
 
-    A blank response earns 0 (`no_answer`) however short is good; the other reasons are `too_short` and `too_long`.
-    The unit `tokens` without a `token_count` is the caller's mistake. Sources: LongWriter-Zero (a range with a fall at
-    both sides), RLRF (code length against the reference's), Format-Length (a rise to a turning point and a fall after
-    it), RLSP (more steps).
+    A blank response scores 0 (`no_answer`), however short the ideal is. The other reasons are `too_short` and
+    `too_long`. The unit `tokens` without a `token_count` is an error of the caller. Sources: LongWriter-Zero (a range
+    with a decrease at both ends), RLRF (code length against the reference's), Format-Length (a rise to a turning point
+    and a fall after it), RLSP (more steps).
     """
     if not response.strip():
         return no_answer()

@@ -1,8 +1,8 @@
-"""`repetition`: how little of a response repeats what it said already.
+"""`repetition`: measures how much of a response repeats earlier text.
 
-N-grams and spans that stand twice are found exactly and in near-linear time: spans are given numbers by doubling, a
-span of 2k units being the pair of the numbers of its halves. Equal numbers mean equal spans, with no hash that a text
-could be made to collide with.
+Repeated n-grams and spans are found exactly and in near-linear time. Spans are numbered by doubling: a span of 2k units
+is the pair of the numbers of its halves. Equal numbers mean equal spans, without a hash that a text could be made to
+collide with.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _N = {"words": 3, "characters": 20}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """A way to measure repetition: a share from 0 (nothing is repeated) to 1.
+    """A measure of repetition: a share from 0 (nothing is repeated) to 1.
 
-    kind: `ngrams`: the share of n-grams that stood before; `longest`: the longest span that stands twice, as a share
-        of the text; `lines`: the share of lines that stood before; `compression`: what zlib saves, as a share (plain
-        prose of a page saves about a half: set allowed).
-    n: the length of n-grams; None: 3 words or 20 characters.
-    allowed: the share up to which nothing is lost.
-    full: the share from which on everything is lost.
-    weight: of this measure in a mean.
+    kind: `ngrams`: the share of n-grams that occurred before; `longest`: the longest span that occurs twice, as a share
+        of the text; `lines`: the share of lines that occurred before; `compression`: the share that zlib saves (about a
+        half for a page of plain prose, so set `allowed`).
+    n: Length of the n-grams; None: 3 words or 20 characters.
+    allowed: Share up to which there is no penalty.
+    full: Share from which the penalty is full.
+    weight: Weight of this measure in a mean.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -66,15 +66,14 @@ class Measure:
 class RepetitionParams:
     """Options of `repetition`.
 
-    measures: what is measured: kinds (`ngrams`, `longest`, `lines`, `compression`) or `{kind, n, allowed, full,
-        weight}`.
-    unit: whether n-grams and spans are of words or of characters. In scripts without spaces every character is a word.
-    combine: of several measures the `worst` counts, or their weighted `mean`.
+    measures: Measures: kinds (`ngrams`, `longest`, `lines`, `compression`) or `{kind, n, allowed, full, weight}`.
+    unit: n-grams and spans of words or of characters. In scripts without spaces every character is a word.
+    combine: Combination of several measures: the `worst` one, or their weighted `mean`.
     shape: `linear`: the penalty grows from 0 at allowed to 1 at full; `step`: 1 above allowed; `adaptive`: linear, but
-        what is allowed is at least the current level, which the reference gives: a share, or a text that is measured.
-    max_penalty: the most that repetition may cost.
-    same_numbers: whether all numbers count as the same, so that a loop with a counter in it is a loop.
-    threshold: the score from which the verdict is `passed`.
+        at least the current level is allowed. The reference gives that level: a share, or a text to measure.
+    max_penalty: Largest penalty for repetition.
+    same_numbers: Treats all numbers as the same, so that a loop with a counter is a loop.
+    threshold: Lowest score that passes.
     """
 
     measures: tuple[Kind | Measure, ...] = ("ngrams",)
@@ -207,16 +206,17 @@ def _levels(reference: Any, params: RepetitionParams) -> Callable[[Measure], flo
 
 @verifier(version="2", graded=True)
 def repetition(response: str, params: RepetitionParams, reference: Any = None) -> Outcome:
-    """The response does not repeat itself: less is earned with every n-gram, span or line said twice.
+    """Penalises repetition: every repeated n-gram, span or line lowers the score.
 
     Words are compared without case, punctuation, invisible characters and compatibility forms. The measure `ngrams` is
-    1 - distinct / all n-grams, what open recipes for long reasoning subtract; `longest` and `lines` find loops that are
-    longer than n; `compression` finds those that none of them sees. The score is 1 - max_penalty × penalty; each
-    measure's share is in the evidence, its own score in the components, as a penalty that recipes weigh.
+    1 - distinct / all n-grams, the penalty of open recipes for long reasoning. `longest` and `lines` find loops longer
+    than n, and `compression` finds those that the others miss. The score is 1 - max_penalty × penalty. The evidence has
+    each measure's share; the components have its score, as a penalty that recipes can weigh.
 
-    A blank response earns 0 (`no_answer`): silence does not repeat itself either. Beyond 150,000 words:
-    `too_expensive`. Near-linear in the text, and exact: spans are compared by their content, not by hashes. Sources:
-    Demystifying Long CoT, MiroMind-M1 (adaptive to the current level), LongWriter-Zero.
+    A blank response scores 0 (`no_answer`), because silence does not repeat itself either. A response of more than
+    150,000 words is `too_expensive`. The time is near-linear in the text. The comparison is exact: spans are compared
+    by content, not by hash. Sources: Demystifying Long CoT, MiroMind-M1 (adaptive to the current level),
+    LongWriter-Zero.
     """
     if not response.strip():
         return no_answer()

@@ -1,8 +1,8 @@
-"""Tags of a response: what is expected of them, and a single pass that finds what is there.
+"""Tags of a response: the requirements on them, and a single pass that finds them.
 
-Only the tags that are expected are tags; everything else, HTML included, is text. A tag that stands where it may not,
-even one that is merely mentioned in a thought, counts as there: trainers that count tags do the same, and a response
-that the tools downstream cannot cut up is not well formed.
+Only the expected tags are tags; everything else, HTML included, is text. A misplaced tag counts, even one that the
+reasoning only mentions. Trainers that count tags do the same, and a response that downstream tools cannot split is not
+well formed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ MAX_DEPTH = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tag:
-    """The requirements that a tag is expected to meet.
+    """The requirements on an expected tag.
 
-    min, max: how often it stands in its parent (max None: without bound). empty: whether nothing but blanks may stand
-    in it. children: tags that may stand in it. text: whether text may stand in it beside its children. open, close:
-    how it is written, where that is not `<name>` and `</name>`.
+    min, max: how often it occurs in its parent (max None: unbounded). empty: it can be blank. children: tags that it
+    can contain. text: it can contain text beside its children. open, close: its spelling, if that is not `<name>` and
+    `</name>`.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}

@@ -1,4 +1,4 @@
-"""Formats by name, as published systems ask for them. Where a system's tags differ, give `tags` instead."""
+"""Named formats of published systems. If a system's tags differ, give `tags` instead."""
 
 from __future__ import annotations
 

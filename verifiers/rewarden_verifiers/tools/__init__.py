@@ -1,1 +1,1 @@
-"""Verifiers of what a policy does with tools."""
+"""Verifiers of tool use."""

@@ -1,1 +1,1 @@
-"""Verifiers of places: boxes, points and clicks in images, intervals in videos."""
+"""Verifiers of boxes, points and clicks in images, and of intervals in videos."""

@@ -1,4 +1,4 @@
-"""The part of an agent's turn that acts: `Thought: …` and then `Action: …`, as UI-TARS and its like write it."""
+"""The part of an agent's turn that acts: `Thought: …` and then `Action: …`, as in UI-TARS and similar models."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Reading actions of a user interface: a type, a place, and what is typed, pressed, opened or scrolled.
+"""Reads actions on a user interface: a type, a target, and a value that is typed, pressed, opened or scrolled.
 
-Models write them as JSON (with the arguments beside the name or in an object of their own), as calls of functions, or
-in tags. Nothing is evaluated: calls are read by a pattern.
+Models write them as JSON (with the arguments beside the name or in their own object), as function calls, or in tags.
+Nothing is evaluated: a pattern reads the calls.
 """
 
 from __future__ import annotations

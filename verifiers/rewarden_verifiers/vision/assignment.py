@@ -1,4 +1,4 @@
-"""Assignment: which prediction stands for which expected thing, each used once."""
+"""Assigns predictions to expected items, each used once."""
 
 from __future__ import annotations
 

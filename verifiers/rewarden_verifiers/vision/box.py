@@ -1,4 +1,4 @@
-"""`box`: whether the boxes of a response lie where they should."""
+"""`box`: compares the boxes of a response with the expected ones."""
 
 from __future__ import annotations
 
@@ -294,27 +294,27 @@ def box(
     metadata: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
-    """The boxes of the response lie where they should: overlap, threshold, F-measure or average precision.
+    """Compares boxes with the expected ones, by overlap, threshold, F-measure or average precision.
 
     The reference is one box (`[10, 20, 110, 220]`, `{"bbox": […], "label": "dog"}`) or a list of boxes, as numbers,
-    points or objects with `label`, `crowd` and `area`; `{"boxes": […], "labels": […], "size": [640, 480]}` brings the
-    image's size along; a text is read like an answer. An answer may be JSON in fences or in the text, lists of numbers
-    in prose, tags (`<box>`, `<bbox>`, `<|box_start|>(x,y),(x,y)<|box_end|>`), or named coordinates (`x1=10, y1=20 …`);
-    the most explicit form that it holds is read, and the evidence names it.
+    points or objects with `label`, `crowd` and `area`. `{"boxes": […], "labels": […], "size": [640, 480]}` adds the
+    image's size. A text is read like an answer. An answer can be JSON in fences or in the text, lists of numbers in
+    prose, tags (`<box>`, `<bbox>`, `<|box_start|>(x,y),(x,y)<|box_end|>`), or named coordinates (`x1=10, y1=20 …`). The
+    most explicit form in it is read, and the evidence names it.
 
-    One box where one is expected earns its measure, or what the threshold makes of it; several different ones are
-    `hedged`. Where a list is expected, boxes are matched one to one, and what is too few, too many or no box (inverted,
-    empty, NaN) costs. The aggregate `precision` alone pays one sure box, and `recall` counts no more boxes than are
-    expected; `mean` and `f` ask for all of them and no others.
+    If one box is expected, one box earns its measure, or the credit of the threshold; several different ones are
+    `hedged`. If a list is expected, boxes are matched one to one, and missing, superfluous and invalid boxes (inverted,
+    empty, NaN) cost. The aggregate `precision` alone rewards a single certain box, and `recall` counts only as many
+    boxes as are expected; `mean` and `f` require all of them and no others.
 
-    What earns nothing and says why: `no_answer`, `malformed`, `hedged`, `whole_image`, `wrong_class`, `missed` (it says
-    that there is nothing), `false_alarm` (boxes where nothing is), `too_many_boxes`, `wrong`. Where nothing is expected
-    (an empty list) an answer must say so: `[]`, or in words. Boxes that would be right in another scale are flagged
-    `scale_confused`.
+    A score of 0 has the reason `no_answer`, `malformed`, `hedged`, `whole_image`, `wrong_class`, `missed` (the answer
+    says that there is nothing), `false_alarm` (boxes although there is nothing), `too_many_boxes` or `wrong`. If
+    nothing is expected (an empty list), an answer must say so: `[]`, or in words. Boxes that would be right in another
+    scale have the flag `scale_confused`.
 
-    `ap` and `map` equal pycocotools for the one image of a sample; only where nothing at all is expected they are not
-    -1 but follow the rule above. Axis-aligned boxes need no library, except to weigh up conflicts between several;
-    polygons need Shapely, which the extra `vision` installs.
+    `ap` and `map` equal pycocotools for the one image of a sample, except that the rule above replaces -1 if nothing is
+    expected. Axis-aligned boxes need no library, except to resolve conflicts between several. Polygons need Shapely,
+    from the extra `vision`.
     """
     threshold = params.threshold
     effective: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Formats of boxes: how many numbers, what each of them is, and the shape that they make."""
+"""Formats of boxes: the number and the meaning of their coordinates, and their shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of `box`."""
+"""Options of `box`."""
 
 from __future__ import annotations
 
@@ -38,59 +38,58 @@ _MEASURES: dict[Family, dict[Measure, Callable[[Any, Any], float]]] = {
 class BoxParams(ImageParams):
     """Options of `box`.
 
-    format: what the numbers of an answer are: `xyxy` (left, top, right, bottom; also two points), `xywh`, `cxcywh`
+    format: Meaning of the numbers in an answer: `xyxy` (left, top, right, bottom; also two points), `xywh`, `cxcywh`
         (centre and size), `yxyx` (top, left, bottom, right), `corners` (two opposite corners in any order, or all
         four), `quad` (four points), `polygon` (three points or more), `rotated` (centre, size, angle), `xyzxyz` and
-        `center_size_3d` (boxes in space). Keys that name themselves (`{"x1", …}`, `{"x", "y", "width", …}`) go before
-        it.
-    reference_format: the same for the reference; None: as `format`.
-    scale: `pixel`, `unit` (0 to 1) or `thousand` (0 to 1000): how the answer is written.
-    reference_scale: how the reference is written, which is the scale in which is measured; None: as `scale`.
-    other_scales: scales in which an answer may be written as well; without it a right box in the wrong scale is wrong,
-        and flagged `scale_confused` where the image's size is known.
-    size: the image's [width, height] in pixels, where neither the reference (`size`, or `width` and `height`) nor the
-        sample's metadata (`width` and `height`, or `size`, or `image_size`) says it. Needed to go between pixels and
-        the other scales.
-    angle: the unit of the angle of `rotated`, which turns from the x axis towards the y axis.
-    inclusive: right and bottom pixels belong to the box (sizes have "+1"); for `xyxy`, `yxyx` and `corners`.
-    clip: boxes are cut at the image's border, where its size is known.
-    which: of several boxes in an answer: `all`, or only the `first` or the `last`.
-    measure: `iou`, `giou`, `diou`, `ciou`, or `l1` (1 less the mean absolute difference of the coordinates by
+        `center_size_3d` (boxes in space). Self-describing keys (`{"x1", …}`, `{"x", "y", "width", …}`) take precedence.
+    reference_format: The same for the reference. If unset, that of `format`.
+    scale: Scale of the answer: `pixel`, `unit` (0 to 1) or `thousand` (0 to 1000).
+    reference_scale: Scale of the reference, and of all measurements. If unset, that of `scale`.
+    other_scales: Further scales that an answer can use. Otherwise a right box in another scale is wrong, with the flag
+        `scale_confused` if the image's size is known.
+    size: The image's [width, height] in pixels, if neither the reference (`size`, or `width` and `height`) nor the
+        sample's metadata (`width` and `height`, or `size`, or `image_size`) gives it. Required to convert between
+        pixels and the other scales.
+    angle: Unit of the angle of `rotated`, which turns from the x axis towards the y axis.
+    inclusive: The right and bottom pixels belong to the box (sizes have "+1"), for `xyxy`, `yxyx` and `corners`.
+    clip: Clips boxes at the image's border, if its size is known.
+    which: Boxes of an answer that count: `all`, or only the `first` or the `last`.
+    measure: `iou`, `giou`, `diou`, `ciou`, or `l1` (1 minus the mean absolute difference of the coordinates over
         `l1_limit`).
-    below_zero: what a negative `giou`, `diou` or `ciou` is worth: `clip` nothing; `shift` maps -1 … 1 to 0 … 1, which
-        pays for boxes that do not overlap.
-    l1_limit: the difference at which `l1` is worth nothing, in the reference's scale.
-    threshold: the measure that is needed: a pair at or above it is worth 1, one below nothing. None: a pair is worth
-        its measure.
-    keep_value: a pair at or above the threshold is worth its measure instead of 1.
-    steps: a table instead: `[[0.5, 0.3], [0.75, 0.6], [0.9, 1.0]]`, from which measure on a pair is worth what.
-    schedule: thresholds that grow with the training: `[{"threshold": 0.85}, {"threshold": 0.95, "from_share": 0.1},
-        {"threshold": 0.99, "from_share": 0.25}]` (or `from_step`); the request's `progress` says which holds, and
+    below_zero: Credit for a negative `giou`, `diou` or `ciou`: `clip`: none; `shift`: maps -1 … 1 to 0 … 1, so that
+        boxes without overlap earn credit.
+    l1_limit: Difference at which `l1` reaches 0, in the reference's scale.
+    threshold: Required measure: a pair at or above it earns 1, one below it 0. If unset, a pair earns its measure.
+    keep_value: A pair at or above the threshold earns its measure instead of 1.
+    steps: A table in place of the threshold, `[[0.5, 0.3], [0.75, 0.6], [0.9, 1.0]]`: pairs of a measure and the credit
+        from that measure up.
+    schedule: Thresholds that rise during training: `[{"threshold": 0.85}, {"threshold": 0.95, "from_share": 0.1},
+        {"threshold": 0.99, "from_share": 0.25}]` (or `from_step`). The request's `progress` selects the threshold, and
         `effective` reports it.
-    match: which boxes belong together: `hungarian` (the greatest sum), `greedy_score` (in the order of the scores),
-        `greedy_value` (the greatest measure first). `ap` and `map` match as COCO does.
-    by_class: only boxes of one class belong together, by their labels.
-    aliases: other names of classes: `{"person": ["man", "woman"]}`.
-    aggregate: how several boxes become one score: `mean` (the pairs' worth by the greater number of boxes), `precision`
-        (by the predicted), `recall` (by the expected), `f` (F-beta of both), `weighted` (of both by
-        `precision_weight`), `ap` (COCO's average precision at `threshold`, by default 0.5), `map` (over IoU 0.50:0.95
+    match: Pairing of boxes: `hungarian` (the greatest sum), `greedy_score` (in the order of the scores), `greedy_value`
+        (the greatest measure first). `ap` and `map` match as COCO does.
+    by_class: Pairs only boxes of the same class, by their labels.
+    aliases: Other names of classes: `{"person": ["man", "woman"]}`.
+    aggregate: Score of several boxes: `mean` (the credit of all pairs over the greater number of boxes), `precision`
+        (over the predicted boxes), `recall` (over the expected boxes), `f` (F-beta of both), `weighted` (both by
+        `precision_weight`), `ap` (COCO's average precision at `threshold`, 0.5 by default), `map` (over IoU 0.50:0.95
         and classes).
-    beta: recall's weight in `f`.
-    precision_weight: precision's share in `weighted`, the rest is recall's.
-    confidence_weight: how far the score hangs on the confidences (Visual-RFT): it is multiplied by 1 less this weight
-        times what the confidences lack: on average a box's confidence where it matched, one less it where it did not,
-        0 where none stands. A factor and not a summand, or boxes of confidence 0 anywhere would pay.
-    most: boxes that count, those of the highest scores; None: 100, and for `recall` as many as are expected.
-    limit: boxes beyond which an answer is worth nothing (`too_many_boxes`).
-    duplicate_iou: from which IoU a box of the same class is a duplicate of an earlier one.
-    duplicate_penalty: what each duplicate takes from the score, down to 0.
-    area: for `ap` and `map`: only expected boxes of this size: `small`, `medium`, `large` (COCO's), or `all`.
-    whole_image: a box around (nearly) the whole image where less is expected: `zero` it is worth nothing; `keep` its
-        measure. Where the image's size is known.
-    empty_score: what is earned for saying that nothing is there, where the reference is an empty list.
-    pass_score: the score from which the sample passes.
-    extraction: where the answer stands: an ordered list of rules, or a preset; by default a box in LaTeX, an answer
-        tag, else the whole response.
+    beta: Weight of recall in `f`.
+    precision_weight: Share of precision in `weighted`; the rest is recall's.
+    confidence_weight: Weight of the confidences (Visual-RFT). The score is multiplied by 1 - weight × (1 - c). c is the
+        mean over the boxes of the confidence of a matched box, 1 minus that of an unmatched one, and 0 for a box
+        without one. This is a factor, not a summand; otherwise boxes of confidence 0 anywhere would pay.
+    most: Number of boxes that count, by highest score. If unset, 100, and for `recall` as many as are expected.
+    limit: Most boxes in an answer; more score 0 (`too_many_boxes`).
+    duplicate_iou: IoU from which a box is a duplicate of an earlier one of its class.
+    duplicate_penalty: Penalty per duplicate. The score does not fall below 0.
+    area: For `ap` and `map`: expected boxes of this size only: `small`, `medium`, `large` (COCO's), or `all`.
+    whole_image: A box around (nearly) the whole image if less is expected: `zero`: earns nothing; `keep`: earns its
+        measure. The image's size must be known.
+    empty_score: Score for saying that there is nothing, if the reference is an empty list.
+    pass_score: Lowest score at which the sample passes.
+    extraction: Rules that find the answer: an ordered list, or a preset. By default a LaTeX box, an answer tag, else
+        the whole response.
     """
 
     format: BoxFormat = "xyxy"

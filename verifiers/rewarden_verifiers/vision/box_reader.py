@@ -1,7 +1,7 @@
-"""Reading boxes: from JSON, lists, tags, tokens and prose, with labels and scores where they stand.
+"""Reads boxes from JSON, lists, tags, tokens and prose, with their labels and scores.
 
-What is written as a box but is none (too few numbers, NaN, infinity) is kept with the problem named: it counts as a
-prediction, because leaving it out would make junk free.
+An invalid box (too few numbers, NaN, infinity) is kept with its problem. It counts as a prediction; otherwise junk
+would be free.
 """
 
 from __future__ import annotations

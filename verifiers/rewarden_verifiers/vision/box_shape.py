@@ -1,4 +1,4 @@
-"""From the numbers of a box to the shape that is measured."""
+"""Turns the numbers of a box into the shape that is measured."""
 
 from __future__ import annotations
 

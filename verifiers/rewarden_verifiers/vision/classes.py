@@ -1,4 +1,4 @@
-"""Classes: names of what is in a box, and which names mean the same."""
+"""Classes: names of the objects in boxes, and their aliases."""
 
 from __future__ import annotations
 

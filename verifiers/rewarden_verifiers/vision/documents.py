@@ -1,4 +1,4 @@
-"""Forms of written answers: JSON in fences and in prose, marks around words, and denials that anything is there."""
+"""Forms of written answers: JSON in fences and in prose, markup around words, and denials that there is anything."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reading intervals: from JSON, tags and prose ("from 3.2 to 8.5 seconds", "00:03 - 00:08").
+"""Reads intervals from JSON, tags and prose ("from 3.2 to 8.5 seconds", "00:03 - 00:08").
 
-What is written as an interval but is none (NaN, three ends) is kept as None: it counts as a prediction.
+An invalid interval (NaN, three ends) is kept as None and counts as a prediction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The credit where things were matched one to one, and where nothing was offered to be matched."""
+"""The credit of items that are matched one to one, and of answers without any item."""
 
 from __future__ import annotations
 

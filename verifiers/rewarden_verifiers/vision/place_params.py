@@ -1,4 +1,4 @@
-"""The options that verifiers of places have in common. Each one's own dataclass says what they mean there."""
+"""Options that the verifiers of places share. Each verifier's dataclass describes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`point`: whether the points, clicks and actions of a response hit what they should."""
+"""`point`: checks that the points, clicks and actions of a response hit their targets."""
 
 from __future__ import annotations
 
@@ -97,27 +97,27 @@ def _scaled_best(
 def point(
     response: str, prepared: PointGold, params: PointParams, metadata: Mapping[str, Any] | None = None
 ) -> Outcome:
-    """The points of the response lie where they should; or its action on a screen is the right one.
+    """Checks that points hit their targets, or that an action on a screen is the right one.
 
     The reference is a point (`[x, y]`, with `tolerance` or `decay`), a box (`[left, top, right, bottom]`, or `{"box":
     […]}`), a polygon (`{"polygon": [[x, y], …]}`), a mask (`{"mask": {"size": [height, width], "counts": …}}`, COCO's
-    run lengths), or a list of these; `size` brings the image's [width, height] along. An answer may be JSON (`[x, y]`,
-    `{"point_2d": […]}`, `{"x", "y"}`), tags (`<point x="…" y="…">`, `<point>x y</point>`), a call such as
-    `click(x, y)`, or prose with `(x, y)`. Of a turn `Thought: … Action: click(start_box='(x,y)')` the action alone is
-    read.
+    run lengths), or a list of these; `size` adds the image's [width, height]. An answer can be JSON (`[x, y]`,
+    `{"point_2d": […]}`, `{"x", "y"}`), tags (`<point x="…" y="…">`, `<point>x y</point>`), a call such as `click(x,
+    y)`, or prose with `(x, y)`. In a turn `Thought: … Action: click(start_box='(x,y)')`, only the action is read.
 
-    One point where one target is expected is right or wrong, or worth what its distance says; several different ones
-    are `hedged`. Where a list is expected, points are matched one to one, in any order, and what is too few, too many
-    or no point costs. Points outside of the image hit nothing (`out_of_image`).
+    If one target is expected, one point is right or wrong, or earns credit by its distance; several different ones are
+    `hedged`. If a list is expected, points are matched one to one, in any order, and missing, superfluous and invalid
+    points cost. Points outside the image hit nothing (`out_of_image`).
 
     A reference with `action` is an action on a screen: `{"action": "click", "box": […]}`, `{"action": "type", "text":
     "hello"}`, `{"action": "scroll", "direction": "down"}`, `key`, `app`, `end_point`; a list of several is a sequence.
     The answer is read from JSON (tool calls too), calls (`click(10, 20)`, `type("hello")`) or tags. Its parts are
-    weighed: type, target (a point is needed where the reference has one), value; a wrong type is worth nothing, and so
-    are several actions where one is asked for.
+    weighted: type, target (required if the reference has a point) and value. A wrong type scores 0, and so do several
+    actions if one is expected.
 
-    What earns nothing and says why: `no_answer`, `malformed`, `hedged`, `wrong_type`, `missed`, `false_alarm`,
-    `too_many_points`, `wrong_count`, `wrong`. Points that would be right in another scale are flagged `scale_confused`.
+    A score of 0 has the reason `no_answer`, `malformed`, `hedged`, `wrong_type`, `missed`, `false_alarm`,
+    `too_many_points`, `wrong_count` or `wrong`. Points that would be right in another scale have the flag
+    `scale_confused`.
     """
     found = first_found(response, params.rules)
     if found is None:

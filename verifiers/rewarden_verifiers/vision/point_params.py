@@ -1,4 +1,4 @@
-"""The options of `point`."""
+"""Options of `point`."""
 
 from __future__ import annotations
 
@@ -32,37 +32,36 @@ class Weights:
 class PointParams(ImageParams):
     """Options of `point`.
 
-    scale: `pixel`, `unit` (0 to 1) or `thousand` (0 to 1000): how the answer is written.
-    reference_scale: how the reference is written, which is the scale in which is measured; None: as `scale`.
-    other_scales: scales in which an answer may be written as well; without it a right point in the wrong scale is
-        wrong, and flagged `scale_confused` where the image's size is known.
-    size: the image's [width, height] in pixels, where neither the reference (`size`, or `width` and `height`) nor the
-        sample's metadata says it. Needed to go between pixels and the other scales.
-    boxes: what a box is where a point is asked for: `refuse` it is malformed; `center` its centre.
-    which: of several points or actions in an answer: `all`, or only the `first` or the `last`.
-    tolerance: the distance up to which a point is right where the reference is a point, in the reference's scale.
-    norm: how distance is measured: `l2`, `l1`, or `max` (the greater of across and down).
-    decay: what a point beyond the tolerance is worth: None nothing; else less and less by `linear`, `exponential` or
-        `gaussian` (what would be below 0.01 is nothing).
-    decay_length: over which distance: `linear` ends there, `exponential` is down to 1/e, `gaussian` to 0.61.
-    regions: where several regions are given: `each` is to be hit by a point of its own; `any` one point in any of them
-        is right.
-    several: several different points where one is asked for: `hedged` they are worth nothing; `share` their mean.
-    aggregate: how several points become one score, matched one to one (the greatest sum): `mean` (by the greater number
-        of points), `precision`, `recall` (of which the first as many as are expected count), `f` (F-beta of both).
-    beta: recall's weight in `f`.
-    exact_count: another number of points than expected is worth nothing.
-    weights: what the parts of an action count; of those that the reference has. A wrong type is worth nothing at all.
-    all_or_nothing: an action is worth 1 where every part is right, else 0.
-    text: how texts, keys and apps are compared: `exact`; `plain` (case and blanks do not count); `fuzzy` (plain, and
-        alike to `text_threshold`, by the normalised edit similarity of `rapidfuzz`).
-    text_threshold: see `text`.
-    actions: further names of types of actions, such as `{"click": ["press_element"], "scroll": ["swipe"]}`.
-    limit: points beyond which an answer is worth nothing (`too_many_points`).
-    empty_score: what is earned for saying that nothing is there, where the reference is an empty list.
-    pass_score: the score from which the sample passes.
-    extraction: where the answer stands: an ordered list of rules, or a preset; by default a box in LaTeX, an answer
-        tag, else the whole response.
+    scale: Scale of the answer: `pixel`, `unit` (0 to 1) or `thousand` (0 to 1000).
+    reference_scale: Scale of the reference, and of all measurements. If unset, that of `scale`.
+    other_scales: Further scales that an answer can use. Otherwise a right point in another scale is wrong, with the
+        flag `scale_confused` if the image's size is known.
+    size: The image's [width, height] in pixels, if neither the reference (`size`, or `width` and `height`) nor the
+        sample's metadata gives it. Required to convert between pixels and the other scales.
+    boxes: A box if a point is expected: `refuse`: malformed; `center`: its centre counts.
+    which: Points or actions of an answer that count: `all`, or only the `first` or the `last`.
+    tolerance: If the reference is a point: largest distance that is right, in the reference's scale.
+    norm: Distance: `l2`, `l1`, or `max` (the greater of horizontal and vertical).
+    decay: Credit beyond the tolerance. If unset, none; otherwise it decreases by `linear`, `exponential` or `gaussian`
+        (below 0.01 it is 0).
+    decay_length: Distance over which it decreases: `linear` to 0, `exponential` to 1/e, `gaussian` to 0.61.
+    regions: Several regions: `each` needs a point in it; `any`: one point in any of them is right.
+    several: Several different points if one is expected: `hedged`: they score 0; `share`: they score their mean.
+    aggregate: Score of several points, matched one to one (the greatest sum): `mean` (over the greater number of
+        points), `precision`, `recall` (only the first points count, as many as are expected), `f` (F-beta of both).
+    beta: Weight of recall in `f`.
+    exact_count: A different number of points than expected scores 0.
+    weights: Weights of the parts of an action that the reference has. A wrong type scores 0.
+    all_or_nothing: An action scores 1 if every part is right, else 0.
+    text: Comparison of texts, keys and apps: `exact`; `plain` (ignores case and whitespace); `fuzzy` (as `plain`, with
+        a normalised edit similarity of at least `text_threshold`, by `rapidfuzz`).
+    text_threshold: See `text`.
+    actions: Further names of action types, such as `{"click": ["press_element"], "scroll": ["swipe"]}`.
+    limit: Most points in an answer; more score 0 (`too_many_points`).
+    empty_score: Score for saying that there is nothing, if the reference is an empty list.
+    pass_score: Lowest score at which the sample passes.
+    extraction: Rules that find the answer: an ordered list, or a preset. By default a LaTeX box, an answer tag, else
+        the whole response.
     """
 
     scale: Scale = "pixel"

@@ -1,6 +1,6 @@
-"""Reading points: from JSON, tags, calls such as `click(10, 20)`, and prose.
+"""Reads points from JSON, tags, calls such as `click(10, 20)`, and prose.
 
-What is written as a point but is none (NaN, three numbers, a box) is kept as None: it counts as a prediction.
+An invalid point (NaN, three numbers, a box) is kept as None and counts as a prediction.
 """
 
 from __future__ import annotations

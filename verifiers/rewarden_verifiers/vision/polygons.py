@@ -1,6 +1,6 @@
 """Polygons: quadrilaterals, rotated boxes and outlines, measured by Shapely (GEOS).
 
-Shapely is imported when the first polygon is made: who has axis-aligned boxes only does not need it.
+Shapely is imported when the first polygon is made; axis-aligned boxes do not need it.
 """
 
 from __future__ import annotations

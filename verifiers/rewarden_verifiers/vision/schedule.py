@@ -1,4 +1,4 @@
-"""Thresholds: what a measure between 0 and 1 is worth, fixed, in steps, or growing with the training."""
+"""Thresholds: the credit for a measure between 0 and 1, fixed, in steps, or rising during training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewarden.types import Progress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A threshold and from when it holds: from a training step, or from a share of all steps."""
+    """A threshold and its start: a training step, or a share of all steps."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

@@ -1,4 +1,4 @@
-"""`temporal`: whether the intervals of a response cover the right moments of a video."""
+"""`temporal`: compares the intervals of a response with the expected parts of a video."""
 
 from __future__ import annotations
 
@@ -29,26 +29,27 @@ _MOST_EXPECTED = 1000
 class TemporalParams(PlaceParams):
     """Options of `temporal`.
 
-    unit: what numbers without a unit are: `seconds` or `frames`. Time codes and written units speak for themselves.
-    reference_unit: the same for the reference; None: as `unit`.
-    fps: frames a second, where neither the reference (`fps`) nor the metadata (`fps`) says it; needed for frames.
-    duration: the video's seconds, where neither the reference (`duration`) nor the metadata (`duration`) says it.
-    clamp: intervals are cut at 0 and, where it is known, at the video's end.
-    which: of several intervals in an answer: `all`, or only the `first` or the `last`.
-    aggregate: how several intervals become one score: `union` (the IoU of the time that they cover together), or
-        matched one to one: `mean` (the pairs' worth by the greater number of intervals), `precision`, `recall` (of
-        which the first as many as are expected count), `f` (F-beta of both).
-    match: `hungarian` (the greatest sum) or `greedy_value` (the greatest IoU first).
-    beta: recall's weight in `f`.
-    thresholds: an IoU is worth the share of these that it reaches: `[0.5]` makes it 0 or 1, `[0.3, 0.5, 0.7]` the mean
-        of R@0.3, R@0.5 and R@0.7. None given: an IoU is worth itself.
-    limit: intervals beyond which an answer is worth nothing (`too_many_intervals`).
-    whole_video: an interval of (nearly) the whole video where less is expected: `zero` it is worth nothing; `keep` its
-        IoU. Where the duration is known.
-    empty_score: what is earned for saying that it never happens, where the reference is an empty list.
-    pass_score: the score from which the sample passes.
-    extraction: where the answer stands: an ordered list of rules, or a preset; by default a box in LaTeX, an answer
-        tag, else the whole response.
+    unit: Unit of plain numbers: `seconds` or `frames`. Time codes and written units take precedence.
+    reference_unit: The same for the reference. If unset, that of `unit`.
+    fps: Frames per second, if neither the reference (`fps`) nor the metadata (`fps`) gives them. Required for frames.
+    duration: Duration of the video in seconds, if neither the reference (`duration`) nor the metadata (`duration`)
+        gives it.
+    clamp: Clips intervals at 0 and, if known, at the video's end.
+    which: Intervals of an answer that count: `all`, or only the `first` or the `last`.
+    aggregate: Score of several intervals: `union` (the IoU of the time that they cover together), or matched one to
+        one: `mean` (the credit of all pairs over the greater number of intervals), `precision`, `recall` (only the
+        first intervals count, as many as are expected), `f` (F-beta of both).
+    match: Pairing of intervals: `hungarian` (the greatest sum) or `greedy_value` (the greatest IoU first).
+    beta: Weight of recall in `f`.
+    thresholds: An IoU earns the share of these that it reaches: with `[0.5]` it earns 0 or 1, with `[0.3, 0.5, 0.7]`
+        the mean of R@0.3, R@0.5 and R@0.7. If empty, it earns its own value.
+    limit: Most intervals in an answer; more score 0 (`too_many_intervals`).
+    whole_video: An interval of (nearly) the whole video if less is expected: `zero`: earns nothing; `keep`: earns its
+        IoU. The duration must be known.
+    empty_score: Score for saying that it never happens, if the reference is an empty list.
+    pass_score: Lowest score at which the sample passes.
+    extraction: Rules that find the answer: an ordered list, or a preset. By default a LaTeX box, an answer tag, else
+        the whole response.
     """
 
     unit: TimeUnit = "seconds"
@@ -181,21 +182,21 @@ def _written(item: Span, params: TemporalParams, fps: float | None) -> Interval 
 def temporal(
     response: str, prepared: Moments, params: TemporalParams, metadata: Mapping[str, Any] | None = None
 ) -> Outcome:
-    """The intervals of the response are the right ones: IoU of one, of the union of several, or matched.
+    """Compares intervals of a video with the expected ones, by the IoU of one, of a union, or of matched pairs.
 
     The reference is one interval (`[3.2, 8.5]`, `{"start": 3.2, "end": 8.5}`, "00:03 - 00:08") or a list of them;
-    `{"intervals": […], "duration": 120, "fps": 30}` brings the video along. An answer may be JSON (lists, objects with
-    start and end), tags (`<interval>`, `<time>` …) or prose ("from 3.2 to 8.5 seconds", "0:03-0:08", "frames 90 to
-    240"); times are seconds, frames, minutes, or time codes (mm:ss, hh:mm:ss.mmm).
+    `{"intervals": […], "duration": 120, "fps": 30}` also describes the video. An answer can be JSON (lists, objects
+    with start and end), tags (`<interval>`, `<time>` …) or prose ("from 3.2 to 8.5 seconds", "0:03-0:08", "frames 90 to
+    240"). Times are seconds, frames, minutes, or time codes (mm:ss, hh:mm:ss.mmm).
 
-    One interval where one is expected earns its IoU, or the share of `thresholds` that it reaches (temporal grounding's
-    R@0.3, R@0.5, R@0.7); several different ones are `hedged`. Where a list is expected, `union` compares the time
-    covered, in which what is said twice counts once; the other aggregates match one to one, and too few, too many or
-    no intervals cost.
+    If one interval is expected, one interval earns its IoU, or the share of `thresholds` that it reaches (temporal
+    grounding's R@0.3, R@0.5, R@0.7); several different ones are `hedged`. If a list is expected, `union` compares the
+    time covered, in which repetitions count once. The other aggregates match one to one, and missing, superfluous and
+    invalid intervals cost.
 
-    What earns nothing and says why: `no_answer`, `malformed` (inverted, empty, NaN), `hedged`, `whole_video`, `missed`
-    (it says that it never happens), `false_alarm`, `too_many_intervals`, `wrong`. Where nothing is expected (an empty
-    list) an answer must say so: `[]`, or in words.
+    A score of 0 has the reason `no_answer`, `malformed` (inverted, empty, NaN), `hedged`, `whole_video`, `missed` (the
+    answer says that it never happens), `false_alarm`, `too_many_intervals` or `wrong`. If nothing is expected (an empty
+    list), an answer must say so: `[]`, or in words.
     """
     found = first_found(response, params.rules)
     if found is None:

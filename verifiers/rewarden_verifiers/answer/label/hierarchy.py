@@ -1,4 +1,4 @@
-"""Labels above labels: paths ("animal/dog") or a map from each label to the one above it."""
+"""Hierarchies of labels: paths ("animal/dog"), or an object from each label to the one above it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Names of labels, and reading them in an answer.
+"""Names of labels, and the parser that reads them in an answer.
 
-Reading is cautious: a label counts where it is the whole answer, an entry of a list, or where a remark follows that
-names no other label. What stands between labels decides whether they are a list ("a, b and c") or a hedge ("a or b").
+The parser is cautious. A label counts if it is the whole answer or an entry of a list, or if a remark follows that
+names no other label. The text between labels decides whether they are a list ("a, b and c") or a hedge ("a or b").
 """
 
 from __future__ import annotations

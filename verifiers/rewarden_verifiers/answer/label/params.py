@@ -1,4 +1,4 @@
-"""The parameters of `label`, and what is worked out of them once."""
+"""Parameters of `label`, and the values derived from them once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Metric = Literal["exact", "depth", "precision", "recall", "f1", "fbeta", "jaccar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """A label of the set: its name, other names, a numeric code, and how much it weighs.
+    """A label of the set: its name, aliases, numeric code and weight.
 
-    definition: what it means, for people; it is not looked at.
+    definition: its meaning, for people; the verifier ignores it.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -56,32 +56,32 @@ _LINES = 20_000
 class LabelParams:
     """Options of `label`.
 
-    labels: the label set: names, or objects with `name`, `aliases`, `code`, `definition` (not looked at) and `weight`;
-        `verdicts` for true and false in their many names (yes, proved, incorrect …). Without a set any text is a label;
-        a reference that is true or false then brings the verdicts along.
-    mode: `single`: one label; `multi`: a set; `vector`: a list of labels in order, one for each question.
-    metric: what is earned: `exact`: 1 for the same label or set (subset accuracy), else 0; `precision`, `recall`, `f1`,
-        `fbeta`, `jaccard` over the sets of labels; `depth`: the shared part of the path from the root. Without one it
-        is `exact`, `f1` for `multi`, and for labels in a hierarchy `f1`.
-    beta: for `fbeta`: how many times as much recall weighs as precision.
-    aggregate: for `vector`: the `mean` of its labels, or 1 where `all` are right.
-    match: `normalised`: case, markup, quotes and what goes before ("The label is …") say nothing, and a remark may
-        follow; `exact`: the answer is the name of a label as it is written, and nothing else; `mention`: also a
-        sentence that mentions one label and neither denies nor doubts.
-    extraction: where the answer stands: `auto` (any mark, else a last line that is nothing but labels, or a label
-        before a comma in the first or last sentence; only a box or a tag where the prompt asks for it), `lax` (as
-        `auto` whatever the prompt asks), `strict` (box or tag), `whole` (the response is the label), or an ordered list
-        of rules, among them `label_line`.
-    separator: labels are paths, and this stands between their parts ("/" for "animal/dog"); a label stands for all the
-        labels above it too, which then count like it.
-    parents: the same by a map from each label to the one above it.
-    weights: how much a label weighs where not 1: in `multi` in each count, in `single` a right label earns its weight
-        divided by the largest.
-    uncertain: labels that mean "I do not know"; as references they are labels like others.
-    uncertain_score: what an uncertain answer earns.
-    empty: names of the empty set, for `multi`.
-    most: for `multi`: labels that may be named; without it twice those of the reference for `recall`, which would
-        otherwise pay for naming them all, and any number for other metrics.
+    labels: The label set: names, or objects with `name`, `aliases`, `code`, `definition` (ignored) and `weight`;
+        `verdicts` for true and false under their many names (yes, proved, incorrect …). Without a set, any text is a
+        label, and a reference that is true or false implies `verdicts`.
+    mode: `single`: one label; `multi`: a set; `vector`: a list of labels in order, one per question.
+    metric: The score: `exact`: 1 for the same label or set (subset accuracy), else 0; `precision`, `recall`, `f1`,
+        `fbeta`, `jaccard`: over the sets of labels; `depth`: the shared part of the path from the root. The default is
+        `exact`, but `f1` for `multi` and for labels in a hierarchy.
+    beta: For `fbeta`: weight of recall relative to precision.
+    aggregate: For `vector`: the `mean` over its labels, or 1 if `all` are right.
+    match: `normalised`: ignores case, markup, quotes and introductions ("The label is …"), and accepts a remark after
+        the label; `exact`: the answer is exactly the name of a label; `mention`: also accepts a sentence that mentions
+        one label and neither negates nor doubts it.
+    extraction: Rules that find the answer: `auto` (any marked answer, else a last line that holds only labels, or a
+        label before a comma in the first or last sentence; if the prompt asks for a box or a tag, only that counts),
+        `lax` (as `auto` but regardless of the prompt), `strict` (a box or a tag), `whole` (the response is the label),
+        or an ordered list of rules, which can include `label_line`.
+    separator: Labels are paths, and this separates their parts ("/" for "animal/dog"). A label then implies all labels
+        above it, which count like it.
+    parents: The same hierarchy as an object from each label to the one above it.
+    weights: Weights of labels, 1 by default. In `multi` they weigh every count; in `single` a right label earns its
+        weight divided by the largest.
+    uncertain: Labels that mean "I do not know"; as references they are ordinary labels.
+    uncertain_score: Score for an uncertain answer.
+    empty: Names of the empty set, for `multi`.
+    most: For `multi`: the most labels that an answer can name. By default twice the reference's for `recall`, because
+        naming every label would otherwise pay, and any number for other metrics.
     """
 
     labels: Literal["verdicts"] | tuple[str | Label, ...] = ()

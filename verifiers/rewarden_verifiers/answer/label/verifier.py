@@ -1,4 +1,4 @@
-"""`label`: whether the class, the classes or the verdicts that a response names are the right ones."""
+"""`label`: compares the class, the classes or the verdicts that a response names with the right ones."""
 
 from __future__ import annotations
 
@@ -29,22 +29,28 @@ def label(
     prompt: str | None = None,
     finish_reason: str | None = None,
 ) -> Outcome:
-    r"""The label that the response names is the right one; or the set of labels, the place in a tree, the verdicts.
+    """Compares a label, a set of labels, a place in a hierarchy or a list of verdicts with the expected one.
 
-    The reference is a label's name, alias or code, or true or false; a list is, in `single`, the labels of which any is
-    right, in `multi` the set (which may be empty), in `vector` the labels in order. The answer is read from a box, an
-    answer tag, a phrase or a last line that is nothing but labels: "positive", "Label: positive", "3: positive",
-    "positive, because …", "a, b and c", `["a", "b"]`, "1. True 2. False".
+    The reference is a label's name, alias or code, or true or false. A list means alternatives in `single`, the set
+    (possibly empty) in `multi`, and the labels in order in `vector`. The answer is read from a box, an answer tag, a
+    phrase or a last line that holds only labels: "positive", "Label: positive", "3: positive", "positive, because …",
+    "a, b and c", `["a", "b"]`, "1. True 2. False".
 
-    Precision, recall, F-beta and Jaccard are those of one sample over its sets of labels (scikit-learn's
-    `average="samples"`), each label counted by its weight; where reference and answer both are the empty set they
-    agree, and earn 1. In a hierarchy each label counts with those above it (hierarchical P, R and F of Kiritchenko), a
-    root that all share left out. `exact` is subset accuracy.
+    Precision, recall, F-beta and Jaccard are computed for one sample over its sets of labels (scikit-learn's
+    `average="samples"`), each label counted by its weight. If reference and answer are both empty, the score is 1. In a
+    hierarchy each label counts together with those above it (hierarchical P, R and F of Kiritchenko); a root that all
+    labels share does not count. `exact` is subset accuracy.
 
-    What earns nothing and says why: `no_answer`; `unknown_label` (what was named is not in the set); `hedged` (several
-    labels where one is asked, alternatives, all labels of the set, more than `most`); `contradictory` (a code with
-    another label's name); `too_many` (a vector longer than the reference's); `wrong`. `uncertain` earns what
-    `uncertain_score` says.
+    These responses score 0, with the reason:
+
+    - `no_answer`: there is no answer.
+    - `unknown_label`: the answer is not in the set.
+    - `hedged`: several labels although one is expected, alternatives, all labels of the set, or more than `most`.
+    - `contradictory`: a code with another label's name.
+    - `too_many`: a vector longer than the reference's.
+    - `wrong`: another label.
+
+    `uncertain` earns `uncertain_score`.
     """
     reader = params.reader
     found = reader.extract(response, prepared.names, prompt, finish_reason)

@@ -1,4 +1,4 @@
-"""Conditions that two answers state: whether they contradict each other. What only one of them states is forgiven."""
+"""Contradictions between the conditions that two answers state. A condition that only one of them states is ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sameness of two answers without a reference, and keys that spare large groups their n² comparisons."""
+"""Equality of two answers without a reference, and keys that avoid n² comparisons in large groups."""
 
 from __future__ import annotations
 

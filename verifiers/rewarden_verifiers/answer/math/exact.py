@@ -1,4 +1,4 @@
-"""Exact rational values. Sizes are estimated before they are computed; what is not rational gives None."""
+"""Exact rational values. Sizes are estimated before values are computed; an irrational value gives None."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer from text to tree: cleaned, unwrapped, parsed; words where it is no mathematics."""
+"""Turns an answer from text into a tree: cleaned, unwrapped and parsed, or read as words if it is not mathematics."""
 
 from __future__ import annotations
 

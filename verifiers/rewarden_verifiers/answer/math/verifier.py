@@ -1,9 +1,9 @@
-r"""`math`: whether the final answer of a response equals the reference.
+"""`math`: compares the final answer of a response with the reference.
 
-The answer is extracted by rules, read by a bounded parser into a tree, and compared with the reference's tree, which is
-read once. Comparison takes the cheapest path that decides: equal text, exact fractions, structure (tuples, sets,
-intervals, matrices, equations), identity testing in a finite field, values to 50 and then 400 digits. Nothing is
-handed to an evaluator of strings, and every size is bounded before it is computed.
+Rules extract the answer, and a bounded parser reads it into a tree. The reference is parsed once. The comparison takes
+the cheapest path that decides: equal text, exact fractions, structure (tuples, sets, intervals, matrices, equations),
+identity testing in a finite field, values to 50 and then 400 digits. No string is ever passed to an evaluator, and
+every size is bounded before it is computed.
 """
 
 from __future__ import annotations
@@ -39,19 +39,20 @@ _LABEL = re.compile(r"[\s$]*[A-Za-z]'{0,3}(?:_\{?\w{1,9}\}?)?(?:\([A-Za-z]\))?\s
 class MathParams:
     """Options of `math`.
 
-    extraction: where the answer stands: `auto` (any mark, else a last line, formula or number that concludes; only a
-        box or a tag where the prompt asks for it), `strict` (last box or tag), `explicit` (any mark), `lax` (as `auto`
-        whatever the prompt asks, and the last number), `whole`, or an ordered list of rules.
-    rel_tol: a relative tolerance for numbers instead of the rules for decimals; None: a decimal must be a correct
+    extraction: Rules that find the answer: `auto` (any marked answer, else a concluding last line, formula or number;
+        if the prompt asks for a box or a tag, only that counts), `strict` (the last box or tag), `explicit` (any marked
+        answer), `lax` (as `auto` but regardless of the prompt, and finally the last number), `whole` (the entire
+        response), or an ordered list of rules.
+    rel_tol: Relative tolerance for numbers, in place of the rules for decimals. If unset, a decimal must be a correct
         rounding with at least `significant_digits` digits.
-    significant_digits: digits that a rounded decimal needs to stand for an exact reference, or the other way round
-        (an exact answer for a rounded reference needs one less); 0: no rounding is accepted.
-    strict: no forgiveness: no missing signs of percent or degree, no rounding, no renamed variables, no tuple for a
-        list, units as written.
-    symmetric: equal also where only the exchanged comparison (answer as reference) says so.
-    units: `lenient`: units convert, a missing one is forgiven, different ones differ; `require`: a unit of the
-        reference must be there; `ignore`: units are not looked at.
-    form: the answer must also be `simplified`, in `lowest_terms`, `factored` or `expanded`.
+    significant_digits: Digits that a rounded decimal needs to match an exact reference. For an exact answer and a
+        rounded reference, one digit fewer is enough. 0: no rounding is accepted.
+    strict: Turns leniency off: percent and degree signs are required, decimals are not rounded, variables keep their
+        names, a tuple does not match a list, and units must be as written.
+    symmetric: Also accepts an answer if only the reversed comparison (the answer as the reference) finds it equal.
+    units: `lenient`: units are converted, a missing unit is accepted, a different unit is wrong; `require`: the
+        reference's unit must be present; `ignore`: units are not compared.
+    form: Form that the answer must also have: `simplified`, `lowest_terms`, `factored` or `expanded`.
     """
 
     extraction: str | list[str | dict[str, str]] = "auto"
@@ -118,21 +119,26 @@ def math(
     prompt: str | None = None,
     finish_reason: str | None = None,
 ) -> Outcome:
-    """The final answer equals the reference: numbers, expressions, equations, sets, intervals, matrices, units.
+    """Compares the final answer with the reference: numbers, expressions, equations, sets, intervals, matrices, units.
 
-    What earns nothing and says why: no answer (`no_answer`), an answer that hedges (`hedged`: "12 or 13" where the
-    reference is one value), an expression too large to check (`too_expensive`), text that is no mathematics where
-    mathematics is expected (`unparseable_answer`), the wrong form where `form` is asked (`wrong_form`), a wrong answer.
-    A reference that is empty, unreadable or too expensive leaves the outcome undecided unless the answer is literally
-    equal to it, and so does a legitimate expression whose equality could be neither proven nor refuted. Unreadable is
-    what broke off ("3 +", "(1,2"), what takes itself back ("12 or maybe 13"), and prose. The name of something ("odd",
-    "First player", "Class 3") is compared as words. A reference with an integral, a limit or a derivative is read by
-    SymPy, and is its value where it has one.
+    These responses score 0, with the reason:
 
-    Lenient by default, as trainers expect of a verifier of final answers: a missing unit or degree sign, `50%` for 50,
-    labels (`x = 5` for 5), trailing conditions ("for all n"), bare lists in any order. `strict` turns these off. A
-    condition, modulus or quantifier that only one side states is forgiven; where both do, they must agree ("3 (mod 7)"
-    is not "3 (mod 6)"). `40_9` for 36 earns full marks with the flag `other_base`.
+    - `no_answer`: there is no answer.
+    - `hedged`: the answer gives several values ("12 or 13") although the reference is one.
+    - `too_expensive`: the expression is too large to check.
+    - `unparseable_answer`: the answer is not mathematics although the reference is.
+    - `wrong_form`: the value is right, but not in the required `form`.
+    - `wrong`: the answer differs from the reference.
+
+    An empty, unreadable or too expensive reference leaves the outcome undecided, unless the answer equals it literally.
+    So does a valid expression if its equality can be neither proven nor refuted. A reference is unreadable if it breaks
+    off ("3 +", "(1,2"), takes itself back ("12 or maybe 13") or is prose. Names ("odd", "First player", "Class 3") are
+    compared as words. SymPy reads references with an integral, a limit or a derivative, and evaluates them if it can.
+
+    The default is lenient, as trainers expect: a missing unit or degree sign, and `50%` for 50, are right unless
+    `strict` is set. Labels (`x = 5` for 5), trailing conditions ("for all n") and bare lists in any order are always
+    right. If only one side states a condition, modulus or quantifier, it is ignored; if both do, they must agree ("3
+    (mod 7)" is not "3 (mod 6)"). `40_9` for 36 earns full marks with the flag `other_base`.
     """
     if prepared.problem is not None and not prepared.alternatives:
         return undecided(prepared.problem, fault="reference")

@@ -1,4 +1,4 @@
-"""English that appears in answers: what to ignore, what joins, what has a mathematical meaning."""
+"""English words in answers: those to ignore, those that join, and those with a mathematical meaning."""
 
 # ruff: noqa: SIM905 (long word lists read better as text)
 from __future__ import annotations

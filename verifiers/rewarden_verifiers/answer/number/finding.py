@@ -1,6 +1,6 @@
-"""Rules to find a numeric answer: the shared ones, and `last_quantity`, the last number of a response with its unit.
+"""Rules that find a numeric answer: the shared ones, and `last_quantity`, the last number of a response with its unit.
 
-The shared rule `last_number` gives the digits alone: it would take 5 for 10^5, and lose the unit.
+The shared rule `last_number` reads only digits: it would read 5 in 10^5, and lose the unit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bounds that hold before anything is computed, and the ways in which reading an answer can fail.
+"""Limits that apply before anything is computed, and the errors of reading an answer.
 
 A policy can write a number whose digits fill memory (`10^10^9`, `1e999999999`) or a vector of ten thousand of them.
 Every size is therefore known before a number is made.

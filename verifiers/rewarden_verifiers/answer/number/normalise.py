@@ -1,6 +1,6 @@
-"""An answer without what carries no meaning: LaTeX, Markdown, look-alike characters, spaces within numerals.
+"""Removes details without meaning from an answer: LaTeX, Markdown, look-alike characters, spaces within numerals.
 
-Nothing is dropped that could change a value: signs, points, exponents, subscripts of bases and operators stay.
+Nothing that could change a value is dropped: signs, points, exponents, subscripts of bases and operators stay.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options of `number`."""
+"""Options of `number`."""
 
 from __future__ import annotations
 
@@ -20,36 +20,37 @@ _MOST_DIGITS = 1000
 class NumberParams:
     """Options of `number`.
 
-    extraction: where the answer stands: `auto` (any mark, else a last line, formula or number that concludes; only a
-        box or a tag where the prompt asks for it), `strict` (last box or tag), `explicit` (any mark), `lax` (as `auto`
-        whatever the prompt asks, and the last number with its unit), `whole`, or an ordered list of rules, among them
-        `last_quantity`.
-    abs_tol: the largest distance that is right, in the reference's unit.
-    rel_tol: the same as a share of the reference's size. Where no tolerance is given, whole numbers must be equal and
-        others may differ by a millionth of their size.
-    significant: the answer may be rounded to so many significant digits (it may be half a unit of the last one away);
-        `reference`: to as many as the reference shows.
-    decimals: the answer may be rounded to so many decimal places; `reference`: to as many as the reference shows. Of
-        several tolerances the widest counts.
-    percent: `same`: 12% is 0.12; `as_number`: the sign is ignored, 12% is 12; `required`: the sign must stand where
-        the reference has it and nowhere else; `either`: 12, 12% and 0.12 all match 12%.
-    units: `optional`: the reference's unit may be left out, another one is converted, one of another dimension is
-        wrong; `required`: it must be there; `ignored`: units are not looked at. Currencies are units without rates.
-    decimal: how numerals are written, in answers and in references given as text: `point` (1,234.5), `comma` (1.234,5),
-        or `either` (told by form; 1,234 is then a whole number).
-    interval: what is right where the reference is a range: `within` (a number in it), `same` (the same range), or
-        `either` of them.
-    partial: what a number that is not right may still earn: `none`; `linear`, 1 - d / scale; `exponential`,
-        exp(-d / scale), of its distance d; `digits`, the share of its digits that are right; `items`, the share of a
-        vector's or table's entries that are right.
-    scale: the distance at which `linear` reaches nothing and `exponential` 0.37.
-    distance: `absolute`, or `relative` to the reference's size (absolute where that is 0).
-    metric: how far vectors and tables are from each other: `l1`, `l2`, `max`, `total_variation` (half of l1), or `kl`
-        (divergence of the answer from the reference, in nats); the last two ask for probability distributions.
-    passes: the score from which on the sample passes.
-    wrong_score: what a number earns that was given plainly, but is wrong: less than 1. Hedges, and answers that are no
-        numbers, earn nothing.
-    count: the answer is a list, and how many different entries it has is the number that is compared.
+    extraction: Rules that find the answer: `auto` (any marked answer, else a concluding last line, formula or number;
+        if the prompt asks for a box or a tag, only that counts), `strict` (the last box or tag), `explicit` (any marked
+        answer), `lax` (as `auto` but regardless of the prompt, and finally the last number with its unit), `whole` (the
+        entire response), or an ordered list of rules, which can include `last_quantity`.
+    abs_tol: Largest distance that is right, in the reference's unit.
+    rel_tol: The same as a share of the reference's size. If no tolerance is set, whole numbers must be equal, and
+        others can differ by a millionth of their size.
+    significant: Significant digits to which the answer can be rounded (it can be off by half a unit of the last one);
+        `reference`: as many as the reference shows.
+    decimals: Decimal places to which the answer can be rounded; `reference`: as many as the reference shows. If several
+        tolerances are set, the widest applies.
+    percent: `same`: 12% is 0.12; `as_number`: the sign is ignored, 12% is 12; `required`: the sign must appear if the
+        reference has it, and only then; `either`: 12, 12% and 0.12 all match 12%.
+    units: `optional`: the reference's unit can be missing, another unit is converted, and a unit of another dimension
+        is wrong; `required`: a unit must be present; `ignored`: units are not compared. Currencies are units without
+        exchange rates.
+    decimal: Notation of numerals, in answers and in references given as text: `point` (1,234.5), `comma` (1.234,5), or
+        `either` (recognised by form; 1,234 is then a whole number).
+    interval: Right answers if the reference is a range: `within` (a number in it), `same` (the same range), or
+        `either`.
+    partial: Partial credit for a wrong number at distance d: `none`; `linear`, 1 - d / scale; `exponential`, exp(-d /
+        scale); `digits`, the share of its digits that are right; `items`, the share of a vector's or table's entries
+        that are right.
+    scale: Distance at which `linear` reaches 0 and `exponential` 0.37.
+    distance: `absolute`, or `relative` to the reference's size (absolute if that is 0).
+    metric: Distance between vectors or tables: `l1`, `l2`, `max`, `total_variation` (half of l1), or `kl` (divergence
+        of the answer from the reference, in nats). The last two require probability distributions.
+    passes: Lowest score at which the sample passes.
+    wrong_score: Score for a number that is stated plainly but wrong: less than 1. Hedges, and answers that are not
+        numbers, score 0.
+    count: The answer is a list, and the number of its distinct entries is compared.
     """
 
     extraction: str | tuple[str | dict[str, str], ...] = "auto"

@@ -1,8 +1,8 @@
-"""Answers in the shape that is asked for: one quantity, a range, a vector, a table of named numbers.
+"""Reads answers in the expected shape: one quantity, a range, a vector, or a table of named numbers.
 
-What offers several numbers where one is asked is a hedge; what computes, negates or calls a function is not read. One
-number may stand twice when it is the same ("x = 3/4 = 0.75", "3.2 km (3200 m)"), and one quantity in several units
-("5 ft 3 in").
+Several numbers are a hedge if one is expected. Text that computes, negates or calls a function is not read. A number
+can occur twice if it is the same ("x = 3/4 = 0.75", "3.2 km (3200 m)"), and a quantity can have several units ("5 ft 3
+in").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""References of `number`, read once: a number, a range, a vector or a table, or several of them to choose from."""
+"""References of `number`, read once: a number, a range, a vector or a table, or alternatives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Value = bool | int | float | str  # bool is named so that `true` is refused inst
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A range, ends included; an end that is left out is open. At least one is given."""
+    """A range that includes its ends. A missing end is open; at least one end is given."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -29,7 +29,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """A number with its unit, or with tolerances of its own, which then replace those of the parameters."""
+    """A number with its unit, or with its own tolerances, which replace those of the parameters."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -44,7 +44,7 @@ Single = Value | Measure | Interval | tuple[Value, ...] | dict[str, Value]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternatives:
-    """Several references, any of which is right."""
+    """Several references, any of which can match."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

@@ -1,7 +1,7 @@
-"""Units: products of names read by a strict grammar of our own; `pint` only says what a single name means.
+"""Units: products of names, read by a strict grammar. `pint` only gives the meaning of a single name.
 
-Text never reaches pint's evaluator, which computes whatever stands there (`10**10**10 m`). Factors and offsets are
-exact fractions, so that 1 mile is exactly 1609.344 m and 25 degC exactly 77 degF.
+Text never reaches pint's evaluator, which would compute anything in it (`10**10**10 m`). Factors and offsets are exact
+fractions, so that 1 mile is exactly 1609.344 m and 25 degC exactly 77 degF.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`number`: whether the number, quantity, range, vector or distribution of a response is the expected one."""
+"""`number`: compares the number, quantity, range, vector or distribution of a response with the expected one."""
 
 from __future__ import annotations
 
@@ -49,23 +49,35 @@ def number(
     prompt: str | None = None,
     finish_reason: str | None = None,
 ) -> Outcome:
-    r"""The number of a response is the expected one: with tolerances, units, percentages; ranges, vectors, tables.
+    r"""Compares a number with the expected one, with tolerances, units, percentages; also ranges, vectors, tables.
 
-    The reference is a number; a text ("3.2 km", "12%", "1.2e-3", "3/4", "[1, 2, 3]", "between 3 and 5"); a range
-    (`{"low": 3, "high": 5}`, an end may be left out); a list, for a vector; an object from names to numbers, for a
-    distribution; `{"value": 3.2, "unit": "km", "rel_tol": 0.01}`; or `{"any": [ … ]}` of these.
+    The reference is one of these:
 
-    Answers are read by a grammar of our own: `1,234.5`, `1.2e-3`, `1.2 \times 10^{-3}`, `3/4`, `1 3/4`, `\frac{3}{4}`,
-    "1.5 million", "three and a half", "$5", "5 ft 3 in", "72 km/h". Arithmetic is exact: integers of any size, and 3.1
-    is within 0.1 of 3. Units mean what pint says they mean, offsets (degC) included; no text ever reaches pint's
-    evaluator.
+    - a number
+    - a text: "3.2 km", "12%", "1.2e-3", "3/4", "[1, 2, 3]", "between 3 and 5"
+    - a range: `{"low": 3, "high": 5}`, either end optional
+    - a list, for a vector
+    - an object from names to numbers, for a distribution
+    - a number with its unit or tolerances: `{"value": 3.2, "unit": "km", "rel_tol": 0.01}`
+    - alternatives: `{"any": [ … ]}`
 
-    What earns nothing and says why: `no_answer`; `hedged` (several numbers, a range or a bound where one number is
-    asked); `unparseable_answer` (no number, NaN, infinity, a formula); `too_expensive` (more digits than are computed).
-    A number that is plainly given and not right earns `wrong_score` or what `partial` says: `wrong`, `wrong_unit` (of
-    another dimension), `missing_unit`, `wrong_length`, `wrong_names`, `not_a_distribution`, `partly_right`.
+    The verifier's own grammar reads answers such as `1,234.5`, `1.2e-3`, `1.2 \times 10^{-3}`, `3/4`, `1 3/4`,
+    `\frac{3}{4}`, "1.5 million", "three and a half", "$5", "5 ft 3 in" and "72 km/h". Arithmetic is exact: integers can
+    have any size, and 3.1 is within 0.1 of 3. Units have pint's meaning, including offsets (degC); no text reaches
+    pint's evaluator.
 
-    Where the reference has no unit and `units` is not `required`, a unit in the answer is not judged.
+    These responses score 0, with the reason:
+
+    - `no_answer`: there is no answer.
+    - `hedged`: several numbers, a range or a bound, although one number is expected.
+    - `unparseable_answer`: no number, NaN, infinity or a formula.
+    - `too_expensive`: the number has more digits than the verifier computes.
+
+    A number that is stated plainly but wrong earns `wrong_score` or the credit of `partial`. Its reason is `wrong`,
+    `wrong_unit` (a unit of another dimension), `missing_unit`, `wrong_length`, `wrong_names`, `not_a_distribution` or
+    `partly_right`.
+
+    If the reference has no unit and `units` is not `required`, a unit in the answer is not judged.
     """
     found = params.ladder.find(response, prompt=prompt, finish_reason=finish_reason)
     if found is None:

@@ -1,4 +1,4 @@
-"""Remarks in brackets behind an answer: "**Barack Obama** (born 1961)"."""
+"""Remarks in brackets after an answer: "**Barack Obama** (born 1961)"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Closed answers, yes and no foremost: a word within another text says nothing about them."""
+"""Closed answers, mainly yes and no: as a word within another text they mean nothing."""
 
 from __future__ import annotations
 

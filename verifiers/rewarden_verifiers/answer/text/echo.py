@@ -1,4 +1,4 @@
-"""The question, echoed: it may stand in an answer, but earns nothing."""
+"""Echoes of the question: an answer can contain one, but it earns nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Forms of Unicode that mean the same, folded into one; what they mean is never changed.
+"""Maps equivalent forms of Unicode to one, without changing their meaning.
 
-NFKC alone would equate "10²" with "102" and "1½" with "11⁄2": characters that are numbers without being digits are
-therefore written out first ("10^2", "1 1/2").
+NFKC alone would equate "10²" with "102" and "1½" with "11⁄2". Characters that are numbers but not digits are therefore
+written out first ("10^2", "1 1/2").
 """
 
 from __future__ import annotations

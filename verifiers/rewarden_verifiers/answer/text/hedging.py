@@ -1,4 +1,4 @@
-"""Answers that offer several candidates where one is asked, and mentions that deny what they mention."""
+"""Answers that offer several candidates if one is expected, and mentions that are negated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Taking off what an answer is dressed in: `\text{Paris}`, `**Paris**`, `$Paris$`, quotes."""
+r"""Removes markup around an answer: `\text{Paris}`, `**Paris**`, `$Paris$`, quotation marks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Normalisation after SQuAD, without its faults.
+"""SQuAD's normalisation without its faults.
 
-SQuAD lowers the case, deletes punctuation, drops "a", "an" and "the", and collapses blanks. Deleting punctuation makes
-15 of 1.5, 5 of -5, 12 of 1/2 and 35 of 3-5, "O" of "O+" and of "O-", and dropping articles makes nothing of "A". Here
-what punctuation does within and before numbers stays, and so does a last word; the rest is as there.
+SQuAD lower-cases the text, deletes punctuation, drops "a", "an" and "the", and collapses whitespace. Without
+punctuation 1.5 becomes 15, -5 becomes 5, 1/2 becomes 12, 3-5 becomes 35, and "O+" and "O-" become "O"; without articles
+"A" becomes empty. Here punctuation within and before numbers stays, and so does a last word; the rest is as in SQuAD.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The parameters of `text`, and what is worked out of them once."""
+"""Parameters of `text`, and the values derived from them once."""
 
 from __future__ import annotations
 
@@ -49,37 +49,38 @@ def _ladder(extraction: Any) -> Ladder:
 
 @dataclass(frozen=True, kw_only=True)
 class TextParams:
-    """Options of `text`.
+    r"""Options of `text`.
 
     preset: `squad`: the official verdict of SQuAD 2.0, exact match or, with `mode: f1`, F1. The answer is the whole
-        response unless `extraction` says otherwise. It pays what its script pays: 15 for 1.5, "London Paris" half of
-        "Paris", and an empty response where no reference is given.
-    mode: what makes an answer right. `exact`: the same characters; `normalised`: the same but for what the switches
-        below overlook; `substring`: the reference stands in the answer, on borders of tokens (cover match); `two_way`:
-        that, or the answer stands in the reference and is `least_share` of it; `fuzzy`: an edit ratio; `f1`: F1 over
-        tokens (SQuAD, HotpotQA); `regex`: the reference is a pattern of RE2 that the whole answer matches.
-    extraction: where the answer stands: `auto` (any mark, else a response of one short line; only a box or a tag where
-        the prompt asks for it), `explicit` (any mark), `strict` (box or tag), `whole`, or an ordered list of rules.
-    case: upper and lower case are the same (in `regex` too).
-    punctuation: punctuation says nothing, except in and before numbers ("1.5", "-5", "1/2") and in names ("C++", "O-").
-    articles: words that say nothing before another word; none where it is empty.
-    whitespace: a run of blanks is one blank.
-    unicode: full-width forms, digits of other scripts, curly quotes, dashes, ligatures and zero-width characters are as
-        their plain forms.
-    markup: `\\text{}` and other commands that only set type say nothing.
-    accents: letters with and without accents are the same.
-    numerals: English number words and numerals are the same ("twenty-one", "21").
-    scorer: for `fuzzy`: `ratio` (insertions and deletions), `edit` (Levenshtein, as ANLS has it), `partial` (the
-        reference within the answer), `token_sort` (words in any order); rapidfuzz's.
-    threshold: for `fuzzy` and `f1`: a similarity below it earns nothing; without one it is 0.9 for `fuzzy`, 0 for `f1`.
-    graded: for `fuzzy` and `f1`: whether the similarity is the score, or 1; without it `f1` is graded, `fuzzy` is not.
-        A graded answer has passed with full marks, or at the threshold where one is given.
-    numbers: for `fuzzy`: the numbers of the reference must stand in the answer, and no others (`partial`: others may).
-    longest: for `substring`, `two_way`, `f1` and the scorer `partial`: tokens of an answer that may earn something, or
-        twice those of the longest reference if that is more: who writes much hits something.
-    least_share: for `two_way`: the share of the reference's characters that an answer within it must have.
-    refusals: answers that mean "I do not answer"; one of them that goes on to guess is a hedge.
-    refusal_score: what a refusal earns.
+        response unless `extraction` is set. It reproduces the script's faults: it accepts 15 for 1.5, gives "London
+        Paris" half of "Paris", and accepts an empty response if no reference is given.
+    mode: Kind of comparison. `exact`: the same characters; `normalised`: the same after the normalisation below;
+        `substring`: the answer contains the reference, at token boundaries (cover match); `two_way`: that, or the
+        reference contains the answer, which is at least `least_share` of it; `fuzzy`: an edit ratio; `f1`: F1 over
+        tokens (SQuAD, HotpotQA); `regex`: the reference is an RE2 pattern that the whole answer matches.
+    extraction: Rules that find the answer: `auto` (any marked answer, else a response of one short line; if the prompt
+        asks for a box or a tag, only that counts), `explicit` (any marked answer), `strict` (a box or a tag), `whole`
+        (the entire response), or an ordered list of rules.
+    case: Ignores case (in `regex` too).
+    punctuation: Ignores punctuation, except in and before numbers ("1.5", "-5", "1/2") and in names ("C++", "O-").
+    articles: Words to ignore before another word; empty: none.
+    whitespace: Treats a run of whitespace as one space.
+    unicode: Maps full-width forms, digits of other scripts, curly quotes, dashes, ligatures and zero-width characters
+        to their plain forms.
+    markup: Ignores `\text{}` and other commands that only format.
+    accents: Ignores accents.
+    numerals: Treats English number words and numerals as equal ("twenty-one", "21").
+    scorer: For `fuzzy`: `ratio` (insertions and deletions), `edit` (Levenshtein, as in ANLS), `partial` (the reference
+        within the answer), `token_sort` (words in any order), as rapidfuzz computes them.
+    threshold: For `fuzzy` and `f1`: a similarity below it scores 0. The default is 0.9 for `fuzzy` and 0 for `f1`.
+    graded: For `fuzzy` and `f1`: the score is the similarity instead of 1. By default `f1` is graded and `fuzzy` is
+        not. A graded answer passes with full marks, or at `threshold` if that is set.
+    numbers: For `fuzzy`: the answer must contain the numbers of the reference and no others (`partial` permits others).
+    longest: For `substring`, `two_way`, `f1` and the scorer `partial`: the most tokens that an answer can have, or
+        twice those of the longest reference if that is more. A long enough text contains any answer.
+    least_share: For `two_way`: share of the reference's characters that an answer within it must have.
+    refusals: Answers that mean "I do not answer". A refusal that goes on to guess is a hedge.
+    refusal_score: Score for a refusal.
     """
 
     presets: ClassVar[Mapping[str, Preset]] = {

@@ -30,7 +30,7 @@ _MAX_PATTERN = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextReference:
-    """An answer with its other names."""
+    """An answer with its aliases."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

@@ -1,4 +1,4 @@
-"""`text`: whether a short answer in words is the expected one, or how much of it it has."""
+"""`text`: compares a short answer in words with the expected one, with optional partial credit."""
 
 from __future__ import annotations
 
@@ -54,31 +54,39 @@ _prepared = lru_cache(maxsize=_REFERENCES)(read)  # by the reader, because param
 def text(
     response: str, prompt: str | None, prepared: Prepared, params: TextParams, finish_reason: str | None = None
 ) -> Outcome:
-    r"""The answer in words is the expected one: by name, alias, pattern, edit ratio or token F1.
+    """Compares a short answer in words with the expected one: by name, alias, pattern, edit ratio or token F1.
 
-    The reference is a text, a list of texts of which the best counts, or `{"answer": "Paris", "aliases": ["Paname"]}`;
-    for `mode: regex` the texts are patterns. The default is SQuAD's exact match without its faults: signs and decimal
-    points survive normalisation (1.5 is not 15, -5 is not 5, 1/2 is not 12, O- is not O+), an article is dropped only
-    before another word (a lone "A" and "Vitamin A" stay), and what is nothing but punctuation is compared as it is. A
-    remark in brackets that can be no other answer is left out: "**Barack Obama** (born 1961)".
+    The reference is a text, a list of texts (the best match counts), or `{"answer": "Paris", "aliases": ["Paname"]}`;
+    with `mode: regex` the texts are patterns. The default is SQuAD's exact match without its faults. Signs and decimal
+    points survive normalisation (1.5 is not 15, -5 is not 5, 1/2 is not 12, O- is not O+). An article is dropped only
+    before another word (a lone "A" and "Vitamin A" keep theirs). A text of punctuation alone is compared unchanged. A
+    remark in brackets is ignored if it cannot be another answer: "**Barack Obama** (born 1961)".
 
-    What earns nothing and says why: `no_answer`; `refused` ("I do not know"; earns what `refusal_score` says);
-    `echoed` (the question, whose echo is taken off an answer before the rest is judged, where the sample has a
-    prompt); `hedged` (several answers that differ, "Paris or London", a list of candidates, a refusal that goes on to
-    guess; looked for where the references are short and do not themselves read so); `too_long` (in the modes that
-    credit parts of an answer); `denied` ("not Paris" mentions Paris); `wrong`; `too_expensive` (an answer beyond the
-    limits of size). yes, no, true, false and noanswer are never partly right: they neither earn nor give partial
-    credit, and as references of `substring` they must be the answer's first clause.
+    These responses score 0, with the reason:
 
-    What no rule can see is that "Paris, London" and "Paris and London" are two guesses while "Paris, France" is one
-    answer: cover match pays for them. Where that matters, use `normalised` with aliases, or a small `longest`.
+    - `no_answer`: there is no answer.
+    - `refused`: "I do not know"; it earns `refusal_score`.
+    - `echoed`: the answer repeats the question. If the sample has a prompt, an echo of it is removed before the rest is
+      judged.
+    - `hedged`: several different answers ("Paris or London"), a list of candidates, or a refusal that goes on to guess.
+      This applies to short references that are not themselves of this form.
+    - `too_long`: more tokens than `longest` permits, in the modes that credit parts of an answer.
+    - `denied`: "not Paris" mentions Paris.
+    - `too_expensive`: the answer exceeds the size limits.
+    - `wrong`: another answer.
 
-    `f1` takes words as tokens, and single characters of scripts that put no blanks between words. With `graded` the
-    similarity is the score. ANLS is `mode: fuzzy, scorer: edit, threshold: 0.5, graded: true, numbers: false`.
+    yes, no, true, false and noanswer never match partially: they neither earn nor give partial credit, and as
+    references of `substring` they must be the answer's first clause.
 
-    `preset: squad` gives the verdict of the own script of SQuAD 2.0, without any of these guards: to compare numbers,
-    and not to train with. Where references are nothing but blanks and articles, or none (`[]`), the empty response is
-    right, as the script has it for questions without an answer.
+    No rule can tell that "Paris, London" and "Paris and London" are two guesses and "Paris, France" is one answer, so
+    cover match accepts them all. If that matters, use `normalised` with aliases, or a small `longest`.
+
+    The tokens of `f1` are words, or single characters in scripts without spaces between words. With `graded`, the score
+    is the similarity. ANLS is `mode: fuzzy, scorer: edit, threshold: 0.5, graded: true, numbers: false`.
+
+    `preset: squad` gives the verdict of SQuAD 2.0's own script, without these guards. Use it to compare results, not to
+    train. If the references are only whitespace and articles, or none (`[]`), the empty response is right, as in the
+    script for questions without an answer.
     """
     reader = params.reader
     found = reader.extract(response, prompt, finish_reason)

@@ -1,4 +1,4 @@
-"""The comparison of a moment with the expected one at the precision that is compared, and its distance from it."""
+"""Compares a moment with the expected one at the precision of the comparison, and gives their distance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules to find an answer in time: the shared ones, and `last_time`, the last date, time or duration of a response."""
+"""Rules that find a date or time: the shared ones, and `last_time`, the last date, time or duration of a response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of `time`."""
+"""Options of `time`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Kind = Literal["date", "clock", "duration", "order", "entity"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """From this step of training on, `rate` holds."""
+    """A rate, and the training step from which it applies."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -32,33 +32,35 @@ class Stage:
 class TimeParams:
     """Options of `time`.
 
-    extraction: where the answer stands: `auto` (any mark, else a response of one short line, or the only time of the
-        last sentence; only a box or a tag where the prompt asks for it), `strict` (last box or tag), `explicit` (any
-        mark), `lax` (as `auto` whatever the prompt asks, and the last date, time or duration), `whole`, or an ordered
-        list of rules, among them `last_time`.
-    kind: what the reference is: `date` (a year, month, date or instant), `clock` (a time of day), `duration`, `order`,
-        `entity` (a name); `auto`: as it looks, where "1:30:00" is a time of day.
-    day_order: how 05/03/2024 is read: `day_first`, `month_first`, or `refuse` (as `ambiguous`) where both are dates.
-    granularity: how precisely dates and times are compared: as the `reference` is stated, or coarser.
-    finer: whether an answer may be more precise than the reference, which it then must lie in: `accept` or `refuse`.
-    coarser: whether it may be less precise than is compared: `accept` (and what it does not say is not asked: "2024"
-        is then right for every day of that year) or `refuse`.
-    zone: `optional`: an answer without a time zone is in the reference's; `required`: it must have one where the
-        reference has one; `ignored`: local times are compared.
-    two_part: what 1:30 is as a duration: `hours` (and minutes), `minutes` (and seconds), or `refuse`.
-    plain: the unit of a duration that is a number alone; without one such an answer is not read.
-    unit: the unit of distances, tolerance and rate; `auto`: that of the reference's precision.
-    tolerance: the largest distance that is right.
-    partial: what an answer that is not right may still earn by its distance d: `none`; `exponential`, exp(-rate * d);
-        `linear`, 1 - rate * d.
-    rate: how fast that falls.
-    schedule: rates by step of training instead, in order of steps; before the first step, and where the request tells
-        no progress, the first one holds.
-    interpolate: whether the rate goes straight from stage to stage instead of in steps.
-    ordering: what an order earns that is not right: `exact`: nothing; `pairs`: the share of pairs in the right order (a
-        random order has half of them); `kendall`: their surplus over the wrong ones, if there is one.
-    weights: what each part of a reference with several counts; 1 where nothing is said.
-    passes: the score from which on the sample passes.
+    extraction: Rules that find the answer: `auto` (any marked answer, else a response of one short line, or the only
+        time of the last sentence; if the prompt asks for a box or a tag, only that counts), `strict` (the last box or
+        tag), `explicit` (any marked answer), `lax` (as `auto` but regardless of the prompt, and finally the last date,
+        time or duration), `whole` (the entire response), or an ordered list of rules, which can include `last_time`.
+    kind: Kind of the reference: `date` (a year, month, date or instant), `clock` (a time of day), `duration`, `order`,
+        `entity` (a name); `auto`: recognised by form, "1:30:00" as a time of day.
+    day_order: Reading of 05/03/2024: `day_first`, `month_first`, or `refuse` (as `ambiguous`) if both readings are
+        dates.
+    granularity: Precision of the comparison: that of the `reference`, or coarser.
+    finer: `accept` or `refuse` an answer that is more precise than the reference. It must then lie within the
+        reference.
+    coarser: `accept` or `refuse` an answer that is less precise than the comparison. If accepted, missing parts are not
+        compared: "2024" is then right for every day of that year.
+    zone: `optional`: an answer without a time zone is in the reference's; `required`: it must have one if the reference
+        has one; `ignored`: local times are compared.
+    two_part: Reading of 1:30 as a duration: `hours` (and minutes), `minutes` (and seconds), or `refuse`.
+    plain: Unit of a duration that is only a number. If unset, such an answer is not read.
+    unit: Unit of distance, tolerance and rate; `auto`: that of the reference's precision.
+    tolerance: Largest distance that is right.
+    partial: Partial credit for a wrong answer at distance d: `none`; `exponential`, exp(-rate * d); `linear`, 1 - rate
+        * d.
+    rate: Rate of that decrease.
+    schedule: Rates by training step instead, in order of steps. The first rate applies before its step, and if the
+        request has no progress.
+    interpolate: Interpolates the rate linearly between stages instead of changing it in steps.
+    ordering: Credit for a wrong order: `exact`: none; `pairs`: the share of pairs in the right order (half of them in a
+        random order); `kendall`: the share of right pairs minus that of wrong ones, if positive.
+    weights: Weights of the parts of a reference that has several; 1 by default.
+    passes: Lowest score at which the sample passes.
     """
 
     extraction: str | tuple[str | dict[str, str], ...] = "auto"

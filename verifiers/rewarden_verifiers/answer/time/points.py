@@ -1,6 +1,6 @@
-"""Dates, instants and times of day in text: a strict grammar, each pattern bounded, read in one pass.
+"""Dates, instants and times of day in text: a strict grammar with bounded patterns, read in one pass.
 
-No guessing as fuzzy parsers do: a day of 30 February, a year 0 or "1990s" is not read as something near.
+Nothing is guessed, unlike in lenient parsers: 30 February, a year 0 or "1990s" is rejected.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Answers of the kind that is asked for: one date, time of day or duration; an order; parts by name.
+"""Reads answers of the expected kind: one date, time of day or duration; an order; parts by name.
 
-Several moments where one is asked are a hedge, and so is a bound ("before 2024"); one may stand twice when both say the
-same ("5 March 2024 (2024-03-05)").
+Several moments are a hedge if one is expected, and so is a bound ("before 2024"). A moment can occur twice if both are
+the same ("5 March 2024 (2024-03-05)").
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ Single = Value | tuple[str | int, ...] | dict[str, Value | tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyOf:
-    """Several references, any of which is right."""
+    """Several references, any of which can match."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

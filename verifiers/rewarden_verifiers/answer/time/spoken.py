@@ -1,6 +1,6 @@
-"""Times of day as they are spoken: "half past two", "a quarter to three", "2 o'clock in the afternoon", "1400 hours".
+"""Times of day in spoken form: "half past two", "a quarter to three", "2 o'clock in the afternoon", "1400 hours".
 
-"half two" is half past one to some and half past two to others, and is not read.
+"half two" is not read, because some people mean half past one and others half past two.
 """
 
 from __future__ import annotations

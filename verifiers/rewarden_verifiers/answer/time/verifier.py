@@ -1,4 +1,4 @@
-"""`time`: whether the date, time, duration or order of a response is the expected one, and how far from it."""
+"""`time`: compares the date, time, duration or order of a response with the expected one, and measures the distance."""
 
 from __future__ import annotations
 
@@ -43,25 +43,28 @@ def time(
     prompt: str | None = None,
     finish_reason: str | None = None,
 ) -> Outcome:
-    """The date, time of day, duration or order of a response is the expected one; what is near may earn a share.
+    """Compares a date, time of day, duration or order with the expected one; near misses can earn partial credit.
 
-    The reference is a text: a year ("1889", "44 BC"), a month ("2024-03", "March 2024"), a date ("5 March 2024",
-    "2024-03-05"), an instant ("2024-03-05T14:30:00+01:00"), a time of day ("14:30", "2 pm", "half past two"), a
-    duration ("2 h 30 min", "PT2H30M", "3 months"), a weekday, a quarter ("Q3 2021") or a century; a list, for an order
-    of events or dates; `{"any": [ … ]}` for several that are right; or an object with a reference for each part that is
-    asked (`{"date": "2021-03", "event": "the eruption", "order": ["B", "A"]}`), which the answer gives as JSON or as
-    lines "name: value". Of parts the score is the mean by `weights`; a text that is no time is a name.
+    The reference is one of these:
 
-    The grammar is our own and strict: nothing is guessed. 30 February, a year 0 or after 9999, "half two", and a
-    weekday that contradicts its date are not read as something near. A time without am, pm or a part of the day is in
-    the morning; on the hour it is as precise as 14:00:00. Dates are compared as precisely as the reference is stated,
-    instants across time zones, durations by their sum; a month has no fixed number of days, so 30 days are not 1 month
-    unless `tolerance` says so. Distances go round where there is no year: December is one month from January.
+    - a text: a year ("1889", "44 BC"), a month ("2024-03", "March 2024"), a date ("5 March 2024", "2024-03-05"), an
+      instant ("2024-03-05T14:30:00+01:00"), a time of day ("14:30", "2 pm", "half past two"), a duration ("2 h 30 min",
+      "PT2H30M", "3 months"), a weekday, a quarter ("Q3 2021") or a century. Any other text is a name.
+    - a list: an order of events or dates
+    - `{"any": [ … ]}`: alternatives
+    - an object with a reference for each expected part: `{"date": "2021-03", "event": "the eruption", "order": ["B",
+      "A"]}`. The answer gives the parts as JSON or as lines "name: value", and the score is their mean by `weights`.
 
-    What earns nothing and says why: `no_answer`, `hedged` (several, a range, or a bound such as "before 2024"),
+    The verifier's own grammar is strict and guesses nothing. It rejects 30 February, a year 0 or after 9999, "half
+    two", and a weekday that contradicts its date. A time without am, pm or a part of the day is in the morning; on the
+    hour it is as precise as 14:00:00. Dates are compared at the reference's precision, instants across time zones,
+    durations by their sum. A month has no fixed number of days, so 30 days are not 1 month unless `tolerance` permits
+    it. Without a year, distances wrap around: December is one month from January.
+
+    A score of 0 has the reason `no_answer`, `hedged` (several answers, a range, or a bound such as "before 2024"),
     `unparseable_answer`, `malformed` (no such date), `ambiguous` (05/03/2024), `contradictory`, `imprecise` (a year for
-    a date), `too_precise`, `missing_zone`, `not_a_permutation`, `too_expensive`. `wrong` and `partly_right` are what
-    `partial` and `ordering` pay.
+    a date), `too_precise`, `missing_zone`, `not_a_permutation` or `too_expensive`. For `wrong` and `partly_right`,
+    `partial` and `ordering` set the credit.
     """
     found = params.ladder.find(response, prompt=prompt, finish_reason=finish_reason)
     if found is None:

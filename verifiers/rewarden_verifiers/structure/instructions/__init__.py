@@ -1,1 +1,1 @@
-"""Checkable instructions: the checkers of IFEval and IFBench, by id."""
+"""Verifiable instructions: the checkers of IFEval, IFBench, IF-RLVR and Tulu 3, by id."""

@@ -1,7 +1,7 @@
-"""The arguments of an instruction, read strictly: what is missing or of the wrong kind is a bad reference.
+"""The arguments of an instruction, read strictly: a missing argument, or one of the wrong type, is a bad reference.
 
-The checkers of IFEval and IFBench draw a random word, number or relation where an argument is missing, so that a
-verdict changes from call to call. Here nothing is ever drawn.
+If an argument is missing, the checkers of IFEval and IFBench draw a random word, number or relation, so that a verdict
+changes from call to call. Here nothing is drawn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""IFBench's `count:*` and `ratio:*`: how many words, numbers, names and marks, and what is how much of what."""
+"""IFBench's `count:*` and `ratio:*`: numbers of words, names and marks, and their ratios."""
 
 from __future__ import annotations
 

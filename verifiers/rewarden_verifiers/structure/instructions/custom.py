@@ -1,4 +1,4 @@
-"""IFBench's `custom:*`: tasks with one right form each, tables among them. They take no arguments."""
+"""IFBench's `custom:*`: tasks with one right form each, including tables. They have no arguments."""
 
 from __future__ import annotations
 

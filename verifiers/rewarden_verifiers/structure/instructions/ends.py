@@ -1,4 +1,4 @@
-"""IFEval's `startend:*` and `combination:*`: how a response begins, ends and is put together."""
+"""IFEval's `startend:*` and `combination:*`: the beginning, the end and the parts of a response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IFBench's `format:*`: how a response is laid out."""
+"""IFBench's `format:*`: the layout of a response."""
 
 from __future__ import annotations
 

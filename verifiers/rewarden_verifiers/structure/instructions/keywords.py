@@ -1,7 +1,7 @@
-"""IFEval's `keywords:*`: words that must, may and must not be there.
+"""IFEval's `keywords:*`: required, permitted and forbidden words.
 
-A keyword is a text here, not a regular expression as in the official code, where "C++" raises and "U.S." finds "UXSX";
-where guards are off, it is one.
+A keyword is a text here. In the official code it is a regular expression: "C++" raises and "U.S." finds "UXSX". Without
+guards it is one here too.
 """
 
 from __future__ import annotations

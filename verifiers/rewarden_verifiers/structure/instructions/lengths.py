@@ -1,4 +1,4 @@
-"""IFEval's `length_constraints:*`: how many words, sentences and paragraphs."""
+"""IFEval's `length_constraints:*`: numbers of words, sentences and paragraphs."""
 
 from __future__ import annotations
 

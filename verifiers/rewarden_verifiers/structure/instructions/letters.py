@@ -1,4 +1,4 @@
-"""IFEval's `language:*`, `change_case:*` and `punctuation:*`: which letters and marks."""
+"""IFEval's `language:*`, `change_case:*` and `punctuation:*`: the language, the case and the punctuation."""
 
 from __future__ import annotations
 

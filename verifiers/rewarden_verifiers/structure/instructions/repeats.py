@@ -1,4 +1,4 @@
-"""IFBench's `repeat:*`: what must be said again."""
+"""IFBench's `repeat:*`: text that must be repeated."""
 
 from __future__ import annotations
 

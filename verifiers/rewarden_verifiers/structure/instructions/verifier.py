@@ -1,4 +1,4 @@
-"""`instructions`: whether a response does what checkable instructions ask."""
+"""`instructions`: checks that a response follows verifiable instructions."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _UNGUARDED = Component(status="scored", score=0.0, reason="guarded", fault="poli
 class InstructionsParams:
     """Options of `instructions`.
 
-    mode: `all`: 1 where every instruction is followed, else 0 (Tulu 3); `fraction`: the share followed (Light-IF).
-    variant: `strict`: the response as it is; `loose`: it, or it without its first line, its last line, both, and each
-        of these without asterisks; an instruction is followed where one of the eight follows it.
-    guards: whether responses are refused that the official checkers pass although they do nothing of what was asked
-        (a single sentence where each must begin with the last word of the one before it), and keywords are texts.
-        False reproduces the official verdicts, for numbers to compare with published ones; it is not for training.
+    mode: `all`: 1 if every instruction is followed, else 0 (Tulu 3); `fraction`: the share followed (Light-IF).
+    variant: `strict`: the response unchanged; `loose`: also without its first line, its last line, or both, and each of
+        these four without asterisks. An instruction is followed if one of the eight variants follows it.
+    guards: Rejects responses that the official checkers pass although they do nothing of what was asked (a single
+        sentence, if each must begin with the last word of the one before it), and reads keywords as texts. False
+        reproduces the official verdicts, to compare with published results; do not train with it.
     """
 
     mode: Literal["all", "fraction"] = "all"
@@ -86,15 +86,14 @@ def _judge(instruction: Instruction, variants: list[Text], guards: bool) -> Comp
     warm=warm,
 )
 def instructions(response: str, prepared: tuple[Instruction, ...], params: InstructionsParams) -> Outcome:
-    """The response does what checkable instructions ask: by the ids of IFEval, IFBench, IF-RLVR and Tulu 3.
+    """Checks that the response follows verifiable instructions, by the ids of IFEval, IFBench, IF-RLVR and Tulu 3.
 
-    The reference is a list of `{"id", "kwargs"}` (or `"instruction_id"`), or the data sets' own form:
-    `{"instruction_id_list": [...], "kwargs": [...]}`, also as text in JSON or as Python prints it, as open-instruct
-    keeps it, or Tulu 3's `{"func_name": "...", ...}`, with the arguments beside the name. Arguments that are null count
-    as not given.
+    The reference is a list of `{"id", "kwargs"}` (or `"instruction_id"`), or has the form of the data sets:
+    `{"instruction_id_list": [...], "kwargs": [...]}`, also as JSON or Python text as in open-instruct, or Tulu 3's
+    `{"func_name": "...", ...}`, with the arguments beside the name. Null arguments count as not given.
 
-    An id that is not known, an argument that is missing, of the wrong kind, or unknown makes the reference invalid:
-    nothing is then scored, and nothing is ever drawn at random in its place, as the official code does.
+    An unknown id, or an argument that is missing, unknown or of the wrong type, makes the reference invalid, and
+    nothing is scored. Unlike the official code, the verifier never draws a missing argument at random.
 
     IFEval (arXiv 2311.07911), with arguments: `keywords:existence` keywords; `keywords:frequency` keyword, frequency,
     relation ("at least", "less than"); `keywords:forbidden_words` forbidden_words; `keywords:letter_frequency` letter,
@@ -102,12 +101,12 @@ def instructions(response: str, prepared: tuple[Instruction, ...], params: Instr
     num_sentences, relation; `length_constraints:number_paragraphs` num_paragraphs; `length_constraints:number_words`
     num_words, relation; `length_constraints:nth_paragraph_first_word` num_paragraphs, nth_paragraph, first_word;
     `detectable_content:number_placeholders` num_placeholders; `detectable_content:postscript` postscript_marker;
-    `detectable_format:number_bullet_lists` num_bullets; `detectable_format:number_highlighted_sections`
-    num_highlights; `detectable_format:multiple_sections` section_spliter, num_sections;
-    `detectable_format:constrained_response`; `detectable_format:json_format`; `detectable_format:title`;
-    `combination:two_responses`; `combination:repeat_prompt` prompt_to_repeat; `startend:end_checker` end_phrase;
-    `startend:quotation`; `change_case:capital_word_frequency` capital_frequency, capital_relation;
-    `change_case:english_capital`; `change_case:english_lowercase`; `punctuation:no_comma`.
+    `detectable_format:number_bullet_lists` num_bullets; `detectable_format:number_highlighted_sections` num_highlights;
+    `detectable_format:multiple_sections` section_spliter, num_sections; `detectable_format:constrained_response`;
+    `detectable_format:json_format`; `detectable_format:title`; `combination:two_responses`; `combination:repeat_prompt`
+    prompt_to_repeat; `startend:end_checker` end_phrase; `startend:quotation`; `change_case:capital_word_frequency`
+    capital_frequency, capital_relation; `change_case:english_capital`; `change_case:english_lowercase`;
+    `punctuation:no_comma`.
 
     IFBench (arXiv 2507.02833): `count:word_count_range` min_words, max_words; `count:unique_word_count`,
     `count:person_names`, `count:numbers`, `count:pronouns`, `count:words_japanese` N; `count:conjunctions` small_n;
@@ -120,11 +119,11 @@ def instructions(response: str, prepared: tuple[Instruction, ...], params: Instr
     `format:quotes`; `format:options` options; `format:newline`; `format:emoji`; `format:line_indent`;
     `format:quote_unquote`; `format:list` sep; `format:thesis`; `format:sub-bullets`; `format:no_bullets_bullets`;
     `format:title_case`; `format:output_template`; `format:no_whitespace`; `repeat:repeat_change` prompt_to_repeat;
-    `repeat:repeat_simple`; `repeat:repeat_span` prompt_to_repeat, n_start, n_end; and without arguments `custom:`
+    `repeat:repeat_simple`; `repeat:repeat_span` prompt_to_repeat, n_start, n_end; and, without arguments, `custom:`
     multiples, mcq_count_length, reverse_newline, word_reverse, character_reverse, sentence_alphabet,
     european_capitals_sort, csv_city, csv_special_character, csv_quotes, date_format_list.
 
-    IF-RLVR (as in open-instruct) trains on IFEval's and on these: `keywords:word_once`,
+    IF-RLVR (as in open-instruct) uses IFEval's instructions and these: `keywords:word_once`,
     `keywords:exclude_word_harder` keyword; `keywords:word_count_different_numbers` keyword, frequency, relation;
     `keywords:keyword_specific_position` keyword, n, m; `keywords:palindrome`; `keywords:no_adjacent_consecutive`;
     `keywords:start_end`; `copy:repeat_phrase` phrase, small_n; `copy:copy`, `copy:copying_simple` prompt_to_repeat;
@@ -136,27 +135,33 @@ def instructions(response: str, prepared: tuple[Instruction, ...], params: Instr
     `count:counting_composition` n_sent, n_words; `count:count_unique`; `count:count_increment_word` keyword1, keyword2;
     `letters:letter_counting` N, relation; and `letters:letter_counting2`, which is `keywords:letter_frequency`.
 
-    Tulu 3's functions (arXiv 2411.15124) take: `verify_keywords` keyword_list; `verify_keyword_frequency` word, N;
-    `validate_forbidden_words` forbidden_words; `verify_letter_frequency` letter, N; `validate_response_language`
-    language; `verify_paragraph_count`, `validate_placeholders`, `verify_bullet_points`,
+    Tulu 3's functions (arXiv 2411.15124), with arguments: `verify_keywords` keyword_list; `verify_keyword_frequency`
+    word, N; `validate_forbidden_words` forbidden_words; `verify_letter_frequency` letter, N;
+    `validate_response_language` language; `verify_paragraph_count`, `validate_placeholders`, `verify_bullet_points`,
     `validate_highlighted_sections` N; `validate_word_constraint`, `verify_sentence_constraint`,
     `validate_frequency_capital_words` N, quantifier ("at least", "around", "at most"); `validate_paragraphs` N,
     first_word, i; `verify_postscript` postscript_marker; `validate_choice` options; `validate_sections` N,
-    section_splitter; `validate_repeat_prompt` original_prompt; `validate_end` end_phrase; and nothing:
+    section_splitter; `validate_repeat_prompt` original_prompt; `validate_end` end_phrase; and, without arguments,
     `validate_title`, `validate_json_format`, `validate_two_responses`, `validate_uppercase`, `validate_lowercase`,
     `validate_quotation`, `validate_no_commas`.
 
-    Verdicts are the official code's, oddities included, but for these: guards refuse what passes by doing nothing (see
-    `guards`; the evidence says which and why); a response without a letter, a digit or a pictograph follows nothing;
-    blank lines at its beginning, which a thought leaves behind, are not looked at; keywords, section marks and
-    postscripts are texts and not regular expressions; "or" parts options only as a word; a text in capital letters is
-    English where it is so in small ones. With `guards: false` none of this holds, and of 136 checkers 135 gave the
-    official verdict on 111,000 generated responses. Two differences stay: what makes the official code raise is not
-    followed; and `words:start_verb` goes by a list of verbs instead of a tagger whose weights are a download.
-    Sentences are Punkt's and words the Penn Treebank's, as NLTK 3.9 cuts them; languages are told by langdetect with
-    its seed fixed. A response longer than 200,000 characters is `too_expensive`.
+    Verdicts are the official code's, oddities included, with these exceptions:
 
-    Each instruction is a component, 1 or 0 (a second one with the same id is named `id#2`). `passed` means all.
+    - Guards reject responses that pass by doing nothing (see `guards`; the evidence says which and why).
+    - A response without a letter, a digit or a pictograph follows nothing.
+    - Blank lines at the beginning, left over after the reasoning, are ignored.
+    - Keywords, section marks and postscripts are texts, not regular expressions.
+    - "or" separates options only as a word.
+    - A text in capital letters is English if its lower-case form is.
+
+    With `guards: false` none of these apply; then 135 of 136 checkers gave the official verdict on 111,000 generated
+    responses. Two differences remain: an instruction on which the official code raises is not followed, and
+    `words:start_verb` uses a list of verbs instead of a tagger whose weights must be downloaded. Punkt splits sentences
+    and the Penn Treebank's rules split words, as in NLTK 3.9; langdetect identifies languages with a fixed seed. A
+    response longer than 200,000 characters is `too_expensive`.
+
+    Each instruction is a component, 1 or 0 (a second one with the same id is named `id#2`). A response passes if it
+    follows all of them.
     """
     # A thought leaves blank lines behind. The official checkers are given what remains as it is.
     blank = _BLANK_LINES.match(response) if params.guards else None

@@ -1,4 +1,4 @@
-"""IFBench's `words:*` and `sentence:*`: what each word or sentence, or a certain one, must be."""
+"""IFBench's `words:*` and `sentence:*`: requirements on each word or sentence, or on a certain one."""
 
 from __future__ import annotations
 

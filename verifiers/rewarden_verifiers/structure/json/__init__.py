@@ -1,1 +1,1 @@
-"""Structured answers: strict JSON, where it stands in a response, JSON Schema, and values against expected ones."""
+"""Structured answers: strict JSON, its place in a response, JSON Schema, and comparison with expected values."""

@@ -1,7 +1,7 @@
-"""The evaluations that a schema makes of one value: its alternatives multiply where each has alternatives in turn.
+"""Counts the evaluations that a schema makes of one value. They multiply if alternatives contain further alternatives.
 
-Counted before anything is validated, in time that grows with the schema: whoever wrote a schema that explodes is told
-so by its path, and no answer to it is called wrong.
+The count precedes validation, in time that grows with the schema. The author of a schema that explodes gets an error
+with its path, and no answer to it is called wrong.
 """
 
 from __future__ import annotations

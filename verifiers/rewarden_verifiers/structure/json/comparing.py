@@ -29,11 +29,11 @@ class TooExpensive(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """The comparison of the values at some paths, where that is not as everywhere else.
+    """The comparison of the values at some paths, if it differs from the general one.
 
-    path: a pattern: `address.city`, `items[*].price`, `**.id`; `*` is one step, `**` any number of them. It goes for
-    all that lies beneath, too. weight: what each value there counts. ignore: the values there count nothing, right,
-    wrong, missing or extra. The others are as the parameters of the same name; None: as those say.
+    path: a pattern: `address.city`, `items[*].price`, `**.id`; `*` is one step, `**` any number of them. It includes
+    everything beneath. weight: the weight of each value there. ignore: the values there do not count, whether right,
+    wrong, missing or extra. The other fields override the parameters of the same name; None: no override.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}

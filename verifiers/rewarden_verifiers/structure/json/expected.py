@@ -1,8 +1,8 @@
-"""An expected value, worked out once for all responses: what each of its leaves counts and how it is compared.
+"""An expected value, prepared once for all responses: the weight of each of its leaves, and its comparison.
 
-A *leaf* is a scalar or an empty list or object. Leaves of the expected value that the answer has (`matched`), that it
-has with a value of the right type (`shaped`), and the leaves that the answer gives (`predicted`) are counted by weight;
-precision, recall and F-beta follow.
+A *leaf* is a scalar or an empty list or object. Three sets of leaves are counted by weight: those of the expected value
+that the answer has (`matched`), those that it has with a value of the right type (`shaped`), and those that the answer
+gives (`predicted`). Precision, recall and F-beta follow.
 """
 
 from __future__ import annotations

@@ -33,39 +33,40 @@ _ROOTS: Mapping[str, type] = {"object": dict, "array": list}
 class JsonParams:
     """Options of `json`.
 
-    extraction: where the JSON stands: `strict` (the text is nothing else), `fenced` (or it stands in one code fence,
-        prose around it allowed), `explicit` (or in an answer tag), `lax` (or amid prose), or an ordered list of the
-        rules `whole`, `fence`, `prose`, `answer_tag`, `boxed`, `{"tag": name}` and `{"regex": pattern}`.
-    several: what several JSON values are that differ: `hedge` (they earn nothing) or `last` (the last one counts).
-    reference_as: how the reference is read: `value` (it is the expected value), `object` (it is
-        `{"expected" | "alternatives", "schema"?}`), or `auto` (the latter if it is an object with none but these keys;
-        a text that is a JSON object or list is that value; else it is the value itself).
-    schema: a JSON Schema that the value must be valid for; one in the reference goes before it.
-    schemas: more schemas by address, for `$ref` to reach. Nothing is ever fetched.
-    draft: the schema's draft; `auto`: what its `$schema` says, else 2020-12.
-    formats: whether `format` is asserted; None: as the draft says (4 to 7 do).
-    patterns: the engine of `pattern`: `linear` cannot backtrack and knows no look-around; `backtracking` knows it, and
-        gives up after a bound.
-    content: how values earn: `exact` (all or nothing) or `f_beta` (precision and recall over the leaves, by weight).
-    beta: how many times as much recall counts as precision.
-    text: how texts are compared: `exact`; `normal` (case, space and composition of letters aside); `fuzzy` (similar
-        enough, as rapidfuzz's ratio says, and with the same numbers in them); `similarity` (such a text earns its
-        ratio).
-    threshold: the least ratio of `fuzzy` and `similarity`.
-    rel_tol, abs_tol: tolerances of numbers: relative to the expected one, and absolute.
-    coerce: whether a number or truth value may stand as text, in the expected value or in the answer.
-    lists: `ordered`; `multiset` (any order, paired to match most); `set` (and repetitions aside).
-    blank: whether null, "", [] and {} are values, or mean that there is nothing (`absent`): then a missing key is as
-        good, and neither counts.
-    extra: keys that are not expected: `punish` (they count as wrong) or `ignore`. Items of lists always count.
-    fields: rules for the values at some paths: weights, comparers, what to ignore. Of several the last decides.
-    levels: weights of the levels `parses`, `format` (nothing stands beside the JSON, its fence or tag), `structure`
-        (F-beta over paths and types), `validity` (of the schema) and `content`. The score is their weighted mean;
-        levels without a schema or expected value to judge by are left out of it. Without levels the score is that of
-        the content, and nothing where the schema does not hold.
-    cascade: whether a level counts only where those before it have full marks.
-    allow_empty: whether `{}` or `[]` may earn anything where it is not what is expected.
-    pass_at: the least score that passes.
+    extraction: Place of the JSON: `strict` (the text is nothing else), `fenced` (also in one code fence, with prose
+        around it), `explicit` (also in an answer tag), `lax` (also amid prose), or an ordered list of the rules
+        `whole`, `fence`, `prose`, `answer_tag`, `boxed`, `{"tag": name}` and `{"regex": pattern}`.
+    several: Several different JSON values: `hedge` (they score 0) or `last` (the last one counts).
+    reference_as: Reading of the reference: `value` (it is the expected value), `object` (it is an object with
+        `expected` or `alternatives`, and optionally `schema`), or `auto` (the latter if it is an object with only these
+        keys; a text that is a JSON object or list is that value; anything else is the value itself).
+    schema: JSON Schema that the value must satisfy. A schema in the reference takes precedence.
+    schemas: More schemas by address, as targets of `$ref`. Nothing is ever fetched.
+    draft: Draft of the schema; `auto`: as its `$schema` says, else 2020-12.
+    formats: Asserts `format`. If unset, the draft decides (4 to 7 assert it).
+    patterns: Engine for `pattern`: `linear` cannot backtrack and has no look-around; `backtracking` has it, and gives
+        up after a bound.
+    content: Credit for content: `exact` (all or nothing) or `f_beta` (precision and recall over the leaves, by weight).
+    beta: Weight of recall relative to precision.
+    text: Comparison of texts: `exact`; `normal` (ignores case, whitespace and the composition of letters); `fuzzy`
+        (similar enough by rapidfuzz's ratio, with the same numbers); `similarity` (earns that ratio).
+    threshold: Lowest ratio that counts, for `fuzzy` and `similarity`.
+    rel_tol, abs_tol: Tolerances for numbers: relative to the expected one, and absolute.
+    coerce: Accepts a number or truth value as text, in the expected value or in the answer.
+    lists: `ordered`; `multiset` (any order, with the best possible pairing); `set` (as `multiset`, and ignores
+        repetitions).
+    blank: `value`: null, "", [] and {} are values; `absent`: they mean that there is nothing. A missing key is then
+        equivalent, and neither counts.
+    extra: Unexpected keys: `punish` (they count as wrong) or `ignore`. List items always count.
+    fields: Rules for the values at some paths: weights, comparison, values to ignore. If several rules match, the last
+        one applies.
+    levels: Weights of the levels `parses`, `format` (nothing besides the JSON, its fence or its tag), `structure`
+        (F-beta over paths and types), `validity` (against the schema) and `content`. The score is their weighted mean,
+        without levels that have no schema or expected value. Without `levels`, the score is that of the content, or 0
+        if the schema is violated.
+    cascade: A level counts only if those before it have full marks.
+    allow_empty: `{}` or `[]` can earn credit although it is not the expected value.
+    pass_at: Lowest score that passes.
     """
 
     extraction: str | tuple[Rule, ...] = "explicit"

@@ -1,7 +1,7 @@
-"""Strict JSON (RFC 8259), and what a policy could write to make two readers of it disagree refused, with the reason.
+"""Strict JSON (RFC 8259). Text that two parsers could read differently is rejected, with the reason.
 
-Duplicate keys (each parser keeps another one), NaN and Infinity (no JSON), numbers that overflow or have hundreds of
-digits, halves of surrogate pairs (no UTF-8), deep nesting and huge texts are all `Malformed`.
+Duplicate keys (parsers keep different ones), NaN and Infinity (not JSON), numbers that overflow or have hundreds of
+digits, halves of surrogate pairs (not UTF-8), deep nesting and huge texts are all `Malformed`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""JSON Schema (drafts 4 to 2020-12) by `jsonschema-rs`: compiled once, never fetching anything.
+"""JSON Schema (drafts 4 to 2020-12) by `jsonschema-rs`: compiled once, without fetching anything.
 
-References reach into the schema itself and into the schemas given with it; whatever else they name is refused before
-a byte is sent. `pattern` runs on an engine whose time is linear, unless the caller asks for look-around.
+References resolve within the schema itself and in the schemas given with it; any other reference is rejected without a
+request. `pattern` runs on a linear-time engine, unless the caller requests look-around.
 """
 
 from __future__ import annotations

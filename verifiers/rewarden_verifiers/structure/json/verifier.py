@@ -1,4 +1,4 @@
-"""`json`: whether a response is the JSON that was asked for, in form and in content."""
+"""`json`: checks the form and content of JSON in a response."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ _FAULTS = 5
 
 @verifier(version="2", graded=True, equivalence=JsonEquivalence)
 def json(response: str, params: JsonParams, watch: Watch, reference: Any = None) -> Outcome:
-    """The response is the JSON asked for: strictly well formed, valid for a JSON Schema, equal to an expected value.
+    """Checks JSON: strictly well formed, valid for a JSON Schema, equal to an expected value.
 
-    **Where it stands** is a matter of `extraction`; several values that differ are a hedge and earn nothing
-    (`hedged`), and so does a response without any (`no_answer`).
+    **Place.** `extraction` sets where the JSON can be. Several different values are a hedge and score 0 (`hedged`); so
+    does a response without any (`no_answer`).
 
-    **Strict reading.** What two readers could take for different things earns nothing and says why: `duplicate_key`,
+    **Strict reading.** JSON that two parsers could read differently scores 0, with the reason `duplicate_key`,
     `not_a_number` (NaN, Infinity), `huge_number` (beyond 1.8e308, or over 300 digits), `lone_surrogate`, `too_deep`
-    (over 64 levels), `trailing_text`, `unclosed_fence`, `malformed` (any other text that is no JSON);
-    a text of over a million characters or 50,000 values is `too_expensive`. All bear the flag `malformed`.
+    (over 64 levels), `trailing_text`, `unclosed_fence` or `malformed` (any other text that is not JSON). All of these
+    carry the flag `malformed`. A text of over a million characters or 50,000 values is `too_expensive`.
 
-    **Schema.** Drafts 4 to 2020-12. References reach only into the schema itself and into the given `schemas`; nothing
-    is fetched. A schema that is none is the caller's or the reference's fault, never the policy's. So is one that
-    explodes: whose alternatives may try one value over 100,000 times (the message names the keyword), or that does not
-    end in time on `{}`, `[]`, `""`, 0, null and the expected values, which it is tried on first.
+    **Schema.** Drafts 4 to 2020-12. References resolve only within the schema itself and in the given `schemas`;
+    nothing is fetched. An invalid schema is the fault of the caller or the reference, never of the policy. So is a
+    schema that explodes: one whose alternatives may try one value over 100,000 times (the message names the keyword),
+    or that does not finish in time on its trial values (`{}`, `[]`, `""`, 0, null and the expected values).
 
-    **Content.** A leaf is a scalar, or an empty list or object. The expected value's leaves that the answer has, and
-    those that it adds, make precision, recall and F-beta; `exact` asks for all of them and no other. Numbers equal
-    where their values do (1 is 1.0; true is not 1). Unordered lists are paired so that most matches: equal items first,
-    the rest by the Hungarian method up to 64 items a side. Dates are texts here; `time` compares dates. Where nothing
-    is expected (an empty object) and nothing is said, the content is right; an empty answer to anything else earns
-    nothing at all (`empty`), however little the schema demands.
+    **Content.** A leaf is a scalar, or an empty list or object. The leaves of the expected value that the answer has,
+    and those that it adds, give precision, recall and F-beta; `exact` requires all of them and no others. Numbers are
+    equal if their values are (1 is 1.0; true is not 1). Unordered lists are paired for the best match: equal items
+    first, the rest by the Hungarian method, up to 64 items a side. Dates are texts here; `time` compares dates. If an
+    empty object is expected, an empty answer is right. An empty answer to anything else scores 0 (`empty`), however
+    little the schema requires.
 
-    **Score.** Without `levels`: the content's, 0 where the schema does not hold (`invalid`); without an expected value
-    1 where it holds. With `levels`: their weighted mean, each level's share in the evidence.
+    **Score.** Without `levels`, the score is that of the content, or 0 if the schema is violated (`invalid`). Without
+    an expected value it is 1 if the schema is satisfied. With `levels` it is their weighted mean, and the evidence has
+    each level's share.
 
-    Without tolerance this is strict where extraction benchmarks are lenient: `{"age": "30"}` is not `{"age": 30}`
+    Without tolerances, `json` is strict where extraction benchmarks are lenient: `{"age": "30"}` is not `{"age": 30}`
     (`coerce`), and "Paris " is not "Paris" (`text`).
     """
     reader = params.reader

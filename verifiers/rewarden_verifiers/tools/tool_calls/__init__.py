@@ -1,1 +1,1 @@
-"""Tool calls: read in the shapes in which models write them, and compared with the calls that are right."""
+"""Tool calls: read in the formats of model families and compared with the right calls."""

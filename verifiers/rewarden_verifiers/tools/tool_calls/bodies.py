@@ -1,7 +1,7 @@
-"""The bodies of calls: the text behind a format's opening mark, and where it ends.
+"""The bodies of calls: the text after a format's opening mark, and its end.
 
-A body reads from a position on, adds the calls that it finds and says where it ended; it raises Malformed for what is
-no whole call. Each goes over its text once. What stands within a value is text, whatever marks it holds.
+A body reads from a position on, adds the calls that it finds and returns where it ended. It raises Malformed if a call
+is incomplete. Each reads its text once. The content of a value is text, whatever marks it contains.
 """
 
 from __future__ import annotations

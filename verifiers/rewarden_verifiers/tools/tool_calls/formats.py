@@ -1,7 +1,7 @@
-"""The formats in which model families write calls: a row for each, tried in this order where openings are alike.
+"""The formats in which model families write calls: one row each, tried in this order if their openings are alike.
 
-Gathered from the families' published chat templates and from what inference engines read. A new one is a row here, its
-marks in `turn_markers.py`, and a text in `tests/verifiers/native_calls.py`.
+They are gathered from the families' published chat templates and from the parsers of inference engines. A new format is
+a row here, its marks in `turn_markers.py`, and a text in `tests/verifiers/native_calls.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The calls that are right, worked out once for all responses."""
+"""The right calls, prepared once for all responses."""
 
 from __future__ import annotations
 

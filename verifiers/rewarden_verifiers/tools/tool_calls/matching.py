@@ -1,4 +1,4 @@
-"""Calls against the calls that are right: pairs, and what each pair earns by level."""
+"""Compares calls with the right calls: their pairs, and the points of each pair by level."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SAME_NAME = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """The weights of the levels: the names of the calls together, the names of a call's arguments, each one's value."""
+    """Weights of the levels: the names of all calls, the argument names of each call, and each argument's value."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

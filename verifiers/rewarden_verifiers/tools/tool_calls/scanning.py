@@ -1,6 +1,7 @@
-"""The calls behind formats' marks in a text, and what the text says besides.
+"""Finds the calls after formats' marks in a text, and the rest of the text.
 
-A call within a code fence, inline code or a quoted line is a quotation, one within a thought is none. One pass; linear.
+A call within a code fence, inline code or a quoted line is a quotation; one within the reasoning is ignored. One pass,
+in linear time.
 """
 
 from __future__ import annotations

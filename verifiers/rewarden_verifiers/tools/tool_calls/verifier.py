@@ -1,4 +1,4 @@
-"""`tool_calls`: whether a response calls the right tools with the right arguments, or rightly calls none."""
+"""`tool_calls`: checks that a response calls the right tools with the right arguments, or rightly calls none."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ Reference = list[Any] | dict[str, Any] | str
 class ToolCallsParams:
     """Options of `tool_calls`.
 
-    preset: `bfcl`: the official verdict of the Berkeley function-calling leaderboard on its entries for Python. The
-        response is a list of calls in Python's syntax and nothing else, or calls in the format of a model family.
-    shapes: the shapes in which calls are accepted: `json`, `python`, `xml`, `native`; or formats by their names, so
-        that a policy is paid only for what its own server reads: `["kimi_k2"]`.
-    credit: `all`: 1 where every call is right and there are no others, else 0 (the function-calling leaderboard);
-        `calls`: the share of calls that are right in everything; `levels`: points for names, arguments' names and
-        values, as a share of those there are (ToolRL).
-    weights: what the levels count.
-    order: `set`: in any order, paired so that most is right; `ordered`: in the reference's.
-    extra: calls beside the right ones: `penalise` (at every level), `names` (only the share of names falls, as in
+    preset: `bfcl`: the official verdict of the Berkeley function-calling leaderboard on its Python entries. The
+        response must be a list of calls in Python syntax and nothing else, or calls in the format of a model family.
+    shapes: Accepted shapes of calls: `json`, `python`, `xml`, `native`; or formats by name, so that the policy earns
+        only with calls that its own server can parse: `["kimi_k2"]`.
+    credit: `all`: 1 if every call is right and there are no others, else 0 (as on the function-calling leaderboard);
+        `calls`: the share of calls that are entirely right; `levels`: points for names, argument names and values, as a
+        share of all points (ToolRL).
+    weights: Points of each level.
+    order: `set`: any order, with the best possible pairing; `ordered`: the reference's order.
+    extra: Calls beyond the right ones: `penalise` (at every level), `names` (lowers only the share of names, as in
         ToolRL), `ignore`.
-    values: an argument's value earns all or nothing (`exact`), or F1 over its leaves (`partial`).
-    tools: definitions of the tools, as OpenAI, Anthropic or MCP write them. A call of another tool, or with arguments
-        that are not valid, is not right. They also name positional arguments and type those in tags.
-    dots: whether `math.sqrt` and `math_sqrt` are one name: some interfaces allow no dots.
-    text, threshold, rel_tol, abs_tol, coerce, lists: how values are compared, as in `json`.
-    fields: rules for the values at some paths, as in `json`; a path begins with the tool's name: `search.query`,
+    values: Credit for an argument's value: all or nothing (`exact`), or F1 over its leaves (`partial`).
+    tools: Definitions of the tools, in the format of OpenAI, Anthropic or MCP. A call of another tool, or with invalid
+        arguments, is not right. The definitions also name positional arguments and give the types of arguments in tags.
+    dots: Treats `math.sqrt` and `math_sqrt` as one name, for interfaces that forbid dots.
+    text, threshold, rel_tol, abs_tol, coerce, lists: Comparison of values, as in `json`.
+    fields: Rules for the values at some paths, as in `json`. A path begins with the tool's name: `search.query`,
         `*.city`.
-    pass_at: the least score that passes.
+    pass_at: Lowest score that passes.
     """
 
     presets: ClassVar[Mapping[str, Preset]] = {"bfcl": Preset(free=("shapes", "tools", "dots"))}
@@ -118,42 +118,52 @@ def prepare(reference: Reference, params: ToolCallsParams) -> Golden | bfcl.Entr
 
 @verifier(version="2", graded=True, prepare=prepare, per_python=True, view=View(calls=True))
 def tool_calls(response: str, prepared: Golden | bfcl.Entry, params: ToolCallsParams) -> Outcome:
-    """The response calls the right tools with the right arguments; or it rightly calls none.
+    """Checks that the response calls the right tools with the right arguments, or rightly calls none.
 
-    **Shapes.** JSON, as the whole text or in a code fence: `{"name", "arguments"}`, `{"tool", "parameters"}`,
-    `{"function": {…}}`, a list of such, several parted by `;` or lines, a message with `tool_calls` (arguments as an
-    object or as JSON text). Python's call syntax, `[f(a=1), g("x")]`: parsed, never evaluated, literals only. Tags:
-    `<tool_call>` with one or more JSON calls, `<function=name><parameter=x>`, `<invoke name="…">`. Native: a name apart
-    from its arguments, in the marks of a model family; text that is a tool's only argument (`<search>`, ReAct) is its
-    first one. Bare text between marks may be text, or the value that it is as JSON or, for objects, lists and `None`,
-    in Python. All formats stand in the table below. Calls in a thought are not seen; those in inline code, quoted lines
-    or (behind marks) code fences are quotations. All calls of a response count together, whatever formats they are in,
-    and beside one that counts a whole one in a quotation does too. Where definitions are given, Python in a code fence
-    without a word amid prose that calls none of the tools is an example of code.
+    **Shapes.** The table below lists all formats. They come in four shapes:
 
-    **Reference.** A call or a list of calls in any of these shapes, also as text; the leaderboard's
-    `{"f": {"x": [values that are right, "" if it may be left out]}}`; calls with `"allowed": {"x": [further values]}`
-    and `"optional": ["x", "x.y"]`, a path within an object; or `{"calls" | "alternatives": [list of lists], "tools"}`.
-    A value that it lists is right whatever the definition says of its type. An empty list: no call is right.
+    - `json`: as the whole text or in a code fence: `{"name", "arguments"}`, `{"tool", "parameters"}`, `{"function":
+      {…}}`, a list of these, several separated by `;` or line breaks, or a message with `tool_calls` (arguments as an
+      object or as JSON text).
+    - `python`: Python's call syntax, `[f(a=1), g("x")]`, with literals only; parsed and never evaluated.
+    - `xml`: tags such as `<tool_call>` with one or more JSON calls, `<function=name><parameter=x>`, `<invoke
+      name="…">`.
+    - `native`: the name separate from its arguments, in the marks of a model family. Text as the only argument
+      (`<search>`, ReAct) is the tool's first argument. Bare text between marks is text, or its value as JSON or, for
+      objects, lists and `None`, as Python.
 
-    **Score.** Calls are paired with right calls of the same name. `levels`, in points: the names (Jaccard index over
-    the calls, repetitions counted), for each right call the names of its arguments (Jaccard index), for each argument
-    its value; divided by all points there are, those of calls too many included. ToolRL scales this share to -3…3:
-    in a recipe, `6 * tool_calls.score - 3`.
+    Calls within the reasoning are ignored. All others count together, whatever their formats. Calls in inline code,
+    quoted lines or, for formats with marks, code fences are quotations; a complete one counts only beside a call
+    outside quotations. If tools are defined, an unlabelled Python code fence amid prose that calls none of them is an
+    example of code.
 
-    **Abstaining** is right where the reference is empty: text with a word in it, or an empty list, and no call in any
-    format, a quoted one or one that is cut off included (whoever serves the policy may not know quotations); tags that
-    are named after calls (`<action>…</action>`) and `Action:` with a tool's name count outside code. A blank response
-    earns nothing, and neither does one with a special token that some model family writes for a call, or that no
-    family's turns are known by (`unread_call`, flagged): a native call that is not read here is still a call.
-    Definitions of tools, and JSON and code that name none, are no calls.
+    **Reference.** One of these; an empty list means that no call is right:
 
-    **What earns nothing and says why:** `no_call`; `unwanted_call`; calls that are not well formed (`malformed`,
-    `malformed_call`, `duplicate_key`, `unclosed_tag`, …: no serving layer would run them, so neither do the good ones
-    beside them count); `wrong_shape`; `too_many_calls` (over 64); `too_expensive`.
+    - a call or a list of calls in any of these shapes, also as text
+    - the leaderboard's `{"f": {"x": [right values, "" if optional]}}`
+    - calls with `"allowed": {"x": [further values]}` and `"optional": ["x", "x.y"]`, a path within an object
+    - `{"calls" | "alternatives": [list of lists], "tools"}`
 
-    `preset: bfcl` gives the leaderboard's own verdict instead, on a reference in its form with the definitions of the
-    tools, and without these guards: to compare numbers, and not to train with.
+    A listed value is right even if the tool's definition gives another type.
+
+    **Score.** Calls are paired with right calls of the same name. `levels` gives points for the names (Jaccard index
+    over the calls, repetitions included), for each right call's argument names (Jaccard index), and for each argument's
+    value. The score is the share of all points, including those of superfluous calls. ToolRL scales this share to -3…3;
+    a recipe can do so with `6 * tool_calls.score - 3`.
+
+    **Abstaining** is right if the reference is empty. The response must then contain a word of text, or an empty list,
+    and no call in any format, not even a quoted or truncated one (a serving layer may not recognise quotations).
+    Outside code, tags named after calls (`<action>…</action>`) and `Action:` with a tool's name count as calls too.
+    Tool definitions, and JSON or code that names no tool, do not. A blank response scores 0. So does a response with a
+    special token that a model family uses for calls, or that belongs to no known family's turns (`unread_call`, also a
+    flag): an unsupported native call is still a call.
+
+    **A score of 0** has the reason `no_call`, `unwanted_call`, `wrong_shape`, `too_many_calls` (over 64) or
+    `too_expensive`, or names the defect of a malformed call (`malformed`, `malformed_call`, `duplicate_key`,
+    `unclosed_tag`, …). One malformed call spoils the response, because no serving layer would run it.
+
+    `preset: bfcl` gives the leaderboard's own verdict instead, for a reference in its form with the tools' definitions,
+    and without these guards. Use it to compare results, not to train.
     """
     if isinstance(prepared, bfcl.Entry):
         return _official(response, prepared, params)
