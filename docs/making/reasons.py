@@ -1,4 +1,4 @@
-"""The page of reasons: what refuses a request, what leaves a sample without a score, what verifiers say, and flags."""
+"""The page of reasons: of refused requests, of samples without a score, and of verifiers; and of flags."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator
 
 from making.markdown import cell, table
+from making.verifier import flags_of
 from rewarden.errors import REQUEST_ERRORS, SampleError
 from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.registry import BUILT_IN, Registry
@@ -13,11 +14,11 @@ from rewarden_verifiers.registry import BUILT_IN, Registry
 _HEAD = (
     "# Reasons and errors",
     "",
-    "Every word that a verdict, a refusal or a log line can give as its reason.",
+    "Every reason that a verdict, a refused request or a log line can have.",
     "",
-    "- A **refused request** has no verdicts. The client raises the error of that name.",
+    "- A **refused request** has no verdicts. The client raises the error with that `code`.",
     "- A **sample without a score** is `undecided` or `error`; `fault` says who caused it.",
-    "- A **scored** sample short of full marks has a reason of its verifier.",
+    "- A **scored** sample without full marks has a reason from its verifier.",
     "",
 )
 
@@ -37,7 +38,7 @@ _ENGINE = (
 
 
 def page(registry: Registry) -> str:
-    """The whole page: errors from their classes, reasons and flags from the verifiers' cases."""
+    """The page: errors from their classes, reasons and flags from the verifiers' cases."""
     requests = [
         (f"`{error.code}`", str(error.http_status), "yes" if error.retryable else "no", _meaning(error))
         for error in REQUEST_ERRORS.values()
@@ -52,18 +53,18 @@ def page(registry: Registry) -> str:
             *_HEAD,
             "## Refused requests",
             "",
-            *table(("`code`", "HTTP status", "worth a retry", "meaning"), requests),
+            *table(("`code`", "HTTP status", "retryable", "meaning"), requests),
             "## Samples without a score, whatever the verifier",
             "",
-            *table(("`reason`", "`status`", "`fault`", "worth a retry", "meaning"), sorted([*samples, *_ENGINE])),
+            *table(("`reason`", "`status`", "`fault`", "retryable", "meaning"), sorted([*samples, *_ENGINE])),
             "## Reasons of verifiers",
             "",
-            "Taken from the verifiers' cases. Each verifier's page explains its own.",
+            "These occur in the verifiers' cases. Each verifier's page explains its own.",
             "",
             *table(("`reason`", "`status`", "verifiers"), reasons),
             "## Flags",
             "",
-            "A flag marks a verdict worth a look, whatever its score.",
+            "A flag marks a verdict that is worth a look, whatever its score.",
             "",
             *table(("flag", "verifiers"), flags),
         ]
@@ -75,7 +76,7 @@ def _meaning(error: type) -> str:
 
 
 def _descendants(of: type[SampleError]) -> Iterator[type[SampleError]]:
-    """Yields the classes of the error model alone: those of verifiers depend on what is imported, and are in cases."""
+    """Yields the classes of the error model only. Those of verifiers depend on the imports, and cases cover them."""
     for child in of.__subclasses__():
         if child.__module__ == of.__module__:
             yield child
@@ -90,7 +91,7 @@ def _said(registry: Registry) -> tuple[list[tuple[str, str, str]], list[tuple[st
         for expect in (expect for case in load_cases(registry.get(name)) for expect in case.expects):
             if reason := expect.get("reason"):
                 reasons.setdefault(reason, {}).setdefault(expect.get("status", "scored"), []).append(name)
-            for flag in expect.get("flags", ()):
+            for flag in flags_of(expect):
                 flags.setdefault(flag, []).append(name)
     rows = [
         (f"`{reason}`", ", ".join(sorted(found)), _linked([name for names in found.values() for name in names]))
