@@ -1,1 +1,1 @@
-"""Verifiers that run what a model wrote: `code`; and `output`, which compares what programs print."""
+"""Verifiers that run model output: `code`, and `output`, which compares the output of programs."""

@@ -1,4 +1,4 @@
-"""`code`: whether the program in a response does what its tests ask."""
+"""The verifier `code`: runs the program in a response on the reference's tests."""
 
 from __future__ import annotations
 
@@ -36,25 +36,26 @@ _NAMED = 3
 class CodeParams:
     """Options of `code`.
 
-    extraction: where the program stands: `strict` (the last fenced block in the language, or else the last without a
-        label), `lax` (then an answer tag, then the whole text), or an ordered list of `last_block`, `first_block`,
-        `all_blocks` (joined), `answer_tag`, `whole`, and `{"tag": name}`.
-    labels: what fences may call the language, beside its usual names.
-    unclosed: whether a fence that never closes counts: `refuse` (the response was cut off, or is still being written)
+    extraction: Where to find the program: `strict` (the last fenced block labelled with the language, else the last
+        block without a label), `lax` (as `strict`, then an answer tag, then the whole text), or an ordered list of
+        `last_block`, `first_block`, `all_blocks` (joined), `answer_tag`, `whole` and `{"tag": name}`.
+    labels: Further fence labels for the language, besides its usual names.
+    unclosed: Whether a fence that is never closed counts: `refuse` (the response was cut off or is still being written)
         or `accept`.
-    completion: whether the reference's `prefix` comes before the program: `always`, `never`, or `auto`: where the
-        program does not itself define what is tested.
-    scoring: `all` (1 where every test passes, else 0), `fraction` of the tests, `weighted` (the same by weight),
-        `groups` (a group of tests earns its weight whole or not at all), `minimum` (the worst test's credit).
-    first: only so many tests are run, the first ones.
-    stop: `failure`: the tests after the first that fails are skipped and earn nothing; `never`; `auto`: `failure`
-        where the score is then decided (`all`) and nothing is to be revealed.
-    reveal: what the feedback tells: `none`, `verdicts`, or `diffs` (inputs and outputs of failed public tests). Of
-        hidden tests, which is what tests are by default, it tells no more than how many passed.
-    provenance: what becomes of a test that was passed by something else than the values that it compares (an argument
-        changed in place, an object, nothing at all, the candidate's own helpers), where the reference has a `solution`
-        that passes without: `score`: it earns nothing (`weak_test_exploit`); `flag`: the pass stays, flagged. Without a
-        solution it always stays, flagged.
+    completion: Whether to put the reference's `prefix` before the program: `always`, `never`, or `auto` (only if the
+        program does not define the tested function itself).
+    scoring: How test results become a score: `all` (1 if every test passes, else 0), `fraction` of the tests that pass,
+        `weighted` (the same, by weight), `groups` (a group of tests earns its full weight or nothing), `minimum` (the
+        credit of the worst test).
+    first: Run only this many tests, in order; null: all.
+    stop: When to stop: `failure` skips all tests after the first failure, and skipped tests earn nothing; `never`;
+        `auto` acts as `failure` if the first failure decides the score (`all`) and `reveal` is `none`.
+    reveal: What the feedback contains: `none`, `verdicts`, or `diffs` (inputs and outputs of failed public tests). For
+        hidden tests, which is the default visibility, it gives only the number that passed.
+    provenance: What to do if a pass rests on something other than the compared values (an argument changed in place, an
+        object, nothing at all, the candidate's own helpers) and the reference has a `solution` whose pass does not:
+        `score` fails the test (`weak_test_exploit`); `flag` keeps the pass and flags it. Without a solution the pass
+        always stays, flagged.
     """
 
     extraction: str | tuple[RuleLike, ...] = "strict"
@@ -89,20 +90,21 @@ def _children(params: CodeParams) -> list[Use]:
 
 @verifier(version="2", graded=True, determinism="sampled", children=_children)
 async def code(response: str | None, reference: CodeReference, params: CodeParams, ctx: Context) -> Outcome:
-    """The program in the response passes the reference's tests, run in locked rooms of the sandbox.
+    """The program in the response passes the reference's tests, run in the locked rooms of the sandbox.
 
-    Tests give text on stdin and compare stdout, call functions, run assertions or test files; judges may be programs.
-    The candidate never shares a process with an expected value, unless the reference asks for `isolation: shared`,
-    which every verdict is then flagged for (`shared_process`). See docs/code.md.
+    Tests send stdin and compare stdout, call functions, run assertions, or run test files; the checker can be a
+    program. The candidate never shares a process with an expected value, unless the reference sets `isolation: shared`.
+    Every verdict is then flagged `shared_process`. See docs/code.md.
 
-    What the program causes is scored at the bottom with its reason: `wrong_answer`, `presentation_error`,
-    `time_limit`, `memory_limit`, `output_limit`, `runtime_error`, `compile_error`. A failure of the sandbox's leaves
-    the sample unscored, unless the other tests decide the score whatever that one would have said. Where a judge, test
-    code or the prompt's code fails, control runs on what is known tell whether the program or the reference is to blame
-    (`judge_failed_on_output`). A pass by a weak test is flagged; if the `solution` passes otherwise it earns nothing.
+    A test that the program fails earns nothing, and the verdict has a reason: `wrong_answer`, `presentation_error`,
+    `time_limit`, `memory_limit`, `output_limit`, `runtime_error`, `compile_error`. If the sandbox fails, the sample has
+    no score, unless the other tests decide the score on their own. If a checker, test code or the prompt's code fails,
+    control runs on known inputs determine whether the program or the reference is to blame (`judge_failed_on_output`).
+    A pass that rests on a weak test is flagged. If the `solution` passes without the weakness, the test counts as
+    failed.
 
-    Declared `sampled`: tests, limits and comparisons are exact, but what is judged is one run of a program, which may
-    draw random numbers, read the clock, or need just as much time as it has.
+    Determinism is declared as `sampled`: tests, limits and comparisons are exact, but a verdict judges a single run of
+    a program that can draw random numbers, read the clock, or run close to its time limit.
     """
     suite = read_reference(reference)
     shared = ("shared_process",) if reference.isolation == "shared" else ()

@@ -1,4 +1,4 @@
-"""`output`: whether a text, or what a call sent back, is what was expected."""
+"""The verifier `output`: compares a text, or the value that a call returned, with the expected one."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _REASONS = {"WA": "wrong_answer", "PE": "presentation_error", "RE": "runtime_err
 class OutputParams:
     """Options of `output`.
 
-    type: how the texts are compared. `exact`: byte for byte. `trimmed`: without white space at the end of each line
-        and of the text. `tokens`: word by word. `floats`: word by word, numbers within a tolerance.
-        `unordered_lines`: the lines in any order. `regex`: the reference, or `pattern`, is a pattern in RE2's syntax,
-        in which a dot matches a line's end too. `value`: the response is what a call in the sandbox sent back, tagged
-        JSON (docs/tagged-codec.md), and the reference the JSON value that it should hold.
-    abs, rel: tolerances of `floats` (both 1e-6 where neither is given) and of the floats in a `value` (1e-12 and 1e-9);
-        where one is given the other is 0.
-    ignore_case: whether capital and small letters of ASCII are the same.
-    pattern: the pattern of `regex`, the same for every sample.
-    match: `full`: the whole text matches; `search`: a part of it does.
-    unordered: the list that is a `value` may be in any order, with `deep` those within it too.
-    strict: the types of a `value` count as well.
+    type: How to compare. `exact`: byte for byte. `trimmed`: ignoring white space at the end of each line and of the
+        text. `tokens`: word by word. `floats`: word by word, with a tolerance for numbers. `unordered_lines`: the lines
+        in any order. `regex`: the reference, or `pattern`, is a pattern in RE2 syntax, in which a dot also matches the
+        end of a line. `value`: the response is the value that a call in the sandbox returned, as tagged JSON
+        (docs/tagged-codec.md), and the reference is the expected JSON value.
+    abs, rel: Tolerances for `floats` (both 1e-6 if neither is given) and for the floats in a `value` (1e-12 and 1e-9).
+        If only one is given, the other is 0.
+    ignore_case: Whether to ignore the case of ASCII letters.
+    pattern: The pattern for `regex`, the same for every sample.
+    match: `full`: the whole text matches; `search`: part of it matches.
+    unordered: Whether the list in a `value` can be in any order; `deep` includes the lists within it.
+    strict: Whether the types in a `value` must match too.
     """
 
     type: TextType | Literal["value"] = "trimmed"
@@ -67,11 +67,11 @@ class OutputParams:
 
 @verifier(version="2", view="full")
 def output(response: str, params: OutputParams, reference: Any = None) -> Outcome:
-    """The response, as a whole, is the expected output: what `code` asks of large outputs, usable by itself.
+    """The whole response is the expected output, compared as `code` compares the output of a program.
 
-    NaN, infinities and numbers beyond a double agree with nothing but the same letters; digits are those of ASCII.
-    `presentation_error` says that the right words stand in the wrong white space. A pattern runs on RE2, which cannot
-    backtrack.
+    NaN, infinities and numbers beyond the range of a double match only the same characters; only ASCII digits count as
+    digits. `presentation_error` means that the words are right but the white space is wrong. Patterns run on RE2, which
+    cannot backtrack.
     """
     checker = params.checker
     if isinstance(checker, ValueChecker):

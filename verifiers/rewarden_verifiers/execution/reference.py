@@ -1,6 +1,6 @@
-"""The reference of `code`: what the tests are, as it comes in a request, checked field by field.
+"""The reference of `code`: the tests, as they come in a request, checked field by field.
 
-Nothing here is the policy's: whatever is wrong is the reference's fault, told with its JSON path.
+Nothing here comes from the policy: every mistake is the reference's fault, reported with its JSON path.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PYTHON = frozenset({"python", "python3", "py"})
 
 
 class Strict:
-    """A part of the reference in which a misspelt key is refused, and not silently ignored."""
+    """A part of the reference in which an unknown key is an error."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
@@ -35,7 +35,7 @@ class Strict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base64(Strict):
-    """Bytes that are no text."""
+    """Bytes that are not valid text."""
 
     base64: str
 
@@ -45,7 +45,7 @@ Content = str | Base64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits(Strict, Limits):
-    """Limits on a program; see `rewarden_sandboxes.job.Limits`. A field that is not given is the language's default."""
+    """Limits on a program; see `rewarden_sandboxes.job.Limits`. A missing field has the language's default."""
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -56,14 +56,18 @@ class RunLimits(Strict, Limits):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checker(Strict):
-    """The rule by which a test's outcome is judged.
+    """The rule that judges the outcome of a test.
 
-    type: for what is printed `exact`, `trimmed` (the default), `tokens`, `floats`, `unordered_lines`, `regex`; for what
-    a call returns `value` (the default there); a judge that is a program: `program` (reads input, output and answer) or
-    `interactive` (talks with the program). abs, rel: tolerances of `floats` and `value`. ignore_case: of texts.
-    pattern, match: of `regex`; without a pattern a test's `stdout` is one. unordered: the list that `value` compares
-    may be in any order, with `deep` those within it too. strict: `value` compares types as well as values. language,
-    code, files, args, limits: the judge. protocol: how the judge tells its verdict; see `judges`.
+    type: For printed output: `exact`, `trimmed` (the default), `tokens`, `floats`, `unordered_lines`, `regex`. For the
+        result of a call: `value` (the default there). For a program that judges: `program` (reads input, output and
+        answer) or `interactive` (talks with the candidate).
+    abs, rel: Tolerances for `floats` and `value`.
+    ignore_case: Whether texts are compared without case.
+    pattern, match: For `regex`; without a pattern, the test's `stdout` is the pattern.
+    unordered: Whether the list that `value` compares can be in any order; `deep` includes the lists within it.
+    strict: Whether `value` compares types as well as values.
+    language, code, files, args, limits: The judging program.
+    protocol: How the program reports its verdict; see `judges`.
     """
 
     type: Literal[TextType, "value", "program", "interactive"] = "trimmed"
@@ -94,9 +98,10 @@ MISSING: Any = _Missing()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Types(Strict):
-    """Shapes that a call's values take: `ListNode`, `TreeNode` or lists of them (`List[ListNode]`), written as lists.
+    """Shapes of a call's values: `ListNode`, `TreeNode` or lists of them (`List[ListNode]`), written as lists.
 
-    args: by position ("0") or name. returns: of the result.
+    args: The shapes of arguments, by position ("0") or name.
+    returns: The shape of the result.
     """
 
     args: dict[str, str] = field(default_factory=dict)
@@ -105,11 +110,11 @@ class Types(Strict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Test(Strict):
-    """One test. Which fields it has depends on its type.
+    """One test. Its fields depend on its type.
 
-    stdio: stdin, stdout (what is expected), files. call: target (`f` or `Solution.f`), args, kwargs, returns, types.
-    assert: code. file: name, content, expect (the ids of its tests that must pass). All: id (default: its place),
-    weight, group, visibility (`hidden` ones are never shown), limits, checker.
+    stdio: stdin, stdout (expected), files. call: target (`f` or `Solution.f`), args, kwargs, returns, types. assert:
+    code. file: name, content, expect (the ids of its tests that must pass). All types: id (default: its position),
+    weight, group, visibility (`hidden` tests are never shown), limits, checker.
     """
 
     __test__: ClassVar[bool] = False
@@ -137,15 +142,21 @@ class Test(Strict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeReference(Strict):
-    """The reference that a program is judged by.
+    """The reference of `code`: the tests of a program.
 
-    language: of the sandbox's registry. tests: at least one. checker: of the tests that name none. limits: of every
-    test that sets no other. compile_limits: of the compilation. files: beside the program in every test. isolation:
-    `separate` (default): test code and candidate run in two processes; `shared`: in one, which every verdict is
-    flagged for. entry_point: the function that HumanEval's `check(candidate)` is given. prefix: code of the prompt,
-    which a response may continue (see the parameter `completion`). modules: names under which test code may import
-    the candidate. solution: a program that passes every test, which no candidate ever sees: where a judge, test code or
-    `prefix` fails, or a test may have been passed for nothing, control runs with it tell whose doing that was.
+    language: A language of the sandbox's registry.
+    tests: At least one test.
+    checker: The checker of tests that name none.
+    limits: The limits of tests that set no others.
+    compile_limits: The limits of the compilation.
+    files: Files beside the program in every test.
+    isolation: `separate` (default): test code and candidate run in two processes; `shared`: in a single process, and
+        every verdict is flagged.
+    entry_point: The function that HumanEval's `check(candidate)` gets.
+    prefix: The prompt's code, which a response can continue (see the parameter `completion`).
+    modules: Names under which test code can import the candidate.
+    solution: A program that passes every test, and that no candidate sees. If a judge, test code or `prefix` fails, or
+        a pass is suspect, control runs with it determine who is to blame.
     """
 
     language: str

@@ -1,4 +1,4 @@
-"""`cascade`: a rule first, and a second opinion only where the rule says no or cannot tell."""
+"""The verifier `cascade`: asks a rule first, and a second verifier only if the rule says no or cannot tell."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from rewarden_verifiers.uses import UseLike, parse_use
 class Params:
     """Options of `cascade`.
 
-    rule: the verifier or recipe that is asked first, and decides where it says yes.
-    then: who is asked in its place otherwise, such as a judge.
-    when: where that is: `no_or_unsure`: the rule says no, or cannot tell; `unsure`: only where it cannot tell, so that
-        its no is final.
-    no_answer: what becomes of a no that is none because the rule finds no answer at all: `ask`, as for any other, or
-        `keep` it: answering out of form then costs no call, and cannot be made up for.
-    failed: what happens where the rule itself fails for a reason that is not the caller's: `ask` the other (flag
-        `rule_failed`), or `raise` its error.
-    combine: what counts where both have a score: the `last`, or the `max` of both (QwenLong-L1, arXiv 2505.17667); the
-        same for scores of 0 and 1.
-    threshold: the rule's score from which it says yes; none: where it says `passed`, or gives full marks if it has no
-        notion of that.
+    rule: The verifier or recipe to ask first. Its yes is final.
+    then: The verifier or recipe to ask otherwise, such as a judge.
+    when: When to ask it. `no_or_unsure`: if the rule says no or cannot tell; `unsure`: only if the rule cannot tell, so
+        that its no is final.
+    no_answer: What to do with a no because the rule found no answer: `ask`, as for any other no, or `keep` it, so that
+        a response in the wrong form costs no call and earns nothing.
+    failed: What to do if the rule itself fails for a reason other than the caller's: `ask` the other verifier (flag
+        `rule_failed`), or `raise` the error.
+    combine: Which score counts if both give one: the `last`, or the `max` of the two (QwenLong-L1, arXiv 2505.17667).
+        For scores of 0 and 1 these are the same.
+    threshold: The lowest score of the rule that means yes; null: its `passed`, or full marks if it has none.
     """
 
     rule: UseLike
@@ -49,11 +48,12 @@ def _children(params: Params) -> list[Use]:
 
 @verifier(version="1", graded=True, determinism="sampled", children=_children)
 async def cascade(params: Params, ctx: Context) -> Outcome:
-    """Rule first: a cheap and certain verifier decides where it says yes; the other is asked about the rest alone.
+    """A cheap, reliable rule decides if it says yes; a second verifier, such as a judge, decides the rest.
 
-    The outcome is that of whoever decided, with `branch` (`rule` or `then`) in the evidence and both as components.
-    What the rule says no to and the other cannot judge has no score: the rule's no was not to be final. Both must score
-    in one range. Rewards of this form: QwenLong-L1 (arXiv 2505.17667), DeepResearcher (arXiv 2504.03160).
+    The outcome is that of the verifier that decided, with `branch` (`rule` or `then`) in the evidence and both
+    verifiers as components. If the rule says no and the second verifier cannot judge, there is no score. Both must have
+    the same score range. Published rewards of this form: QwenLong-L1 (arXiv 2505.17667), DeepResearcher (arXiv
+    2504.03160).
     """
     rule, then = _children(params)
     first = await ctx.verify(rule)

@@ -1,4 +1,4 @@
-"""`checklist`: how far a response satisfies a list of items, or which of a list of behaviours it shows."""
+"""The verifier `checklist`: scores how well a response satisfies a list of items, or finds behaviours in it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _FORMS: Mapping[Mode, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ChecklistParams(ItemisedParams):
-    """Options of `checklist`, beside those of every verifier that judges criterion by criterion.
+    """Options of `checklist`, in addition to those of every verifier that judges criterion by criterion.
 
-    items: what holds for every sample, in the forms of the reference; the reference's come behind them.
-    mode: `yes_no`: each item is satisfied or not, and the score is the share of the weight that is (ACE-RL). `score`:
-        each item has 0 to 100 points, averaged over the samples (RLCF, arXiv 2507.18624); its judge never abstains and
-        quotes nothing. `behaviours`: which of the items occur in the response, and how often; the score is the share
-        that does, says nothing of how good that is, and passes nothing.
+    items: Items for every sample, in the same forms as in the reference. The reference's items follow them.
+    mode: `yes_no`: each item is satisfied or not, and the score is the share of the weight that is satisfied (ACE-RL).
+        `score`: each item gets 0 to 100 points, averaged over the opinions (RLCF, arXiv 2507.18624); the judge never
+        abstains and gives no quotes. `behaviours`: which of the items occur in the response, and how often; the score
+        is the share of items that occur, which says nothing about quality, so nothing passes.
     """
 
     items: tuple[Any, ...] = ()
@@ -72,17 +72,17 @@ async def checklist(
     ctx: Context,
     reference: Given | None = None,
 ) -> Outcome:
-    """The weighted mean of the items' values, from 0 to 1.
+    """The weighted mean of how well the response satisfies each item of a checklist.
 
-    A language model judges each item, and items of kind `program` are decided by any verifier or recipe, whose score
-    counts beside the judge's with `"of": "score"`. The reference is a list of items: texts, or `{text, weight, kind,
-    use, of, id, tags}`; see `rewarden_verifiers.judges.criterion`. Weights are not negative; what should not be there
-    is for `rubric`, or put the other way round.
+    A language model judges each item. Items of kind `program` are decided by a verifier or recipe; with `"of": "score"`
+    the program's score is the item's value. The reference is a list of items: texts, or objects `{text, weight, kind,
+    use, of, id, tags}`; see `rewarden_verifiers.judges.criterion`. Weights cannot be negative: for undesirable content
+    use `rubric`, or phrase the item the other way round.
 
-    Each item is a step and a component; behaviours are counted in `evidence.behaviours`, by id. Zero with its own
-    reason: `items_missed`, `cannot_tell` (all items were skipped), `unreadable_reply`, `too_long`, `blank`,
-    `opener_only`, `claim_only`. Where every item is a program, no judge is asked. Sources: ACE-RL, RLCF (arXiv
-    2507.18624), Behavior Priming.
+    Each item is a step and a component; `evidence.behaviours` counts behaviours by id. Reasons for score 0:
+    `items_missed`, `cannot_tell` (all items were skipped), `unreadable_reply`, `too_long`, `blank`, `opener_only`,
+    `claim_only`. If all items are programs, no judge is asked. Sources: ACE-RL, RLCF (arXiv 2507.18624), Behavior
+    Priming.
     """
     items = gather(params.items, reference, "params.items")
     for one in items:

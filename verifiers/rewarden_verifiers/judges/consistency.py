@@ -1,4 +1,4 @@
-"""`consistency`: whether the reasoning of a response supports its own final answer."""
+"""The verifier `consistency`: checks that the reasoning of a response supports its final answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SCHEMA = object_of(
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """The worth of each label, from 0 to 1."""
+    """The value of each label, from 0 to 1."""
 
     supports: float = 1.0
     contradicts: float = 0.0
@@ -49,20 +49,20 @@ class Values:
 
 @dataclass(frozen=True, kw_only=True)
 class Params(JudgeParams):
-    """Options of `consistency`, beside those of every verifier that asks judges.
+    """Options of `consistency`, in addition to those of every verifier that asks a judge.
 
-    rule: who decides. `judge`: a language model. Without a judge: `mentions`: the answer occurs in the reasoning as a
-        whole; with a reference (names, such as of planned subgoals): these occur in the answer. `overlap`: the share of
-        words that answer and reasoning have in common.
-    of: whose words are counted by `overlap`: the `answer`'s, the `reasoning`'s, or `both` (F1).
-    reasoning: where it stands: the closed thought (`thinking`), the text before the final answer (`before`), or the
-        thought and, failing that, the text before the answer (`either`).
-    answer: how the final answer is found in the part behind the thought: `final` (all of it), or a preset or list of
-        rules of `extraction`. Where the reasoning is the text before the answer it must be found by rules.
-    tags: between which tags the thought stands.
-    least_words: words that a reasoning has at least.
-    values: what the judge's labels are worth.
-    threshold: the score from which a response passes; none: more than a half, and by `mentions` all.
+    rule: How to decide. `judge`: a language model decides. `mentions`, without a judge: the answer occurs as a whole in
+        the reasoning; with a reference (names, for example of planned subgoals), these names occur in the answer.
+        `overlap`, without a judge: the share of words that the answer and the reasoning have in common.
+    of: Whose words `overlap` counts: those of the `answer`, of the `reasoning`, or of `both` (F1).
+    reasoning: Where to find the reasoning: in the closed thinking block (`thinking`), in the text before the final
+        answer (`before`), or in the thinking block if there is one, else before the answer (`either`).
+    answer: How to find the final answer in the text after the thinking block: `final` (all of it), or a preset or list
+        of rules of `extraction`. If the reasoning is the text before the answer, the answer must be found by rules.
+    tags: The tags that delimit the thinking block.
+    least_words: Minimum number of words in the reasoning.
+    values: The value of each of the judge's labels.
+    threshold: The lowest score that passes; null: any score above 0.5, and for `mentions` only 1.
     """
 
     rule: Literal["judge", "mentions", "overlap"] = "judge"
@@ -122,15 +122,15 @@ async def consistency(
     ctx: Context,
     reference: str | list[str] | None = None,
 ) -> Outcome:
-    """The reasoning of the response supports its own final answer or action; nobody asks whether either is right.
+    """The reasoning of the response supports its own final answer or action, regardless of whether either is right.
 
     A judge says `supports`, `contradicts` or `unrelated` (R1-Reward, arXiv 2505.02835; Alpamayo-R1, arXiv 2511.00088),
-    or a rule decides: the answer's words stand in the reasoning, or names of the reference, such as planned subgoals,
-    stand in the answer (DeepSeek-Prover-V2, arXiv 2504.21801).
+    or a rule decides: the words of the answer occur in the reasoning, or names from the reference, such as planned
+    subgoals, occur in the answer (DeepSeek-Prover-V2, arXiv 2504.21801).
 
-    The view must be `full`, which is the default: this verifier takes thought and answer apart itself. Zero with its
-    own reason: `no_reasoning`, `no_answer`, `unclosed_thought`, `contradicts`, `unrelated`, `not_mentioned`,
-    `little_overlap` (not always zero), `too_long`, `unreadable_reply`.
+    The view must be `full`, which is the default: this verifier separates the reasoning from the answer itself. Reasons
+    with score 0: `no_reasoning`, `no_answer`, `unclosed_thought`, `contradicts`, `unrelated`, `too_long`,
+    `unreadable_reply`. `not_mentioned` and `little_overlap` also occur with higher scores.
     """
     names = accepted(reference)
     sides = sides_of(response, params.reasoning, params.rules, params.tags)

@@ -1,7 +1,7 @@
-"""The comparisons of a group: by pairs, or whole lists at once.
+"""The comparisons of a group: in pairs, or as whole lists.
 
-Every text in it is a candidate's. Where a question about several can be read only with neutral texts in their places,
-each is replaced alone, to find the one that spoils it; that one forfeits, and its siblings lose nothing by it.
+Every text is a candidate's. If a question about several is readable only with neutral texts in their places, each is
+replaced alone to find the one that spoils the question; that one forfeits, and its siblings lose nothing.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""Criteria: what a response is held against, as a request or a data set writes them down.
+"""Criteria to judge a response by, as a request or a data set writes them.
 
-`rubric` and `checklist` read the same forms. A criterion is a text, or an object of:
+`rubric` and `checklist` read the same forms. A criterion is a text, or an object with:
 
-    text       what is to be looked for (also `criterion`, as in HealthBench, or `description`)
-    points     what it is worth if it is met (also `weight`); 1 by default, below 0 for what should not be there
+    text       the criterion itself (also `criterion`, as in HealthBench, or `description`)
+    points     its value if it is met (also `weight`); 1 by default, below 0 for undesirable content
     kind       `judge`: a language model decides; `program`: the verifier or recipe in `use` does
     use        a name, `{"name", "params"}`, or `{"recipe": {…}}`
-    reference  the expected answer that the program is given; none by default
+    reference  the expected answer for the program; none by default
     of         what the program must reach: `passed` (the default), a number (at least that score), or `score`
-               (whatever share of its range it reaches counts)
-    id         by which the verdict names it; `title` names it for people
-    tags       groups of criteria that are scored apart as well
+               (the program's score counts, as a share of its range)
+    id         names the criterion in the verdict; `title` names it for people
+    tags       groups of criteria that also get a separate score
 
-A list of them may stand under `criteria`, `rubrics`, `rubric`, `items` or `checklist`, and a reference that is a text
-may hold all that as JSON. Rows of HealthBench (arXiv 2505.08775: criterion, points, tags) and of Rubrics as Rewards
-(arXiv 2507.17746: title, description, weight) are read as they are.
+A list of them can be under `criteria`, `rubrics`, `rubric`, `items` or `checklist`, and a reference that is a text can
+contain all of that as JSON. Rows of HealthBench (arXiv 2505.08775: criterion, points, tags) and of Rubrics as Rewards
+(arXiv 2507.17746: title, description, weight) need no conversion.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LABEL = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criterion:
-    """One criterion. path: where it stands in the request. use: of a program, else None. label: what people call it."""
+    """One criterion. path: its path in the request. use: for a program, else None. label: its name for people."""
 
     path: str
     id: str
@@ -62,10 +62,10 @@ class Criterion:
 
 
 def gather(given: Sequence[Any], reference: Given | None, where: str = "params.criteria") -> list[Criterion]:
-    """The parameters' criteria, which hold for every sample, and the reference's. where: the parameter.
+    """Returns the parameters' criteria, which apply to every sample, and the reference's. where: the parameter.
 
-    Raises InvalidReference or InvalidParams with the JSON path: for a form that is none, an id that stands twice,
-    points that are no number, no criteria at all, more than `MOST`, or none that is worth anything.
+    Raises InvalidReference or InvalidParams with the JSON path for an invalid form, a duplicate id, points that are not
+    a number, no criteria, more than `MOST`, or no criterion with positive points.
     """
     own = read_criteria(given, where, InvalidParams)
     named = [] if reference is None else read_criteria(reference, "reference", InvalidReference, taken=own)
@@ -80,7 +80,7 @@ def gather(given: Sequence[Any], reference: Given | None, where: str = "params.c
 
 
 def read_criteria(value: Any, path: str, error: Error, taken: Sequence[Criterion] = ()) -> list[Criterion]:
-    """The criteria of any of the forms. taken: those that stand before them. Raises `error` with the JSON path."""
+    """Returns the criteria in any of the forms. taken: the criteria before them. Raises `error` with the JSON path."""
     value, path = _list(value, path, error)
     if len(value) + len(taken) > MOST:
         raise error(f"{path} has {len(value) + len(taken)} criteria; at most {MOST} are judged", path=path)

@@ -1,4 +1,4 @@
-"""`critic`: what a language model says of the parts of a response, or of its reasoning as a whole."""
+"""The verifier `critic`: asks a language model for the errors in a response."""
 
 from __future__ import annotations
 
@@ -50,16 +50,17 @@ async def critic(
     ctx: Context,
     reference: str | list[str] | None = None,
 ) -> Outcome:
-    """A language model judges the steps of a response, quotes spans of it, or judges the reasoning as a whole.
+    """A language model judges the steps of a response, spans that it quotes, or the reasoning as a whole.
 
-    `steps`: a score for each step, all asked for in one question; together their least, mean or product, or the share
-    of steps before the first error, which ProcessBench asks critics to find (arXiv 2412.06559). `spans`: scores of
-    quoted spans with their positions, dense rewards as in DRLC (arXiv 2401.07382). `verdict`: right or wrong; with
-    several samples and `aggregate` any, majority or all as in CoT-Pass@K (arXiv 2506.14245). `trace`: quality against a
-    reference's reasoning on 0 to 5, as in Alpamayo-R1 (arXiv 2511.00088). A reference is shown in all modes.
+    `steps`: a score for each step, all asked for in one question. They are combined by minimum, mean or product, or as
+    the share of steps before the first error, which ProcessBench asks critics to find (arXiv 2412.06559). `spans`:
+    scores of quoted spans with their positions, dense rewards as in DRLC (arXiv 2401.07382). `verdict`: right or wrong;
+    with several samples and `aggregate` set to any, majority or all, as in CoT-Pass@K (arXiv 2506.14245). `trace`:
+    quality compared with the reference's reasoning, from 0 to 5, as in Alpamayo-R1 (arXiv 2511.00088). If there is a
+    reference, the judge sees it in all modes.
 
-    Zero with its own reason: `no_steps`, `too_many_steps`, `too_long`, `unreadable_reply`, a hollow response;
-    `step_wrong`, `span_wrong`, `reasoning_wrong`, `reasoning_poor` (not always zero).
+    Reasons with score 0: `no_steps`, `too_many_steps`, `too_long`, `unreadable_reply`, and those of a response without
+    substance. `step_wrong`, `span_wrong`, `reasoning_wrong` and `reasoning_poor` also occur with higher scores.
     """
     answers = accepted(reference)
     if params.mode == "trace" and not answers:

@@ -17,22 +17,23 @@ Overall = Literal["min", "mean", "product", "first_error", "all"]
 
 @dataclass(frozen=True, kw_only=True)
 class Params(JudgeParams):
-    """Options of `critic`, beside those of every verifier that asks judges.
+    """Options of `critic`, in addition to those of every verifier that asks a judge.
 
-    mode: what is asked. `steps`: each step of the response, in one question. `spans`: the judge quotes parts of the
-        response and scores each. `verdict`: whether the reasoning as a whole is right. `trace`: how good the reasoning
-        is against the reference's, on `scale`.
-    split: where the sample names no steps: into `paragraphs`, `lines`, `numbered` steps or `tags`.
-    tag: the name of these tags.
-    max_steps: of which a response may have no more (`too_many_steps`).
-    grade: of a step or span: a `label` (correct or incorrect), or a number on `scale`.
-    scale: for `grade: scale` and for `trace`.
-    error: the score below which a step is an error.
-    overall: what the steps or spans come to: their `min`, `mean` or `product`; `all`: 1 if none is an error, else 0;
-        `first_error`: the share of steps before the first error.
-    no_spans: the score where the judge quotes nothing.
-    max_spans: how many parts a judge may quote.
-    threshold: the score from which a response passes; none: more than a half, by `first_error` and `all` without error.
+    mode: What to ask. `steps`: each step of the response, in one question. `spans`: quotes of parts of the response,
+        with a score for each. `verdict`: whether the reasoning as a whole is right. `trace`: how good the reasoning is
+        compared with the reference's, on `scale`.
+    split: How to split the response if the sample has no steps: into `paragraphs`, `lines`, `numbered` steps or `tags`.
+    tag: The name of the tags for `split: tags`.
+    max_steps: Maximum number of steps; a response with more gets score 0 (`too_many_steps`).
+    grade: How a step or span is graded: by a `label` (correct or incorrect), or by a number on `scale`.
+    scale: The scale for `grade: scale` and for the mode `trace`.
+    error: A step that scores below this is an error.
+    overall: How the scores of steps or spans are combined: their `min`, `mean` or `product`; `all`: 1 if none is an
+        error, else 0; `first_error`: the share of steps before the first error.
+    no_spans: The score if the judge quotes nothing.
+    max_spans: How many spans the judge can quote.
+    threshold: The lowest score that passes; null: any score above 0.5, and for `first_error` and `all` only a response
+        without an error.
     """
 
     mode: Literal["steps", "spans", "verdict", "trace"] = "steps"

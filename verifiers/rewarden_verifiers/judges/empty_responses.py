@@ -1,8 +1,7 @@
-"""Responses without substance, which judges have been seen to pass: nobody is asked about them.
+"""Responses without substance, which judges tend to accept: no judge is asked about them.
 
-A colon, a blank, or an opener such as "Thought process:" alone is accepted by many judges, in some set-ups for most
-questions (Zhao et al. 2025, One Token to Fool LLM-as-a-Judge, arXiv 2507.08794); so is the claim that the task was
-completed.
+Many judges accept a colon, a blank, or an opener such as "Thought process:" alone, in some set-ups for most questions
+(Zhao et al. 2025, One Token to Fool LLM-as-a-Judge, arXiv 2507.08794), and also the claim that the task was completed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Evidence to hold claims against: passages, and claims where they are given, as a reference writes them."""
+"""Evidence to check claims against: passages, and claims if the reference gives them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Given = str | list[Any] | dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Passages, and the claims to be held against them; None where the judge is to find them in the response."""
+    """Passages, and the claims to check against them; None if the judge must extract the claims from the response."""
 
     passages: tuple[str, ...]
     claims: tuple[str, ...] | None = None

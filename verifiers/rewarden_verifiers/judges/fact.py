@@ -1,4 +1,4 @@
-"""`fact`: which of a response's claims are supported by given evidence."""
+"""The verifier `fact`: checks a response's claims against given evidence."""
 
 from __future__ import annotations
 
@@ -48,20 +48,21 @@ _SHOWN = 400
 
 @dataclass(frozen=True, kw_only=True)
 class FactParams(JudgeParams):
-    """Options of `fact`, beside those of every verifier that asks judges. `samples`, `aggregate` and `tie` are of the
-    opinions on a claim; claims are looked for once. Give `view` to say where: `final`, `thinking` or `full`.
+    """Options of `fact`, in addition to those of every verifier that asks a judge. `samples`, `aggregate` and `tie`
+    apply to the opinions on a claim; claims are extracted once. `view` selects the text they are extracted from:
+    `final`, `thinking` or `full`.
 
-    most: claims that are looked for in the response; what is beyond is not judged (flag `claims_cut`).
-    calls: all claims in one call (`together`), or one call for `each`.
-    quotes: `require`: a claim is supported only with a quote that stands in the evidence word for word; else it counts
-        as unknown. `free`: the judge's word is enough.
-    unknown: what a claim counts of which the evidence says nothing, from 0 to 1.
-    penalty: what a refuted claim takes away, from 0 to 1; the score never falls below 0.
-    refusal: the score of a response that says it does not know, or declines, and claims nothing.
-    no_claims: a response in which there is nothing to check: `zero`, since claiming nothing must not pay, `one`, or
-        `undecided`.
-    threshold: the score from which a response passes.
-    extract_prompt: texts in the place of the built-in prompt that looks for claims; `prompt` is of the one that checks.
+    most: How many claims to extract from the response; further claims are not judged (flag `claims_cut`).
+    calls: `together`: all claims in one call; `each`: one call for each claim.
+    quotes: `require`: a claim is supported only with a word-for-word quote from the evidence; otherwise it counts as
+        unknown. `free`: no quote is needed.
+    unknown: What a claim that the evidence does not cover counts, from 0 to 1.
+    penalty: What a refuted claim subtracts, from 0 to 1. The score never falls below 0.
+    refusal: The score of a response that says it does not know, or declines, and claims nothing.
+    no_claims: What to do with a response without claims: `zero` (making no claims must not pay), `one`, or `undecided`.
+    threshold: The lowest score that passes.
+    extract_prompt: Templates that replace the built-in prompt for extracting claims; `prompt` replaces the one for
+        checking them.
     """
 
     most: int = 30
@@ -127,14 +128,14 @@ class _Held:
 async def fact(response: str, prompt: str | None, reference: Given, params: FactParams, ctx: Context) -> Outcome:
     """The share of the response's claims that the evidence supports.
 
-    A language model lists what the response claims, each claim so that it can be understood by itself; then, without
-    seeing the response, it holds each against the evidence: supported (with a quote that is looked up), refuted, or
-    unknown. The reference is the evidence, or `{"evidence", "claims"}` with claims that were taken from the response
-    elsewhere. What the model knows beside the evidence counts for nothing.
+    A language model lists the response's claims, each phrased to be understood on its own. Then, without seeing the
+    response, it checks each claim against the evidence: supported (with a quote that is verified), refuted, or unknown.
+    The reference is the evidence, or `{"evidence", "claims"}` with claims that were already extracted from the
+    response. The model's own knowledge does not count.
 
-    Each claim is a step; `extracted` are the claims. With its own reason: `refusal`, `no_claims`, `refuted_claims`,
-    `unsupported_claims`; zero: `unreadable_reply`, `too_long`, `blank`, `opener_only`, `claim_only`. Source: KnowRL
-    (arXiv 2506.19807).
+    Each claim is a step; `extracted` contains the claims. Reasons: `refusal`, `no_claims`, `refuted_claims`,
+    `unsupported_claims`; with score 0: `unreadable_reply`, `too_long`, `blank`, `opener_only`, `claim_only`. Source:
+    KnowRL (arXiv 2506.19807).
     """
     evidence = read_evidence(reference)
     early = refused(response, params)

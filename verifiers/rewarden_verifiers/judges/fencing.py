@@ -1,8 +1,8 @@
-"""Texts that others wrote are data: made harmless, and fenced by a delimiter that does not occur in them.
+"""Treats untrusted texts as data: neutralises them, and fences them by a delimiter that does not occur in them.
 
-The delimiter is a digest of all that is fenced in a chat. Whoever wrote one of the texts would have to write into it a
-digest of that very text; and one that occurs all the same is passed over. So it is as good as random, and yet the same
-texts give the same messages, which is what replies are remembered by.
+The delimiter is a digest of all fenced texts in a chat. To forge it, the author of a text would have to include a
+digest of that very text; a delimiter that occurs in a text even so is skipped. It is therefore as good as random, and
+yet the same texts give the same messages, which are the keys of remembered replies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Side by side: what an orchestrator waits for at the same time."""
+"""Runs awaitables at the same time for an orchestrator."""
 
 from __future__ import annotations
 

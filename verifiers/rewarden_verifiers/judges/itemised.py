@@ -1,10 +1,10 @@
-"""Opinions on each of several criteria, some of which are programs: what `rubric` and `checklist` have in common.
+"""Opinions on each of several criteria, some of which are programs: the common part of `rubric` and `checklist`.
 
-The judge is asked about all criteria in one call or about one a call; programs run beside it, and where all criteria
-are programs nobody is asked. For each criterion k votes become one value, from 0 (not met) to 1 (met).
+The judge is asked about all criteria in one call, or about one criterion per call. Programs run at the same time; if
+all criteria are programs, no judge is asked. For each criterion, k votes become one value, from 0 (not met) to 1 (met).
 
-Whatever is left open counts against the response: the lowest vote for a criterion is 0 where meeting it is worth
-something, and 1 where it costs something, so that a text about which judges cannot tell gains nothing by it.
+Open criteria count against the response: the lowest vote is 0 for a criterion with positive points and 1 for one with
+negative points, so a text that judges cannot decide about gains nothing.
 """
 
 from __future__ import annotations
@@ -35,23 +35,24 @@ from rewarden_verifiers.outcome import undecided
 
 @dataclass(frozen=True, kw_only=True)
 class ItemisedParams(JudgeParams):
-    """Options of verifiers that judge criterion by criterion. `aggregate` and `tie` are of the opinions on one:
-    with `mean` a criterion that two of three opinions find met counts two thirds of its points.
+    """Options of verifiers that judge criterion by criterion. `aggregate` and `tie` apply to the opinions on one
+    criterion: with `mean`, a criterion that two of three opinions find met earns two thirds of its points.
 
-    calls: all criteria in one call (`together`), or one call for `each`, which costs as many times as much and lets no
-        criterion colour another.
-    abstain: what it means that the judge cannot tell: `against` the response (not met; met where points are negative),
-        `skip` (the criterion counts for nothing, its points are not among those to be reached), or `undecided` (no
-        score, where half of the opinions on a criterion or more cannot tell). What cannot be told is often the
-        response's own doing, so that the other two may pay.
-    quotes: `require`: a criterion of positive points is met only with a quote that stands in the response word for
-        word; not for criteria that ask for what is not there. `free`: quotes are reported as the judge gives them.
-    unscored: a program without a score: the `whole` has none, for the same reason; or `skip` it, unless nobody could be
-        reached or something broke down (fault `infra`), which is the whole's always.
-    threshold: the score from which a response passes; none: more than a half.
-    show: the `response` as the view has it, or the whole `transcript`: all messages of the response, tools' results and
-        calls among them.
-    media: whether the judge is shown the sample's images.
+    calls: `together`: all criteria in one call; `each`: one call for each criterion, which multiplies the cost but
+        judges each criterion independently.
+    abstain: What to do if the judge cannot tell: count it `against` the response (not met, or met if its points are
+        negative), `skip` the criterion (its points are not counted at all), or `undecided` (no score if at least half
+        of the opinions on a criterion cannot tell). A response can often cause this itself, so the last two can be
+        gamed.
+    quotes: `require`: a criterion with positive points is met only with a word-for-word quote from the response, except
+        for criteria about something absent. `free`: quotes are reported as the judge gives them.
+    unscored: What to do if a program gives no score: `whole` leaves the whole sample without a score, for the same
+        reason; `skip` ignores the criterion, unless the cause was a failure of the infrastructure (fault `infra`),
+        which always affects the whole.
+    threshold: The lowest score that passes; null: any score above 0.5.
+    show: What the judge sees: the `response`, as selected by the view, or the whole `transcript`: all messages of the
+        response, including tool calls and their results.
+    media: Whether the judge sees the sample's images.
     """
 
     calls: Literal["together", "each"] = "together"

@@ -1,4 +1,4 @@
-"""`judge`: whether a language model holds a response to be right, good, or as instructed."""
+"""The verifier `judge`: asks a language model about a response."""
 
 from __future__ import annotations
 
@@ -50,17 +50,18 @@ async def judge(
     ctx: Context,
     reference: str | list[str] | None = None,
 ) -> Outcome:
-    """A language model says whether the response is right, how good it is, or whether it is accepted.
+    """A language model decides whether the response is right, how good it is, or whether it is acceptable.
 
-    Modes: `reference`: the final answer is the reference's (or one of several); `scale`: a number on an anchored scale,
-    with or without a reference; `accept`: yes or no by a description or examples of what is wanted (Kwon et al. 2023,
-    arXiv 2303.00001), on a transcript too; `aspects`: a number for each of several named aspects, as just-eval has them
-    (arXiv 2312.01552), in components and steps, their weighted mean the score.
+    Modes: `reference`: whether the final answer matches the reference, or one of several references; `scale`: a number
+    on an anchored scale, with or without a reference; `accept`: yes or no, by a description or by examples of what is
+    wanted (Kwon et al. 2023, arXiv 2303.00001), also for transcripts; `aspects`: a number for each of several named
+    aspects, as in just-eval (arXiv 2312.01552). Aspects are components and steps, and the score is their weighted mean.
 
-    Several samples make a mean, median, or vote, with spread and confidence in the evidence. By `probability` the score
-    is the yes's share of the first token; a server that gives no such probabilities leaves it undecided
-    (`no_token_probabilities`). Zero with its own reason: `judged_wrong`, `judged_poor`, `judged_unacceptable` (not
-    always zero), a response without substance (`blank`, `opener_only`, `claim_only`), `too_long`, `unreadable_reply`.
+    Several opinions are combined by mean, median or vote; the evidence contains their spread and confidence. With `by:
+    probability` the score is the share of the yes words in the probability of the first token. If the judge's server
+    returns no token probabilities, the verdict is undecided (`no_token_probabilities`). Reasons for the lowest score:
+    `judged_wrong`, `judged_poor` and `judged_unacceptable` (these also occur with higher scores), a response without
+    substance (`blank`, `opener_only`, `claim_only`), `too_long`, `unreadable_reply`.
     """
     answers = accepted(reference)
     if params.mode == "reference" and not answers:

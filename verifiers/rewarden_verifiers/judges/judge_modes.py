@@ -1,4 +1,4 @@
-"""The modes of `judge`: the schema of a reply in each, and what a reply comes to."""
+"""The modes of `judge`: the schema of the reply in each, and the score of a reply."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ MOST_ASPECTS = 32
 
 @dataclass(frozen=True, kw_only=True)
 class Aspect:
-    """One side of a response that is scored by itself. description: what it means; scale: none: that of all; weight: in
-    the mean."""
+    """An aspect of a response that is scored separately. description: its meaning; scale: null: the scale of all
+    aspects; weight: its weight in the mean."""
 
     description: str
     scale: Scale | None = None
@@ -27,7 +27,7 @@ class Aspect:
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """A response and what the judge should say of it."""
+    """A response, and the verdict that the judge should give it."""
 
     response: str
     verdict: Literal["yes", "no"]
@@ -35,22 +35,24 @@ class Example:
 
 @dataclass(frozen=True, kw_only=True)
 class Params(JudgeParams):
-    """Options of `judge`, beside those of every verifier that asks judges.
+    """Options of `judge`, in addition to those of every verifier that asks a judge.
 
-    mode: what is asked. `reference`: whether the response's final answer is the reference's. `scale`: a number on
-        `scale`. `accept`: whether the response is as `instructions` and `examples` want it. `aspects`: a number for
+    mode: What to ask. `reference`: whether the response's final answer matches the reference. `scale`: a number on
+        `scale`. `accept`: whether the response is what `instructions` and `examples` ask for. `aspects`: a number for
         each of `aspects`.
-    by: how the reply is read, for `reference` and `accept`: `text`: as JSON; `probability`: by the probability of a yes
-        as the reply's first token, which is then the score.
-    yes, no: the first tokens that mean so, for `by: probability`; without regard to case and blanks around them.
-    least: how probable both together must be; else the judge was about to say something else, which cannot be read.
-    scale: for `scale`, and for aspects without their own.
-    aspects: by name.
-    examples: responses with the wanted verdict, for `accept`.
-    threshold: the score from which a response passes; none: more than a half.
-    show: the `response` as the view has it, or the whole `transcript`: all messages of the response, tools' results and
-        calls among them.
-    media: whether the judge is shown the sample's images.
+    by: How to read the reply in the modes `reference` and `accept`: `text` (as JSON), or `probability` (the score is
+        the probability of a yes as the reply's first token).
+    yes: First tokens that mean yes, for `by: probability`. Case and surrounding white space are ignored.
+    no: First tokens that mean no, likewise.
+    least: The minimum probability of the yes and no tokens together. With less, the judge was about to reply something
+        else, and the reply is unreadable.
+    scale: The scale for the mode `scale`, and for aspects without their own.
+    aspects: The aspects, by name.
+    examples: Responses with the verdict they should get, for the mode `accept`.
+    threshold: The lowest score that passes; null: any score above 0.5.
+    show: What the judge sees: the `response`, as selected by the view, or the whole `transcript`: all messages of the
+        response, including tool calls and their results.
+    media: Whether the judge sees the sample's images.
     """
 
     mode: Literal["reference", "scale", "accept", "aspects"] = "reference"

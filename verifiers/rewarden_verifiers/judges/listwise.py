@@ -1,4 +1,4 @@
-"""`listwise`: how a group's members stand among each other, by comparisons of a language model."""
+"""The verifier `listwise`: ranks the members of a group by a language model's comparisons."""
 
 from __future__ import annotations
 
@@ -35,21 +35,23 @@ _ANCHORS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Params(PreferenceParams):
-    """Options of `listwise`. Several opinions on one comparison become their `mean` or `median`.
+    """Options of `listwise`. Several opinions on a comparison are combined by `mean` or `median`.
 
-    mode: `round_robin`: each with each; `rank`: all in one question; `reference`: each with one of them, the anchor.
-    score: `win_rate`; `bradley_terry` (the chance to beat an average text); `copeland` (the share of opponents that one
-        beats more often than not); `rank` (1 for the best, 0 for the last, evenly between). With `reference` only the
-        first.
-    orders: of a pair 2 (both) or 1; of a list the number of its shuffles, which should be even.
-    opponents: with how many others each text is compared; more texts than that meet their neighbours on a drawn ring.
-    window: how many texts stand in one question of `rank`; more than that are cut into windows anew for each order, so
-        that they need several orders.
-    anchor: whom the others are compared with: the one that is `drawn` (from the texts: the same every time), the
-        `first`, the `longest` or `shortest`, or the one at that place of the group; the next one where that one has no
-        substance.
-    threshold: a score above it passes.
-    media: whether the judge is shown the first member's images.
+    mode: `round_robin`: each member against each other; `rank`: all in one question; `reference`: each member against
+        one of them, the anchor.
+    score: `win_rate`; `bradley_terry` (the probability of beating an average text); `copeland` (the share of opponents
+        that a text beats more often than not); `rank` (1 for the best, 0 for the last, evenly spaced). The mode
+        `reference` supports only `win_rate`.
+    orders: How many orders to ask. For pairs: 2 (both) or 1. For lists: the number of shuffles, which should be even.
+    opponents: How many others each text is compared with. In a larger group, each text is compared with its neighbours
+        on a ring drawn from the texts.
+    window: How many texts one question of `rank` contains. More texts are split into new windows for each order, which
+        needs several orders.
+    anchor: The member that the others are compared with: `drawn` (chosen by the texts, always the same for the same
+        group), `first`, `longest`, `shortest`, or a position in the group. If it has no substance, the next member
+        takes its place.
+    threshold: Scores above it pass.
+    media: Whether the judge sees the first member's images.
     """
 
     mode: Literal["round_robin", "rank", "reference"] = "round_robin"
@@ -109,21 +111,21 @@ class Field:
     view=SHOWN_TO_MODELS,
 )
 async def listwise(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
-    """A language model compares the members of a group, and each scores by how it stands among them, from 0 to 1.
+    """A language model compares the members of a group; each member's score, from 0 to 1, is its standing.
 
-    The first member's reference, if it is a text, is shown as what is known to be right; none is needed. Members
-    without substance lose to all others and are never asked about. Equal texts are compared once, tie with each other,
-    and score the same. What is compared with what, and in which order, is drawn from the texts, so that it is the same
-    every time. In the mode `reference` a win over the anchor is 1, a tie 0.5, a loss 0, and the anchor itself has 0.5
-    (Writing-Zero's bootstrapped reference, arXiv 2506.00103).
+    If the first member's reference is a text, it is shown to the judge as known to be right; a reference is not
+    required. Members without substance lose to all others, and the judge never sees them. Equal texts are compared
+    once, tie with each other, and get the same score. The pairs and their order are derived from the texts, so they are
+    the same every time. In the mode `reference` a win over the anchor is 1, a tie 0.5, a loss 0, and the anchor itself
+    scores 0.5 (Writing-Zero's bootstrapped reference, arXiv 2506.00103).
 
-    Comparisons that cannot be read are left out (flag `comparisons_missing`); a member that has less than half of its
-    own is undecided, or an error where no judge could be reached. A member whose text alone makes replies unreadable
-    loses those comparisons, and zero is its score where they are half of its own or more; its siblings lose nothing.
-    One that nobody was compared with has 0.5 (`not_compared`). `standard_error` says how far the score may be off by
-    chance, `flip_rate` how often the order decided.
+    Unreadable comparisons are left out (flag `comparisons_missing`). A member with less than half of its comparisons is
+    undecided, or an error if no judge could be reached. A member whose text alone makes replies unreadable loses those
+    comparisons, and scores 0 if they are at least half of its comparisons; its siblings lose nothing. A member that was
+    compared with no other scores 0.5 (`not_compared`). `standard_error` estimates the random error of the score, and
+    `flip_rate` is the share of comparisons that depended on the order.
 
-    Raises InvalidSample for a group of one, and for one whose members answer different prompts.
+    Raises InvalidSample for a group of one, and for a group whose members answer different prompts.
     """
     return await ranked(samples, params, ctx, Ledger(), Contest)
 

@@ -1,4 +1,4 @@
-"""Occurrence of words of one text in another: the form of consistency that needs no judge."""
+"""Occurrence of one text's words in another: the form of consistency that needs no judge."""
 
 from __future__ import annotations
 

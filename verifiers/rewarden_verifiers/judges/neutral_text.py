@@ -1,5 +1,4 @@
-"""Neutral texts: what stands in the place of a candidate's where it is to be known whose fault it is that there is no
-reply, or none that can be read."""
+"""Neutral texts: they replace a candidate's text to test who is at fault for a missing or unreadable reply."""
 
 from __future__ import annotations
 

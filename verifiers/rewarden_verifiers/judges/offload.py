@@ -1,4 +1,4 @@
-"""Work that takes a while with a long text, on a thread: the server's loop has others to serve."""
+"""Runs work that takes long for a long text on a thread, because the server's loop must serve others."""
 
 from __future__ import annotations
 

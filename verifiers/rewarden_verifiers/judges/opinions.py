@@ -1,16 +1,17 @@
-"""Asking: k opinions, each read strictly, each asked again where it cannot be read.
+"""Asks for k opinions, reads each strictly, and retries unreadable ones.
 
-Whose fault it is that replies cannot be read is shown and not guessed. A reply that was cut off is the judge's own
-matter: it is asked for once more with four times the tokens, and then there is no opinion. Any other is asked for three
-times. Where none of the three can be read, the same is asked three times with a neutral text of equal length in the
-place of each of the candidate's. If all of these can be read, the candidate's own text made the replies unreadable, and
-that must not pay (promise 2): the opinion counts as the lowest. Otherwise the judge is at fault, and there is no
-opinion. Where it cannot be reached meanwhile, that is raised: nothing was shown then.
+The cause of unreadable replies is tested, not guessed. A reply that was cut off is the judge's fault: it is requested
+once more with four times the tokens, and after that there is no opinion. Any other is requested three times. If none of
+the three is readable, the same question is asked three times with a neutral text of equal length in place of each of
+the candidate's. If all of these are readable, the candidate's own text made the replies unreadable, and that must not
+pay (promise 2): the opinion counts as the lowest. Otherwise the judge is at fault, and there is no opinion. If the
+judge cannot be reached meanwhile, that error is raised, because the test is incomplete.
 
-A question that the judge's server refuses is the candidate's doing if the server takes the same characters in another
-order, which are of no fewer tokens. Attack: write what a content filter refuses.
+If the judge's server refuses a question, the candidate is the cause if the server accepts the same characters in
+another order, which have no fewer tokens. Attack: write text that a content filter refuses.
 
-Before that, `refused` says about which responses nobody is asked; afterwards, `readings` whether enough can be read.
+`refused` decides beforehand which responses no judge is asked about; `readings` decides afterwards whether enough
+replies are readable.
 """
 
 from __future__ import annotations

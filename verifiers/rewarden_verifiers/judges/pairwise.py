@@ -1,4 +1,4 @@
-"""`pairwise`: whether a response is better than another text, asked in both orders."""
+"""The verifier `pairwise`: asks in both orders whether a response is better than another text."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _WIN = math.nextafter(0.5, 1.0)
 class Params(PreferenceParams):
     """Options of `pairwise`.
 
-    against: which text of a row of preference data that has both is the rival: `chosen` or `rejected`.
-    passing: what passes: a `win`, or a `tie` too.
-    criteria: in order of rank: the next one decides where those before it leave a tie. `judge`; `length`, in
-        characters; `metadata.NAME`, a number of the sample's metadata and of the reference's (`{"by", "prefer",
-        "margin"}`; lower numbers are better where not said otherwise). With more than one the score is 1, 0.5 or 0.
-    media: whether the judge is shown the sample's images.
+    against: Which text of a row of preference data is the rival if the row has both: `chosen` or `rejected`.
+    passing: What passes: only a `win`, or also a `tie`.
+    criteria: Criteria in order of rank; each breaks the ties of those before it. `judge`; `length`, in characters;
+        `metadata.NAME`, a number in the sample's metadata and in the reference's. The long form is `{"by", "prefer",
+        "margin"}`; lower numbers are better by default. With more than one criterion the score is 1, 0.5 or 0.
+    media: Whether the judge sees the sample's images.
     """
 
     against: Against = "chosen"
@@ -65,12 +65,13 @@ async def pairwise(
     params: Params,
     ctx: Context,
 ) -> Outcome:
-    """A language model says which of two texts is better, the response or a rival: 1 better, 0.5 as good, 0 worse.
+    """A language model decides whether the response is better than a rival text: 1 better, 0.5 equal, 0 worse.
 
-    The reference is the rival: a text, `{"response": text}`, or a row of preference data `{"chosen", "rejected"}`;
-    `answer` beside it is shown as what is known to be right, `metadata` holds the rival's numbers. Each opinion is
-    asked for in both orders, under the same two names, and only what both say counts: a judge that always favours one
-    place gives ties (flag `order_flipped`) and never a win. A text equal to the rival ties without being asked about.
+    The reference is the rival: a text, `{"response": text}`, or a row of preference data `{"chosen", "rejected"}`. An
+    `answer` beside it is shown to the judge as known to be right; `metadata` holds the rival's numbers. Each opinion is
+    asked for in both orders, under the same two names, and counts only if both orders agree. A judge that always
+    favours one position therefore produces ties (flag `order_flipped`), never a win. A response equal to the rival ties
+    without a call.
 
     Further `criteria` break ties by numbers: fewer calls, a shorter text (WebThinker, arXiv 2504.21776).
     """

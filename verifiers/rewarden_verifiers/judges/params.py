@@ -1,4 +1,4 @@
-"""The options that all verifiers share which ask judges."""
+"""Parameters that all verifiers with a judge share."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Aggregate = Literal["mean", "majority", "median", "any", "all"]
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """A prompt in the place of the built-in one: Jinja2 texts over the same variables. An empty part stays as built in.
-    What others wrote stands in them fenced, and the form of the reply is said behind them, whatever they say."""
+    """A prompt that replaces the built-in one: Jinja2 templates with the same variables. An empty part keeps the
+    built-in text. Untrusted texts are always fenced, and the form of the reply is always appended."""
 
     system: str = ""
     user: str = ""
@@ -27,19 +27,24 @@ def positive_share(name: str, value: float | None) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeParams:
-    """Options of every verifier that asks judges.
+    """Options of every verifier that asks a judge.
 
-    judge: a name of the server's `[judges.named]`; none: its default.
-    instructions: what the judge is told beside the built-in prompt, in your words.
-    prompt: texts in the place of the built-in prompt.
-    samples: how many opinions are asked for.
-    aggregate: what becomes of them: the `mean` or `median` of their scores; whether the `majority`, `any` or `all` of
-        them pass.
-    tie: what a majority does that is none: `fail`, or `undecided`.
-    temperature, top_p, max_tokens, seed: of the judge's sampling; none: as the judge is configured.
-    longest: characters of a response that a judge is still shown; a longer one is zero (`too_long`).
-    hollow: whether a response without substance is zero without asking: `refuse`, or `ask`.
-    shown: characters of the judge's reasons in the feedback.
+    judge: The name of a judge in the server's `[judges.named]`; null: the server's default.
+    instructions: Further instructions to the judge, added to the built-in prompt.
+    prompt: Templates that replace the built-in prompt.
+    samples: How many opinions to ask for.
+    aggregate: How to combine the opinions: the `mean` or `median` of their scores, or whether the `majority`, `any` or
+        `all` of them pass.
+    tie: What to do if `majority` ends in a tie: `fail`, or `undecided`.
+    temperature: Sampling temperature of the judge; null: as the judge is configured.
+    top_p: Nucleus sampling of the judge; null: as the judge is configured.
+    max_tokens: Maximum number of tokens of a reply, besides its `thinking_tokens`; null: as the judge is configured.
+    seed: Sampling seed of the judge; null: as the judge is configured.
+    longest: Maximum length of a response in characters; a longer one gets the lowest score (`too_long`) without asking
+        the judge.
+    hollow: What to do with a response without substance: `refuse` (the lowest score, without asking the judge) or
+        `ask`.
+    shown: Maximum number of characters of the judge's reasons in the feedback.
     """
 
     judge: str | None = None

@@ -1,4 +1,4 @@
-"""The result of each criterion, and the total that they come to together."""
+"""The result of each criterion, and their total."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One comparison of two texts: asked in both orders, since judges favour a place (arXiv 2306.05685, section 3.3)."""
+"""One comparison of two texts, in both orders, because judges favour a position (arXiv 2306.05685, section 3.3)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _PROMPT = "pairwise.preference"
 class PreferenceParams(JudgeParams):
     """Options of every comparison of two texts.
 
-    by: what is read: the `verdict` (A, B or tie, with a reason), or the `probability` of A against B as the reply's
-        first token, which needs a judge whose server gives token probabilities.
-    strength: whether the verdict also says how much better, from 1 to 3; a win is then 2/3, 5/6 or 1 and no longer 1
-        alone. Not with `probability`, which has its own degrees.
-    disagree: what two orders come to that name different texts: a `tie`, or nothing that counts (`undecided`).
+    by: How to read the reply: the `verdict` (A, B or tie, with a reason), or the `probability` of A against B as the
+        reply's first token. The latter needs a judge whose server returns token probabilities.
+    strength: Whether the verdict also says how much better a text is, from 1 to 3. A win is then 2/3, 5/6 or 1 instead
+        of always 1. Not for `probability`, which is graded already.
+    disagree: What to do if the two orders name different texts: a `tie`, or `undecided`, which does not count.
     """
 
     by: Literal["verdict", "probability"] = "verdict"

@@ -1,8 +1,8 @@
-"""Prompts: Jinja2 texts, from files of ours or from the request, to messages.
+"""Prompts: turns Jinja2 templates, ours or the request's, into messages.
 
-A file `prompts/NAME.j2` has two parts, behind the lines `[system]` and `[user]`. What others wrote reaches them only
-fenced (`fencing.py`); the rule of the fences and the form of the reply are said by this module, whatever the prompt.
-What a prompt of a request may say, and how much of it, is in `templates.py`.
+A file `prompts/NAME.j2` has two parts, after the lines `[system]` and `[user]`. Untrusted text reaches them only fenced
+(`fencing.py`). This module adds the rule of the fences and the form of the reply to every prompt. `templates.py` limits
+what a request's prompt can do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Questions with known answers, as a reference has them: what a reader is asked, and what it is never told."""
+"""Questions with known answers, as in a reference: the reader gets the questions, never the answers."""
 
 from __future__ import annotations
 

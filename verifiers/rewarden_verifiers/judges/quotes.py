@@ -1,4 +1,4 @@
-"""Checks that a quote stands where the judge says that it does."""
+"""Checks that a quote is in the text that the judge quotes from."""
 
 from __future__ import annotations
 

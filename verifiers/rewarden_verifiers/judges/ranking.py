@@ -1,4 +1,4 @@
-"""Comparisons become scores: win rates, Bradley-Terry strengths, Copeland scores, ranks; each from 0 to 1."""
+"""Turns comparisons into scores: win rates, Bradley-Terry strengths, Copeland scores, ranks; each from 0 to 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`reader`: whether a frozen model can answer questions from one artefact alone."""
+"""The verifier `reader`: checks whether a frozen model can answer questions from a single artefact."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _SHOWN = 200
 class Params(JudgeParams):
     """Options of `reader`.
 
-    artefact: what the questions are answered from: the `response`; the `reference`'s artefact, with the question asked
-        by the response; or the sample's `media`, such as what its program drew.
-    tag: the content of the response's last `<tag>…</tag>` is taken in the place of the whole response.
-    use: who compares an answer with the expected one, where the question names nobody.
-    tagged: whether that one sees an answer within `<answer>…</answer>`, where all verifiers of answers look; false for
-        verifiers of texts.
-    score: of several questions: the `mean`, or 1 only where `all` are answered.
-    threshold: the score from which it passes.
-    without: whether the questions are asked without the artefact too: `skip`; `flag` those that are answered all the
-        same; or `drop` these, so that they count for nothing (a response that asks one scores zero).
+    artefact: What the questions are answered from: the `response`; the `reference`'s artefact, with a question that the
+        response asks; or the sample's `media`, such as an image that its program drew.
+    tag: Use the content of the response's last `<tag>…</tag>` instead of the whole response.
+    use: The verifier that compares an answer with the expected one, for questions that name none.
+    tagged: Whether that verifier gets the answer within `<answer>…</answer>`, where all verifiers of answers look. Set
+        it to false for verifiers of texts.
+    score: How several questions are combined: the `mean`, or `all` (1 only if all are answered correctly).
+    threshold: The lowest score that passes.
+    without: Whether to ask the questions without the artefact too: `skip` (no); `flag` questions that are answered even
+        so; or `drop` them, so that they do not count (a response that asks such a question scores 0).
     """
 
     artefact: Literal["response", "reference", "media"] = "response"
@@ -85,16 +85,17 @@ async def reader(
     params: Params,
     ctx: Context,
 ) -> Outcome:
-    """A frozen model answers questions from one artefact alone; a verifier compares its answers with the expected ones.
+    """A frozen model answers questions from a single artefact; a verifier compares its answers with the expected ones.
 
-    The reference is `{"question", "answer"}` or `{"questions": [{"question", "answer", "use"?}, …]}`; any other is the
-    expected answer to the prompt. The artefact is the response, or the part of it in a tag: a caption (Visionary-R1,
-    arXiv 2505.14677), extracted evidence (EviOmni); or the sample's images, such as a chart that was drawn (CharTide).
-    Or the response asks, and the reference has the documents: `{"artefact", "answer"}` (SSP).
+    The reference is `{"question", "answer"}` or `{"questions": [{"question", "answer", "use"?}, …]}`; any other
+    reference is the expected answer to the prompt. The artefact is the response or the content of one of its tags, such
+    as a caption (Visionary-R1, arXiv 2505.14677) or extracted evidence (EviOmni), or the sample's images, such as a
+    chart that its program drew (CharTide). Alternatively the response asks the question and the reference has the
+    documents: `{"artefact", "answer"}` (SSP).
 
-    The model sees the artefact and the questions, and never the expected answers. What the artefact does not give it
-    answers with null, which is wrong (`not_in_artefact`). Each question is a step. A comparison that cannot be made
-    leaves the whole undecided, or in error, as the comparing verifier says.
+    The model sees the artefact and the questions, never the expected answers. It answers null if the artefact does not
+    contain the answer, which counts as wrong (`not_in_artefact`). Each question is a step. If an answer cannot be
+    compared, the whole verdict is undecided or an error, as the comparing verifier reports.
     """
     text = _part(response, params.tag)
     if text is None:

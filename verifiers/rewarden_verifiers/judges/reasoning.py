@@ -22,7 +22,7 @@ class Sides:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tags:
-    """Between which tags the thought stands."""
+    """The tags that delimit the thinking block."""
 
     open: str = "<think>"
     close: str = "</think>"

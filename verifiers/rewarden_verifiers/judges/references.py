@@ -1,4 +1,4 @@
-"""References as judges are shown them: answers of which each is accepted, or a text to compare a response with."""
+"""References as judges see them: acceptable answers, or a text to compare a response with."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def known(row: Mapping[str, Any], fields: Sequence[str], path: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """A text by somebody else. answer: what is known to be right, shown to the judge. metadata: numbers about the text,
+    """A text by another author. answer: the known right answer, shown to the judge. metadata: numbers about the text,
     such as its calls."""
 
     text: str

@@ -1,8 +1,8 @@
-"""Reading replies: one JSON object of the asked form, or nothing. What stands in prose is never a verdict.
+"""Reads replies: one JSON object of the required form, or nothing. Prose is never a verdict.
 
-A reply may begin with a closed thought (`<think>…</think>`, or without the opening tag where the judge's chat template
-wrote that), and the object may stand in one code fence, since models do both unasked. Anything else around it makes the
-reply unreadable, because whoever quotes the candidate there may quote an object that the candidate wrote.
+A reply can begin with closed reasoning (`<think>…</think>`, or without the opening tag if the judge's chat template
+wrote it), and the object can be in a code fence, because models do both unprompted. Any other text around the object
+makes the reply unreadable: a judge that quotes the candidate there could quote an object that the candidate wrote.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Resources that a server's configuration provides for the verifiers that ask judges: the judges to be asked."""
+"""The judges that a server's configuration provides for the verifiers that ask judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rubric`: how many of a list of weighted criteria a response meets, by a language model and by programs."""
+"""The verifier `rubric`: scores a response by weighted criteria, which a language model or programs judge."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _PROPERTIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class RubricParams(ItemisedParams):
-    """Options of `rubric`, beside those of every verifier that judges criterion by criterion.
+    """Options of `rubric`, in addition to those of every verifier that judges criterion by criterion.
 
-    criteria: what holds for every sample, in the forms of the reference; the reference's come behind them.
-    floor: the lowest score, from -100 to 0; HealthBench's own score of a response is not bounded below. The range of
-        the verdict begins there, and what is not judged at all (no answer, no substance) scores there too.
+    criteria: Criteria for every sample, in the same forms as in the reference. The reference's criteria follow them.
+    floor: The lowest possible score, from -100 to 0 (HealthBench itself has no lower bound for a response). It is the
+        lower end of the verdict's range, and the score of responses that are not judged (no answer, no substance).
     """
 
     criteria: tuple[Any, ...] = ()
@@ -70,17 +70,18 @@ async def rubric(
     ctx: Context,
     reference: Given | None = None,
 ) -> Outcome:
-    """The points of the criteria that the response meets, as a share of the positive points, from `floor` to 1.
+    """The points of the criteria that the response meets, as a share of all positive points, from `floor` to 1.
 
-    A language model says of each criterion whether it is met, quotes what shows it, and may say that it cannot tell;
-    criteria of kind `program` are decided by any verifier or recipe. A criterion of negative points is met when the bad
-    thing is there. The reference is a list of criteria: texts, `{text, points, kind, use, of, id, tags}`, rows of
-    HealthBench or of Rubrics as Rewards as they are. See `rewarden_verifiers.judges.criterion`.
+    For each criterion, a language model says whether it is met, quotes the evidence, and can say that it cannot tell.
+    Criteria of kind `program` are decided by a verifier or recipe. A criterion with negative points describes a
+    mistake, and is met if the response makes it. The reference is a list of criteria: texts, objects `{text, points,
+    kind, use, of, id, tags}`, or unchanged rows of HealthBench or of Rubrics as Rewards. See
+    `rewarden_verifiers.judges.criterion`.
 
-    `raw` is the score without its bounds; each criterion is a step and a component. Zero with its own reason:
-    `criteria_missed`, `pitfall_met` (all that was wanted is there, and something that should not be), `cannot_tell`
-    (all criteria were skipped), `unreadable_reply`, `too_long`, `blank`, `opener_only`, `claim_only`. Where every
-    criterion is a program, no judge is asked. Sources: HealthBench (arXiv 2505.08775), RuscaRL (arXiv 2508.16949).
+    `raw` is the score before it is limited to its range; each criterion is a step and a component. Reasons for the
+    lowest score: `criteria_missed`, `pitfall_met` (all positive criteria are met, and so is a negative one),
+    `cannot_tell` (all criteria were skipped), `unreadable_reply`, `too_long`, `blank`, `opener_only`, `claim_only`. If
+    all criteria are programs, no judge is asked. Sources: HealthBench (arXiv 2505.08775), RuscaRL (arXiv 2508.16949).
     """
     criteria = gather(params.criteria, reference)
     sheet = Sheet(prompt="rubric.criteria", name="criteria", properties=_PROPERTIES, read=_vote, met="met")

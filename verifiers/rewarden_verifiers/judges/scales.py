@@ -1,4 +1,4 @@
-"""Scales: numbers whose ends, and some between, have a stated meaning."""
+"""Scales: numbers with a stated meaning for their ends, and for some numbers between."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from rewarden.errors import InvalidParams
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """A scale that a judge answers on.
+    """A scale for a judge's answer.
 
-    low, high: its ends. integer: whether only whole numbers are on it. direction: which end is the better one,
-    `higher` or `lower`. anchors: what numbers mean, by number: {"1": "useless", "5": "as an expert would write it"}.
+    low, high: Its ends.
+    integer: Whether only integers are on it.
+    direction: Which end is better: `higher` or `lower`.
+    anchors: The meaning of numbers, by number: {"1": "useless", "5": "as an expert would write it"}.
     """
 
     low: float = 1

@@ -1,7 +1,7 @@
-"""Pairings for comparison, and their order: drawn from the texts themselves, so that they are the same every time.
+"""Pairings for comparison, and their order: derived from the texts themselves, so that they are the same every time.
 
-The draw depends on all texts of a group and not on their order in it: nobody gains by the place of its sample, and no
-text decides its own place.
+The draw depends on all texts of a group but not on their order: the position of a sample gains nothing, and no text
+determines its own position.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The part of a sample that a judge is shown: the response, or all that was said and called, and images."""
+"""The part of a sample that a judge sees: the response, or all messages and calls, and images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps: how a response falls into parts that are judged one by one."""
+"""Steps: splits a response into parts that are judged one by one."""
 
 from __future__ import annotations
 

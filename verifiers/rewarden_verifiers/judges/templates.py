@@ -1,8 +1,8 @@
-"""Templates: what of Jinja2 a prompt may use, and how much of it.
+"""Templates: which parts of Jinja2 a prompt can use, and how much of them.
 
-Prompts of a request run in this process. So they may say what a prompt needs, and no more: fields, conditions, loops
-over the fields that are lists, a few filters. There is no call, no arithmetic and no assignment in them; what loops and
-filters do is counted, and what comes out has an end. What others wrote they never hold in their hands: they place it.
+Prompts of a request run in this process, so they can use only what a prompt needs: fields, conditions, loops over list
+fields, and a few filters. There are no calls, arithmetic or assignments. The work of loops and filters is counted, and
+the output is limited. Prompts can place untrusted texts, but not read them.
 """
 
 from __future__ import annotations

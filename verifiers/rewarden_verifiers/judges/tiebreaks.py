@@ -1,7 +1,7 @@
-"""Measures that are compared in order of rank: the next decides only where those before it leave a tie.
+"""Measures that are compared in order of rank: each decides only if those before it leave a tie.
 
-WebThinker (arXiv 2504.21776) orders trajectories so: by their outcome, then by how few tools they called, then by how
-short they are. The judge is one of them; the others are numbers, compared here and by nobody else.
+WebThinker (arXiv 2504.21776) orders trajectories in this way: by outcome, then by fewer tool calls, then by shorter
+text. The judge is one of the measures; the others are numbers, compared here.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _METADATA = "metadata."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """A measure that is compared. by: `judge`; `length`, in characters; `metadata.NAME`, a number of the sample's
-    metadata and of the reference's. prefer: which number is better. margin: a difference up to this is none."""
+    """A measure to compare. by: `judge`; `length`, in characters; `metadata.NAME`, a number in the sample's metadata
+    and in the reference's. prefer: which number is better. margin: differences up to this do not count."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

@@ -1,4 +1,4 @@
-"""k opinions become one score, with how far they lie apart."""
+"""Combines k opinions into one score, with their spread."""
 
 from __future__ import annotations
 

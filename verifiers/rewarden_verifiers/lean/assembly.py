@@ -1,6 +1,6 @@
-"""From what a model wrote to a whole file: with the reference's imports, and its statement before a bare proof.
+"""Makes a whole file from the response, with the reference's imports, and its statement before a bare proof.
 
-Nothing depends on guessing right: whatever file comes of it, its theorems are compared with the reference's as terms.
+A wrong guess is harmless: the theorems of the resulting file are compared with the reference's as terms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The part of Lean's messages that a prover is told, and the part that a verdict keeps."""
+"""Selects the part of Lean's messages for the policy, and the part for the verdict."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Content that no submission may have, told before Lean sees it, each with its own reason.
+"""Refuses forbidden content before Lean sees it, each kind with its own reason.
 
-The gate makes refusals cheap and their reasons plain. It is not what keeps a false proof from scoring: a word that
-hides from it (in a macro, in a notation, as a name made while elaborating) is met by the strict tier, which reads the
-compiled module.
+The gate makes refusals cheap and their reasons plain. It does not keep a false proof from scoring: a forbidden word
+that hides from it (in a macro, in a notation, as a name made during elaboration) is caught by the strict tier, which
+reads the compiled module.
 """
 
 from __future__ import annotations

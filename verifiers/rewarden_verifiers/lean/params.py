@@ -19,32 +19,35 @@ AXIOMS = ("propext", "Quot.sound", "Classical.choice")
 class LeanParams:
     """Options of `lean`.
 
-    project: a name of the server's `[lean.projects]`; none: its default.
-    mode: `file`: a whole file, or at least the whole theorem; `proof`: only what stands behind `:=` or `by`; `auto`: a
-        proof where no theorem of the asked name is declared; `statement`: whether a formal statement compiles, its
-        proof may be `sorry`, and there is no reference.
-    tier: `strict`: the kernel's word, as described in docs/lean.md; `screen`: what a warm process says, which believes
-        the submission's own words and never looks at the statement (every verdict is flagged `screen_only`).
-    extraction: where the source stands: `strict` (the last fenced block, labelled as Lean or not at all), `lax` (then
-        an answer tag, then the whole response), or a list of rules as `code` has them.
-    unclosed: whether a fence that never closes counts.
-    header: import lines for references and statements that have none, such as `import Mathlib`.
-    axioms: axioms that a proof may rest on, by full name.
-    several: where more than one theorem is asked for: `all` must be proved, or the `fraction` that is.
-    holes: what becomes of definitions that the reference leaves open (`def answer : Nat := sorry`): `refuse`, `allow`
-        (the submission fills them). What it fills in may well be the question again; every verdict is then flagged
-        `holes_filled`.
-    replay: whether the declarations are given to the kernel once more, by a process that never saw the source: `auto`
-        where the toolchain allows it, `require` (else undecided), `off`.
-    unnamed: what becomes of a proof that uses constants of the imports whose axioms Lean cannot be asked for, because
-        no source can name them (private ones, numbered ones), where the toolchain's kernel is not called by our
-        program: `trust` the library (flag `unknown_axioms`), or `undecided`.
-    meta: whether the submission may run code of its own while it elaborates (`elab`, `#eval` …). Only with `replay:
-        require` is its word then worth anything.
-    cpu_s, wall_s: seconds of CPU, and of waiting, for each elaboration.
-    goals: whether the goals at each `sorry` come with the evidence; tactics: those before each tactic; infotree: what
-        Lean knows of each term, as text.
-    shown: characters of Lean's messages in the feedback.
+    project: The name of a project in the server's `[lean.projects]`; null: the server's default.
+    mode: What the response is. `file`: a whole file, or at least the whole theorem; `proof`: only the proof, as it
+        follows `:=` or `by`; `auto`: a file if the response begins with a declaration or declares the required theorem,
+        else a proof; `statement`: a formal statement that must compile, whose proof can be `sorry`; this mode has no
+        reference.
+    tier: `strict`: the full kernel check described in docs/lean.md; `screen`: elaboration in a warm process only, which
+        trusts the submission and never compares the statement (every verdict is flagged `screen_only`).
+    extraction: Where to find the source: `strict` (the last fenced block, labelled as Lean or not labelled), `lax` (as
+        `strict`, then an answer tag, then the whole response), or a list of rules as in `code`.
+    unclosed: Whether a fence that is never closed counts.
+    header: Import lines for references and statements that have none, such as `import Mathlib`.
+    axioms: Axioms that a proof can rest on, by full name.
+    several: If the reference asks for several theorems: `all` must be proved, or the score is the `fraction` proved.
+    holes: What to do with definitions that the reference leaves open (`def answer : Nat := sorry`): `refuse`, or
+        `allow` the submission to fill them. A submission can fill in the question itself, so every such verdict is
+        flagged `holes_filled`.
+    replay: Whether a process that never saw the source gives the declarations to the kernel again: `auto` (if the
+        toolchain can), `require` (undecided if it cannot), `off`.
+    unnamed: What to do with a proof that uses imported constants whose axioms Lean cannot report because no source can
+        name them (private or numbered ones), if Rewarden's own replay cannot run with this toolchain: `trust` the
+        library (flag `unknown_axioms`), or `undecided`.
+    meta: Whether the submission can run its own code during elaboration (`elab`, `#eval` …). Needs `replay: require` in
+        the strict tier, because the compiled file could otherwise be forged.
+    cpu_s: CPU seconds for each elaboration.
+    wall_s: Seconds for which an elaboration can be idle.
+    goals: Whether the evidence contains the goals at each `sorry`.
+    tactics: Whether the evidence contains the goals before each tactic.
+    infotree: Whether the evidence contains Lean's information on each term, as text.
+    shown: Maximum number of characters of Lean's messages in the feedback.
     """
 
     project: str | None = None

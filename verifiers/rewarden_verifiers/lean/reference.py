@@ -1,4 +1,4 @@
-"""The reference of `lean`: the statement that is to be proved, as Lean source."""
+"""The reference of `lean`: the statement to prove, as Lean source."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ PROVED = frozenset({"theorem", "lemma"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeanReference:
-    """A reference that says what is to be proved.
+    """The statement to prove.
 
-    statement: Lean source: imports, `open` lines and definitions as needed, and the theorem or theorems, whose proofs
-        may be `sorry`, or missing at the end (`theorem t : p :=`, `… := by`, `theorem t : p`).
-    header: what stands before it, imports above all, where the statement itself has none.
-    theorems: full names of those that must be proved; default: those of the statement whose proof is open, and where
-        none is open, all.
-    definitions: full names of definitions that must be the statement's own, beside all that the theorems speak of,
+    statement: Lean source: imports, `open` lines and definitions as needed, and the theorem or theorems. Their proofs
+        can be `sorry`, or be missing at the end (`theorem t : p :=`, `… := by`, `theorem t : p`).
+    header: Text before the statement, mainly imports, if the statement has none.
+    theorems: Full names of the theorems that must be proved; default: those whose proof is open or, if none is open,
+        all.
+    definitions: Full names of definitions that must stay the same, in addition to those that the theorems depend on,
         which always must.
-    lemmas: full names of declared lemmas (subgoals); which of them the proof uses is told in `components.subgoals`.
+    lemmas: Full names of declared lemmas (subgoals); `components.subgoals` is the share of them that the proof uses.
     """
 
     # A misspelt key must not be silently ignored.

@@ -1,4 +1,4 @@
-"""`lean`: whether a proof in Lean is one, by the kernel's word, of the statement that was asked."""
+"""The verifier `lean`: checks with Lean's kernel that a proof proves the given statement."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ _NATIVE = re.compile(r"(?:Lean\.)?(?:ofReduceBool|ofReduceNat|trustCompiler)")
 async def lean(
     response: str, reference: str | LeanReference | None = None, *, params: LeanParams, ctx: Context
 ) -> Outcome:
-    """The response proves the reference's statement, and Lean's kernel says so.
+    """The response proves the reference's statement, checked by Lean's kernel.
 
-    First a warm process elaborates it, which is fast and settles what does not compile. What passes is compiled in a
-    fresh room; another process, which never elaborated it, then compares its theorems with the reference's as terms,
-    collects the axioms, and gives every declaration to the kernel once more. See docs/lean.md.
+    First a warm process elaborates the submission, which is fast and rejects everything that does not compile. The rest
+    is compiled in a fresh room. Then another process, which never elaborated the submission, compares its theorems with
+    the reference's as terms, collects the axioms, and gives every declaration to the kernel again. See docs/lean.md.
 
-    Zero with its own reason: `lean_error`, `sorry`, `native_decide`, `axiom_added`, `axiom_not_permitted`,
+    Reasons with score 0: `lean_error`, `sorry`, `native_decide`, `axiom_added`, `axiom_not_permitted`,
     `elaboration_code`, `overridden_command`, `compiler_override`, `option_changed`, `early_exit`, `hidden_messages`,
     `module_header`, `unsafe_code`, `theorem_missing`, `kind_changed`, `statement_changed`, `shadowed_name`,
     `definition_changed`, `kernel_rejected`, `forged_result`, `time_limit`, `memory_limit`, `output_limit`, `crashed`,
-    `too_expensive`. A reference that does not compile is the reference's fault.
+    `too_expensive`. A reference that does not compile is undecided, with the fault `reference`.
     """
     return await _Judgement(params, ctx, ctx.prover.project(params.project)).outcome(response, reference)
 

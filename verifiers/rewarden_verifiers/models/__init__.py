@@ -1,1 +1,1 @@
-"""Verifiers that rest on a model's numbers: rewards, probabilities, values of steps, vectors."""
+"""Verifiers based on a model's numbers: rewards, probabilities, values of steps, vectors."""

@@ -1,7 +1,7 @@
-"""Texts as vectors, and how near they are: what `similarity`, `consensus` and `diversity` ask embedding models for.
+"""Texts as vectors, and their similarity: the use of embedding models by `similarity`, `consensus` and `diversity`.
 
-Vectors are compared here, in this process, on a thread: by numpy where it is installed, else in plain Python. Both give
-the same numbers within a double's last digits; neither holds up the loop.
+Vectors are compared in this process, on a thread: by numpy if it is installed, else in plain Python. Both give the same
+numbers within a double's last digits, and neither blocks the loop.
 """
 
 from __future__ import annotations

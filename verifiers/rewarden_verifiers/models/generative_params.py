@@ -1,4 +1,4 @@
-"""The options that all verifiers share which have a model that we host write, or choose between words."""
+"""Parameters that all verifiers share in which a hosted model writes text or chooses between words."""
 
 from __future__ import annotations
 
@@ -14,25 +14,30 @@ from rewarden_verifiers.models.verdicts import Form
 
 @dataclass(frozen=True, kw_only=True)
 class GenerativeParams(ModelParams):
-    """Options of every verifier that asks a generative model.
+    """Options of every verifier that uses a generative model.
 
-    instructions: what the model is told beside the built-in prompt, in your words.
-    prompt: Jinja2 texts in the place of the built-in prompt.
-    plain: for a model that was trained on a template of its own: what others wrote stands in the prompt as it is, not
-        fenced (chat control tokens are harmless all the same); a `prompt.user` is then all that the model reads.
-    lead: how the model's turn begins, such as `The answer is:` or an empty thought; it is not read as written by it.
-    samples: how many texts are written, of one prompt.
-    temperature, top_p, seed: of the writing; several samples need a temperature.
-    max_tokens: of one text, its thought included.
-    thinking_tokens: after so many a thought is closed, and the model goes on to its verdict; none: no bound of its own.
-    opened: the model's chat template opens the thought, so that a text without `</think>` never left it.
-    turns: further messages of the user's, each behind what the model wrote to the one before (its thought left out);
-        the verdict is asked for and read in the last turn (branch and rethink, BR-RM).
-    form: where in a written text the verdict stands.
-    least_mass: by token: the probability that all words together must have; with less the model was about to say
+    instructions: Further instructions to the model, added to the built-in prompt.
+    prompt: Jinja2 templates that replace the built-in prompt.
+    plain: For a model trained on its own template: insert untrusted texts as they are, without fences (control tokens
+        of chats are still neutralised). If `prompt.user` is given, it is then all that the model reads.
+    lead: The beginning of the model's turn, such as `The answer is:` or empty reasoning. It is not read as part of the
+        model's output.
+    samples: How many texts to write from one prompt.
+    temperature: Sampling temperature. Several samples need a temperature above 0.
+    top_p: Nucleus sampling.
+    seed: Sampling seed.
+    max_tokens: Maximum number of tokens of one text, including its reasoning.
+    thinking_tokens: Close the reasoning after this many tokens, so that the model goes on to its verdict; null: no
+        separate limit.
+    opened: Whether the model's chat template opens the reasoning, so that a text without `</think>` contains no
+        verdict.
+    turns: Further user messages, each sent after the model's answer to the one before (without its reasoning). The
+        verdict is asked for and read in the last turn (branch and rethink, BR-RM).
+    form: Where the verdict stands in a written text.
+    least_mass: For `by: token`: the minimum probability of all words together. With less, the model was about to say
         something else.
-    media: whether the model is shown the sample's images and those of its prompt.
-    shown: characters of the model's text in the feedback.
+    media: Whether the model sees the images of the sample and of its prompt.
+    shown: Maximum number of characters of the model's text in the feedback.
     """
 
     instructions: str = ""

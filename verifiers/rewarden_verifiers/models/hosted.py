@@ -1,8 +1,8 @@
-"""A generative model that we host, asked like a judge.
+"""A hosted generative model, asked like a judge.
 
-What is known of asking judges holds for such a model as well: prompts with fences, opinions that are asked for again
-where they cannot be read, and whose fault it is where they still cannot. So it answers the same questions (`chat.py`).
-Several samples of one prompt are one task: the prompt is read once.
+The rules for judges apply to such a model too: fenced prompts, retries of unreadable opinions, and tests of who is at
+fault. It therefore answers the same questions (`chat.py`). Several samples of one prompt are one task, so the prompt is
+read once.
 """
 
 from __future__ import annotations

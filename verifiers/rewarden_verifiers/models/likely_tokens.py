@@ -1,5 +1,5 @@
-"""Log-probabilities of a reference's tokens behind a reasoning, or of a response's: of a model, or of the trainer; and
-measures made of them."""
+"""Log-probabilities of the tokens of a reference after reasoning, or of a response, from a model or from the trainer;
+and measures computed from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way in which all verifiers ask models: what is refused before, and whose fault an input is that is too long."""
+"""Tasks for models: refuses some responses beforehand, and decides who is at fault for an input that is too long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The number of a classification head that is meant, and the shares of its labels."""
+"""Selects a classification head's output, and computes the shares of its labels."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""One comparison of two texts by a model that we host: by the letter that it would say first, by what it writes, or by
-the rewards that it gives each."""
+"""One comparison of two texts by a hosted model: by the probability of a letter, by a written verdict, or by separate
+rewards."""
 
 from __future__ import annotations
 
@@ -31,16 +31,19 @@ _MOST = 3
 
 @dataclass(frozen=True, kw_only=True)
 class PairParams(GenerativeParams):
-    """Options of every comparison of two texts by a model that we host.
+    """Options of every comparison of two texts by a hosted model.
 
-    by: `token`: the share of A's letter among both letters, as what the model says first; `written`: the model writes a
-        comparison and a verdict, A, B or tie; `scalar`: the chance 1 / (1 + exp(-alpha × (r_a - r_b))) by the rewards
-        of both (Bradley and Terry), which know of no order.
-    first, second: by token: what names A and what names B; each spelling, whose probabilities add up.
-    strength: written: the verdict also says how much better, from 1 to 3; a win is then 2/3, 5/6 or 1.
-    disagree: what two orders come to that name different texts: a `tie`, or nothing that counts (`undecided`).
-    alpha: see `scalar`. output: of a head with several outputs the one that is the reward, by place or name.
-    system: of `scalar`: stands before all else.
+    by: `token`: the probability of A's letter, as a share of that of both letters, as the first thing that the model
+        says; `written`: the model writes a comparison and a verdict (A, B or tie); `scalar`: the probability 1 / (1 +
+        exp(-alpha × (r_a - r_b))) from separate rewards for the two texts (Bradley and Terry), which does not depend on
+        their order.
+    first, second: For `by: token`: the words that name A and B. List each spelling; their probabilities add up.
+    strength: For `by: written`: whether the verdict also says how much better a text is, from 1 to 3. A win is then
+        2/3, 5/6 or 1.
+    disagree: What to do if the two orders name different texts: a `tie`, or `undecided`, which does not count.
+    alpha: For `by: scalar`: the factor in its formula.
+    output: For `by: scalar`: the output that is the reward, by index or name, if the head has several.
+    system: For `by: scalar`: the system message before the prompt.
     """
 
     by: Literal["token", "written", "scalar"] = "token"

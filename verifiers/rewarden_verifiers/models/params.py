@@ -1,4 +1,4 @@
-"""The options that all verifiers share which ask models."""
+"""Parameters that all verifiers with a model share."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from rewarden_verifiers.inference import Fit
 
 @dataclass(frozen=True, kw_only=True)
 class ModelParams:
-    """Options of every verifier that asks a model.
+    """Options of every verifier that uses a model.
 
-    model: a name of the server's `[models.named]`; none: its default.
-    fit: what happens where the whole is longer than the model's context: `error`: a response that made it so is at the
-        bottom (`too_long`), a prompt that did is the caller's error; or tokens are dropped, flagged `truncated`, at the
-        beginning (`left`) or in the middle (`middle`).
-    hollow: whether a response without substance is at the bottom without asking: `refuse`, or `ask`.
+    model: The name of a model in the server's `[models.named]`; null: the server's default.
+    fit: What to do if the input is longer than the model's context. `error`: if the response made it too long, it gets
+        the lowest score (`too_long`); if the prompt did, the caller gets an error. `left` or `middle`: drop tokens at
+        the beginning or in the middle, flagged `truncated`.
+    hollow: What to do with a response without substance: `refuse` (the lowest score, without asking the model) or
+        `ask`.
     """
 
     model: str | None = None

@@ -1,4 +1,4 @@
-"""Resources that a server's configuration provides for the verifiers that ask models: the models to be asked."""
+"""The models that a server's configuration provides for the verifiers that ask models."""
 
 from __future__ import annotations
 

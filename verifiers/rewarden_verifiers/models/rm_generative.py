@@ -1,4 +1,4 @@
-"""`rm_generative`: what a generative reward model that we host says of a response."""
+"""The verifier `rm_generative`: asks a hosted generative reward model about a response."""
 
 from __future__ import annotations
 
@@ -55,17 +55,19 @@ async def rm_generative(
     ctx: Context,
     reference: str | list[str] | None = None,
 ) -> Outcome:
-    """A generative reward model's verdict on a response: a probability, or what it writes, voted on.
+    """A generative reward model's verdict on the response: a token probability, or a vote of written verdicts.
 
-    By `token`: the probability of the accepting words over that of accepting and rejecting ones. By `written`: texts of
-    principles, critique and verdict; thoughts are no part of them, and what is not in the form asked for is no verdict.
-    A reference, or several of which each is accepted, is shown where there is one; none is needed (Libra-RM).
+    `by: token`: the probability of the accepting words, divided by that of accepting and rejecting words together. `by:
+    written`: the model writes principles, a critique and a verdict. Its reasoning is not part of the text, and a
+    verdict in another form than the requested one does not count. If there is a reference, the model sees it; of
+    several references, each is acceptable. A reference is not required (Libra-RM).
 
-    A text that cannot be read is asked for again. Where the response makes it unreadable it counts as the lowest; all
-    such are zero (`unreadable_reply`). Where half of them or more are lacking otherwise: undecided, `unreadable_reply`,
-    or `verdict_mass` where the words have too little of the probability. `raw`: the verdicts' mean (or sum, or median)
-    on their own scale. Zero without asking: a response without substance; and one that makes the input longer than the
-    model's context (`too_long`), unless `fit` cuts it.
+    An unreadable text is requested again. If the response makes it unreadable, it counts as the lowest verdict; if all
+    are, the score is the lowest (`unreadable_reply`). If at least half of the verdicts are missing for another reason,
+    the result is undecided: `unreadable_reply`, or `verdict_mass` if the words have too little probability. `raw` is
+    the mean (or sum, or median) of the verdicts on their own scale. Responses without substance get the lowest score
+    without asking, and so do those that make the input longer than the model's context (`too_long`), unless `fit`
+    truncates it.
     """
     span = bounds(params)
     answers = accepted(reference)

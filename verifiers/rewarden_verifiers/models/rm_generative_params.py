@@ -17,8 +17,10 @@ from rewarden_verifiers.models.params import within
 class Meta:
     """A scalar reward model that rates critiques (DeepSeek-GRM, arXiv 2504.02495).
 
-    model: its name. keep: how many of the best rated count; none: all. weigh: each that counts weighs
-    1 / (1 + exp(-rating)), not the same. output: of a head with several, the one that is the rating.
+    model: Its name.
+    keep: How many of the best-rated critiques count; null: all.
+    weigh: Whether each critique has the weight 1 / (1 + exp(-rating)), instead of an equal weight.
+    output: The output that is the rating, if the head has several.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -33,18 +35,19 @@ class Meta:
 class Params(GenerativeParams):
     """Options of `rm_generative`.
 
-    by: `token`: the share of the accepting words among accepting and rejecting ones, as what the model says first
-        (GenRM, arXiv 2408.15240); `written`: the model writes principles, a critique and a verdict.
-    accept, reject: the words; each spelling that the model may use, whose probabilities add up. What follows a `lead`
-        mostly begins with a space.
-    says: written: whether the verdict is a number on the `scale` (`score`), or one of the words (`word`).
-    scale: of numbers: a score of 0 is its worse end, 1 its better one.
-    rubric: principles by which the model is to judge; none: it writes its own first.
-    aggregate: what several verdicts become: their `mean`, `median`, or `sum` (the score is then from 0 to `samples`);
-        whether the `majority` of them is at `passing` or above (0.5, where that is not set).
-    tie: what a majority does that is none: `fail`, or `undecided`.
-    meta: a model that rates the critiques; the best count, or all by weight.
-    passing: the score from which the verdict is `passed`; none: nothing is said of that.
+    by: `token`: the probability of the accepting words, as a share of that of accepting and rejecting words, as the
+        first thing that the model says (GenRM, arXiv 2408.15240); `written`: the model writes principles, a critique
+        and a verdict.
+    accept, reject: The words that accept or reject. List each spelling that the model can use; their probabilities add
+        up. Words that follow a `lead` usually begin with a space.
+    says: For `by: written`: whether the verdict is a number on the `scale` (`score`) or one of the words (`word`).
+    scale: The scale of numbers. Its worse end scores 0, its better end 1.
+    rubric: Principles by which the model must judge; empty: it writes its own first.
+    aggregate: How to combine several verdicts: their `mean`, `median` or `sum` (the score is then from 0 to `samples`),
+        or whether the `majority` of them reach `passing` (0.5 if not set).
+    tie: What to do if `majority` ends in a tie: `fail`, or `undecided`.
+    meta: A model that rates the critiques. Either only the best count, or all, weighted by rating.
+    passing: The lowest score that passes; null: `passed` is not set.
     """
 
     by: Literal["token", "written"] = "token"

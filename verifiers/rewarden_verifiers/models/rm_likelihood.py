@@ -1,4 +1,4 @@
-"""`rm_likelihood`: how likely a reference is behind the response's reasoning, or the response itself."""
+"""The verifier `rm_likelihood`: the likelihood of the reference after the response's reasoning, or of the response."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ async def rm_likelihood(
     ctx: Context,
     reference: str | list[str] | None = None,
 ) -> Outcome:
-    """Likelihood of the reference behind the response's reasoning, token by token; or of the response itself.
+    """The likelihood of the reference after the response's reasoning, token by token; or of the response itself.
 
     The reference takes the place of the answer, as in RLPR (arXiv 2506.18254), whose reward is `measure: mean` with
-    `against: no_reasoning`. Of several references the likeliest counts. `of: response` is the whole response's
-    likelihood, as for sharpening (arXiv 2412.01951) with `measure: sum`; with `per_token` each token is a step. With
-    `source: signals` the trainer sends what it has computed: `reference_logprobs`, and `baseline_logprobs` without
-    reasoning; or `logprobs` of the response: natural logarithms, one a token. All of the reference's tokens count, or
-    those that the trainer weighs (`weighted`).
+    `against: no_reasoning`. Of several references the likeliest counts. `of: response` gives the likelihood of the
+    whole response, as in sharpening (arXiv 2412.01951) with `measure: sum`; with `per_token` each token is a step. With
+    `source: signals` the trainer sends natural logarithms, one for each token: `reference_logprobs`, and
+    `baseline_logprobs` without reasoning; or `logprobs` of the response. All tokens of the reference count equally,
+    unless the trainer weights them (`weighted`).
 
-    Likely is not right: this measures what the model believes after reading the reasoning. `group_stats` with
-    `exclude_std_at_most` leaves groups out in which all members are equally likely.
+    A likely answer is not necessarily right: the score measures what the model believes after reading the reasoning.
+    `group_stats` with `exclude_std_at_most` excludes groups whose members are all equally likely.
 
-    At the bottom with its own reason: `no_answer`, `unclosed_thought`, `too_long`, `repetitive` (a response that says
-    the same over and over is the likeliest of all), a hollow response. Below the threshold: `unlikely`.
+    Reasons for the lowest score: `no_answer`, `unclosed_thought`, `too_long`, `repetitive` (models find repetition very
+    likely), and those of a response without substance. Scores below the threshold have the reason `unlikely`.
     """
     early = await offload(len(response), refused, response, params, reference, range=params.range)
     if early is not None:

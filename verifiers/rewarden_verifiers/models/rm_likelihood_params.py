@@ -11,25 +11,28 @@ from rewarden_verifiers.models.params import ModelParams, within
 
 @dataclass(frozen=True, kw_only=True)
 class Params(ModelParams):
-    """Options of `rm_likelihood`, beside those of every verifier that asks models.
+    """Options of `rm_likelihood`, in addition to those of every verifier that uses a model.
 
-    source: where log-probabilities come from: a `model` that the server hosts, or the trainer (`signals`).
-    of: what is likely or not: the `reference`, behind the response's reasoning; or the `response`, behind the prompt.
-    measure: what tokens' probabilities come to: their `mean` (RLPR, arXiv 2506.18254), their geometric mean
-        (`geometric`, 1 / perplexity), the least (`min`); the mean of their logarithms (`log`), from 0 at `floor` to 1;
-        or the sum of these (`sum`, of the whole sequence), a number from `floor` to 0.
-    floor: of `log` and `sum`; what lies below counts as this, flagged `clipped`; none: -10 and -1000.
-    against: what is subtracted: `nothing`; or what the reference comes to without any reasoning (`no_reasoning`).
-    signed: whether a difference may be negative; if not, it is 0 then.
-    weighted: whether `signals.reference_weights` says how much each token counts, by `mean`, `geometric` and `log`.
-    cut: where the response's answer begins, after a closed thought: what stands before is the reasoning; `""`: all is.
-    missing: a response without `cut` is at the bottom (`refuse`), or all of it is the reasoning (`whole`).
-    frame: what is put behind the reasoning; `{reference}` is the reference, whose tokens alone count.
-    input: what is read: a `chat`, whose assistant's turn begins with the reasoning, or `text`.
-    text: by `input: text`, what stands before the reasoning; `{prompt}` is the prompt.
-    system: of a chat, its system turn, unless empty.
-    per_token: whether each token is a step, whose score is its log-probability.
-    threshold: the score from which a response passes; none: nobody passes or fails.
+    source: Where log-probabilities come from: a `model` that the server hosts, or the trainer (`signals`).
+    of: Whose likelihood: that of the `reference` after the response's reasoning, or of the `response` after the prompt.
+    measure: How to combine the probabilities of tokens: `mean` (RLPR, arXiv 2506.18254), `geometric` (the geometric
+        mean, 1 / perplexity), `min`; `log` (the mean of their logarithms, scaled from 0 at `floor` to 1); or `sum` (the
+        sum of the logarithms, that of the whole sequence, from `floor` to 0).
+    floor: The lower limit for `log` and `sum`; lower values are raised to it, with the flag `clipped`; null: -10 and
+        -1000.
+    against: What to subtract: `nothing`, or the reference's likelihood without any reasoning (`no_reasoning`).
+    signed: Whether a difference can be negative. If not, negative differences become 0.
+    weighted: Whether `signals.reference_weights` gives each token's weight, for `mean`, `geometric` and `log`.
+    cut: The text with which the answer begins, after the closed thinking block. Everything before it is the reasoning.
+        `""`: everything is reasoning.
+    missing: What to do with a response without `cut`: `refuse` (the lowest score), or treat the `whole` response as
+        reasoning.
+    frame: The text after the reasoning; `{reference}` stands for the reference, whose tokens alone count.
+    input: What the model reads: a `chat`, in which the assistant's turn begins with the reasoning, or `text`.
+    text: For `input: text`: the text before the reasoning; `{prompt}` stands for the prompt.
+    system: For `input: chat`: the system message, if not empty.
+    per_token: Whether each token is a step, with its log-probability as its score.
+    threshold: The lowest score that passes; null: `passed` is not set.
     """
 
     source: Literal["model", "signals"] = "model"

@@ -1,4 +1,4 @@
-"""`rm_listwise`: how a group's members stand among each other, by a reward model that we host."""
+"""The verifier `rm_listwise`: ranks the members of a group by a hosted reward model's comparisons."""
 
 from __future__ import annotations
 
@@ -34,19 +34,21 @@ from rewarden_verifiers.view import SHOWN_TO_MODELS
 class Params(PairParams):
     """Options of `rm_listwise`.
 
-    mode: `round_robin`: each with each; `reference`: each with one of them, the anchor; `pool`: by `scalar`, all
-        rewards at once, so that a member costs one task however many there are.
-    score: `win_rate`: the mean score against the others; `bradley_terry`: the chance to beat an average text;
-        `copeland`: the share of opponents that one beats more often than not; `rank`: 1 for the best, 0 for the last,
-        evenly between; `softmax`: the share of exp(alpha × reward) among all members', of a pool alone. With
-        `reference` only the first, in a pool all but `copeland`.
-    orders: of a pair 2 (both) or 1.
-    opponents: with how many others each text is compared; more texts than that meet their neighbours on a drawn ring.
-    anchor: whom the others are compared with: the one that is `drawn` (from the texts: the same every time), the
-        `first`, the `longest` or `shortest`, or the one at that place of the group; the next one where that one has no
-        substance or spoils its comparisons.
-    aggregate: what several written verdicts on one pair become: their `mean` or `median`.
-    threshold: a score above it passes.
+    mode: `round_robin`: each member against each other; `reference`: each member against one of them, the anchor;
+        `pool`: for `by: scalar`, all rewards at once, so that each member costs one task, whatever the size of the
+        group.
+    score: `win_rate`: the mean score against the others; `bradley_terry`: the probability of beating an average text;
+        `copeland`: the share of opponents that a text beats more often than not; `rank`: 1 for the best, 0 for the
+        last, evenly spaced; `softmax`: the share of exp(alpha × reward) in the sum over all members, only for `pool`.
+        The mode `reference` supports only `win_rate`, the mode `pool` all but `copeland`.
+    orders: How many orders of a pair to ask: 2 (both) or 1.
+    opponents: How many others each text is compared with. In a larger group, each text is compared with its neighbours
+        on a ring drawn from the texts.
+    anchor: The member that the others are compared with: `drawn` (chosen by the texts, always the same for the same
+        group), `first`, `longest`, `shortest`, or a position in the group. If it has no substance, or spoils its
+        comparisons, the next member takes its place.
+    aggregate: How to combine several written verdicts on a pair: their `mean` or `median`.
+    threshold: Scores above it pass.
     """
 
     mode: Literal["round_robin", "reference", "pool"] = "round_robin"
@@ -80,22 +82,22 @@ _SCORES = {
 
 @verifier(version="2", graded=True, determinism="sampled", resources=ModelResources, view=SHOWN_TO_MODELS)
 async def rm_listwise(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
-    """A reward model that we host compares a group's members; each scores by how it stands among them, from 0 to 1.
+    """A hosted reward model compares the members of a group; each member's score, from 0 to 1, is its standing.
 
-    Pairs are compared as `rm_pairwise` does it, and stay comparisons: no member is given a number of its own (Think-RM)
-    unless by `scalar`. What is compared with what, and in which order, is drawn from the texts, so that it is the same
-    every time. With `reference` a win over the anchor is 1, a tie 0.5, a loss 0, or between by probability or strength,
-    and the anchor itself has 0.5 (Writing-Zero's bootstrapped reference, arXiv 2506.00103).
+    Pairs are compared as in `rm_pairwise`, and the comparisons are used directly, without a number for each member
+    (Think-RM), unless `by: scalar` is set. The pairs and their order are derived from the texts, so they are the same
+    every time. In the mode `reference` a win over the anchor is 1, a tie 0.5, a loss 0, with values between by
+    probability or strength, and the anchor itself scores 0.5 (Writing-Zero's bootstrapped reference, arXiv 2506.00103).
 
-    Members without substance lose to all others and are never asked about. Equal texts are compared once, tie with each
-    other, and score the same. Comparisons that cannot be read, that the orders leave open, or that the model could not
-    be reached for are left out (`comparisons_missing`); a member that lacks more than half of its own is undecided, or
-    an error. One whose text alone makes them unreadable, or too long for the model's context, loses them, and zero is
-    its score where they are half of its own or more (`unreadable_reply`, `too_long`); its siblings lose nothing by it,
-    but for those that spoil the comparison as well. In a pool, members of whose siblings more than half could not be
-    rewarded are errors too.
+    Members without substance lose to all others, and the model never sees them. Equal texts are compared once, tie with
+    each other, and get the same score. Comparisons are left out if they are unreadable, if the two orders disagree, or
+    if the model could not be reached (`comparisons_missing`). A member that lacks more than half of its comparisons is
+    undecided, or an error. A member whose text alone makes comparisons unreadable, or too long for the model's context,
+    loses them, and scores 0 if they are at least half of its comparisons (`unreadable_reply`, `too_long`). Its siblings
+    lose nothing, unless they spoil the comparison as well. In a pool, members are also errors if more than half of
+    their siblings could not be rewarded.
 
-    Raises InvalidSample for a group of one, and for one whose members answer different prompts.
+    Raises InvalidSample for a group of one, and for a group whose members answer different prompts.
     """
     ledger = ModelLedger()
     known = ("orders", "opponents", "anchor", "aggregate", "threshold", "strength")

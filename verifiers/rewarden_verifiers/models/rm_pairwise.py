@@ -1,4 +1,4 @@
-"""`rm_pairwise`: whether a reward model that we host prefers a response to another text."""
+"""The verifier `rm_pairwise`: asks a hosted reward model whether it prefers a response to another text."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ async def rm_pairwise(
     params: Params,
     ctx: Context,
 ) -> Outcome:
-    """A hosted model's preference for the response over a rival: above 0.5 better, 0.5 as good, below worse.
+    """A hosted model's preference for the response over a rival: above 0.5 better, 0.5 equal, below 0.5 worse.
 
-    The reference is the rival: a text, `{"response": text}`, or a row of preference data `{"chosen", "rejected"}`;
-    `answer` beside it is shown as what is known to be right. By `token` and `written` both orders are asked for under
-    the same two names, and only what both say counts: the mean of their probabilities or strengths where they name the
-    same text, else a tie (flag `order_flipped`), or undecided (`orders_disagree`). By `scalar` each is rewarded by
-    itself, and the score is the chance that the response is preferred; `raw` holds both rewards.
+    The reference is the rival: a text, `{"response": text}`, or a row of preference data `{"chosen", "rejected"}`; an
+    `answer` beside it is shown as known to be right. `by: token` and `by: written` ask for both orders under the same
+    two names, and only agreement counts: the mean of their probabilities or strengths if they name the same text, else
+    a tie (flag `order_flipped`), or undecided (`orders_disagree`). `by: scalar` rewards each text separately, and the
+    score is the probability that the response is preferred; `raw` contains both rewards.
 
-    A text equal to the rival ties without being asked about. Zero without asking: a response without substance, and one
-    that makes the input too long. Verdicts that cannot be read: as in `rm_generative`.
+    A response equal to the rival ties without a call. Responses without substance score 0 without asking, and so do
+    those that make the input too long. Unreadable verdicts are treated as in `rm_generative`.
     """
     rival = rival_of(reference, params.against)
     size = len(response) + len(rival.text)

@@ -1,4 +1,4 @@
-"""`rm_process`: what a process reward model, or the trainer's continuations, say of each step of a response."""
+"""The verifier `rm_process`: scores each step of a response by a process reward model or by the trainer's signals."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from rewarden_verifiers.view import SHOWN_TO_MODELS
     view=SHOWN_TO_MODELS,
 )
 async def rm_process(response: str, sample: Sample, params: Params, ctx: Context) -> Outcome:
-    """A score for each step of a response, by a process reward model, and what they come to.
+    """A process reward model scores each step of the response; the score combines the steps.
 
-    `head`: a token-classification head, as Qwen2.5-Math-PRM has one. `token`: good or bad at the mark behind the step,
-    as Math-Shepherd does it (arXiv 2312.08935). `prefix`: a value model on each prefix, as ReST-MCTS* has one (arXiv
-    2406.03816). `written`: a generative model's verdicts on each step, the share of verifications that hold it right,
-    as in SPARK. `signals`: the trainer's values, or how many continuations from each step succeed.
+    `head`: a token-classification head, as in Qwen2.5-Math-PRM. `token`: good or bad at the mark after the step, as in
+    Math-Shepherd (arXiv 2312.08935). `prefix`: a value model on each prefix, as in ReST-MCTS* (arXiv 2406.03816).
+    `written`: a generative model's verdicts on each step; the value is the share of verifications that call the step
+    right, as in SPARK. `signals`: values from the trainer, or how many continuations from each step succeed.
 
-    `steps` has the step's value or, by `clip`, `delta`, `clip_delta` and `progress`, its reward; the values are in
-    the evidence, as is the first step that is wrong (`first_error`). A step is `right`, `wrong`, or `empty`, which
-    counts nowhere. A policy that is paid for steps writes steps: a sum is bounded unless `bounded` is false, `mean` and
-    `sum` count what is repeated once and join what is short, and a product is the larger the fewer steps there are
-    (`least_steps`). Where a score is a sum, its parts are for trainers that credit steps; the sum alone of `delta` is
-    the value of the first step.
+    `steps` contains the value of each step or, with `clip`, `delta`, `clip_delta` and `progress`, its reward. The
+    evidence contains the values and the first wrong step (`first_error`). A step is `right`, `wrong`, or `empty`, which
+    does not count. A policy that is paid for steps learns to write steps. Therefore a sum is bounded unless `bounded`
+    is false, `mean` and `sum` count repeated steps once and join short ones, and `least_steps` limits a product, which
+    grows with fewer steps. If the score is a sum, its parts are for trainers that credit steps; for `delta` the sum
+    alone is the value of the first step.
 
-    At the bottom with its own reason: `no_steps`, `too_few_steps`, `too_many_steps`, `too_long`, a hollow response.
-    Otherwise `step_wrong`, unless it passes. Steps that make their verifications unreadable are all wrong, flagged
-    `unreadable_reply`; where the model is at fault for that it is undecided.
+    Reasons for the lowest score: `no_steps`, `too_few_steps`, `too_many_steps`, `too_long`, and those of a response
+    without substance. Other scores that do not pass have the reason `step_wrong`. Steps that make their verifications
+    unreadable are all wrong, flagged `unreadable_reply`; if the model is at fault, the result is undecided.
     """
     if params.by == "signals":
         return await _of_signals(response, sample, params)

@@ -18,54 +18,56 @@ LIFTED = ("mean", "sum")
 
 @dataclass(frozen=True, kw_only=True)
 class Params(ModelParams):
-    """Options of `rm_process`, beside those of every verifier that asks models.
+    """Options of `rm_process`, in addition to those of every verifier that uses a model.
 
-    by: where the values of steps come from. `head`: a token-classification head at the mark behind each step. `token`:
-        the probability of `good` against `bad` at that place. `prefix`: a sequence-classification head over the
+    by: Where the values of steps come from. `head`: a token-classification head at the mark after each step. `token`:
+        the probability of `good` against `bad` at that position. `prefix`: a sequence-classification head on the
         response up to the end of each step. `written`: verifications that a generative model writes, with a verdict on
         each step. `signals`: the trainer sends them.
-    models: names of the server's `[models.named]` that are all asked, instead of `model`.
-    ensemble: what a step is worth to several models: the `mean` of theirs, or the `min`.
-    split: where the sample names no steps: into `paragraphs`, `lines`, `numbered` steps or `tags`.
-    tag: the name of these tags.
-    most_steps: of which a response may have no more (`too_many_steps`).
-    least_steps: of which it must have as many (`too_few_steps`); by `product`, fewer steps of the same quality are
-        worth more.
-    shortest: steps of fewer characters are judged together with the next one, unless the sample names the steps; none:
-        8 by `mean` and `sum`, which many empty words would lift, otherwise 0.
-    input: what is read before the steps: a `chat`, whose assistant's turn they are, or `text`.
-    text: by `input: text`, what stands before the steps; `{prompt}` is the prompt.
-    system: of a chat, its system turn, unless empty.
-    mark: what stands behind each step, by `head` and `token`.
-    between: what stands between steps, before each but the first.
-    at: whether values are read from the mark, or from what is predicted to follow it (`next`). By `token`, `mark` is
-        the probability that `good` or `bad` stands where the mark does. None: `mark` by `head`, `next` by `token`.
-    good: the text that says that a step is right, by `token`: one token, of which a blank before it is a part. A model
-        that was taught a sign as a word of its own, as Math-Shepherd was, has learned ` +`, which is another token
-        than `+`, and says next to nothing of the latter.
-    bad: the text that says that it is wrong, likewise.
-    output: which output of a head is the value: its index or its label; none: the only one, or the second of two.
-    activation: what makes a value of a head's outputs: `sigmoid`, `softmax`, or `none`; `auto`: `sigmoid` of a single
-        output or of labels that do not exclude each other, otherwise `softmax`.
-    low: the lowest value of a step; beside 0 and 1 only for `activation: none` and `signals`.
-    high: the highest; a value beyond is brought in, flagged `clipped`.
-    samples: verifications, by `written`.
-    temperature: of writing them.
-    max_tokens: of one of them.
-    seed: of sampling; with a `temperature`, the same seed need not give the same verdicts on another machine.
-    instructions: what the writer is told in addition.
-    estimate: a step's value by `signals`, where these are successes of continuations: their `rate`, or 1 for `any`.
-    aggregate: what the steps come to. `min`, `product`, `mean`, `last` (what the whole is worth to a value model),
-        `max` (for a search; a policy would write one good step). `sum`: see `bounded`. `clip`, `delta` and `clip_delta`
-        (arXiv 2410.15115), `progress` (differences to the value before): each step has its own reward, and the score is
-        their sum.
-    bounded: whether a sum may not exceed what one perfect step is worth; if not, as many as `most_steps` are paid.
-    eta: the value from which `clip` takes nothing off.
-    last_step: its reward by `delta` and `clip_delta`: its own value (`keep`), or none, and the one before it has its
-        own value (`drop`; an only step keeps it).
-    start: the value before the first step, by `progress`; `signals.start_value` comes first.
-    error: the value below which a step is wrong; none: the middle of `low` and `high`.
-    threshold: the score from which a response passes; none: nobody passes or fails.
+    models: Several models of the server's `[models.named]` to ask, instead of `model`.
+    ensemble: How to combine the values of several models for a step: their `mean` or `min`.
+    split: How to split the response if the sample has no steps: into `paragraphs`, `lines`, `numbered` steps or `tags`.
+    tag: The name of the tags for `split: tags`.
+    most_steps: Maximum number of steps; a response with more gets the lowest score (`too_many_steps`).
+    least_steps: Minimum number of steps; a response with fewer gets the lowest score (`too_few_steps`). With `product`,
+        fewer steps of the same quality score higher.
+    shortest: Steps with fewer characters are joined with the next one, unless the sample gives the steps; null: 8 for
+        `mean` and `sum`, which many empty words could raise, otherwise 0.
+    input: What the model reads: a `chat`, in which the steps are the assistant's turn, or `text`.
+    text: For `input: text`: the text before the steps; `{prompt}` stands for the prompt.
+    system: For `input: chat`: the system message, if not empty.
+    mark: The mark after each step, for `head` and `token`.
+    between: The separator before each step but the first.
+    at: Where to read values: at the mark, or from the prediction for the token after it (`next`). For `token`, `mark`
+        is the probability that `good` or `bad` stands in place of the mark. Null: `mark` for `head`, `next` for
+        `token`.
+    good: For `token`: the text that means a right step. It must be a single token, and a leading space is part of it. A
+        model that learned the sign as a separate word, as Math-Shepherd did, has learned ` +`, which is another token
+        than `+`.
+    bad: For `token`: the text that means a wrong step, likewise.
+    output: The output of a head that is the value, by index or label; null: the only one, or the second of two.
+    activation: How to turn a head's outputs into a value: `sigmoid`, `softmax` or `none`. `auto`: `sigmoid` for a
+        single output and for labels that do not exclude each other, otherwise `softmax`.
+    low: The lowest value of a step. Other limits than 0 and 1 are only for `activation: none` and `signals`.
+    high: The highest value of a step. A value outside the limits is clipped, with the flag `clipped`.
+    samples: For `written`: how many verifications to write.
+    temperature: Sampling temperature of the verifications.
+    max_tokens: Maximum number of tokens of one verification.
+    seed: Sampling seed. With a `temperature`, the same seed can give other verdicts on another machine.
+    instructions: Further instructions to the model that writes.
+    estimate: For `signals` with counts of successful continuations: the value of a step is their `rate`, or 1 if there
+        is `any`.
+    aggregate: How to combine the steps. `min`, `product`, `mean`, `last` (for a value model, the value of the whole),
+        `max` (for a search; a policy would learn to write a single good step). `sum`: see `bounded`. `clip`, `delta`,
+        `clip_delta` (arXiv 2410.15115) and `progress` (differences from the value before): each step has its own
+        reward, and the score is their sum.
+    bounded: Whether a sum is limited to the value of one perfect step. If not, its limit is `most_steps` times as high.
+    eta: The value from which `clip` subtracts nothing.
+    last_step: The reward of the last step for `delta` and `clip_delta`: its own value (`keep`), or none, and the step
+        before it has its own value (`drop`; a single step keeps its value).
+    start: For `progress`: the value before the first step. `signals.start_value` overrides it.
+    error: A step with a value below this is wrong; null: the middle of `low` and `high`.
+    threshold: The lowest score that passes; null: `passed` is not set.
     """
 
     by: Literal["head", "token", "prefix", "written", "signals"] = "head"

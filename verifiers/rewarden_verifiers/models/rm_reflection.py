@@ -1,4 +1,4 @@
-"""`rm_reflection`: the likelihood of a reference, of which those tokens count that depend on the reasoning."""
+"""The verifier `rm_reflection`: the likelihood of a reference, by the tokens that depend on the reasoning."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from rewarden_verifiers.view import ALL_SHOWN_TO_MODELS
 
 @dataclass(frozen=True, kw_only=True)
 class Params(LikelihoodParams):
-    """Options of `rm_reflection`, beside those of `rm_likelihood`, without `weighted`, `against` and `of: response`.
+    """Options of `rm_reflection`: those of `rm_likelihood`, without `weighted`, `against` and `of: response`, and one
+    more.
 
-    least_spread: tokens whose log-probabilities have a smaller standard deviation across the group do not count.
+    least_spread: Tokens whose log-probabilities have a smaller standard deviation across the group do not count.
     """
 
     least_spread: float = 0.0
@@ -51,15 +52,16 @@ class Params(LikelihoodParams):
     view=ALL_SHOWN_TO_MODELS,
 )
 async def rm_reflection(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
-    """Likelihood of the reference behind each member's reasoning, by the tokens on which the reasonings differ.
+    """The likelihood of the reference after each member's reasoning, weighted by how much its tokens depend on it.
 
-    R3 of DRO (arXiv 2506.13351): a token of the reference weighs as much as the standard deviation of its
-    log-probability (cut off at `floor`) across the group; what every reasoning makes equally likely says nothing of
-    any. The paper's correction for earlier reference tokens that make up for poor reasoning is not made. Members with
-    the same reference, as siblings have it, and as text; the trainer may send `signals.reference_logprobs` instead.
+    R3 of DRO (arXiv 2506.13351): the weight of each token of the reference is the standard deviation of its
+    log-probability (limited to `floor`) across the group, so tokens that are equally likely after every reasoning do
+    not count. The paper's correction for earlier reference tokens that make up for poor reasoning is not implemented.
+    All members must have the same reference, a text. The trainer can send `signals.reference_logprobs` instead of using
+    a model.
 
-    A member without an answer is at the bottom, one that cannot be judged has its error, and both weigh nothing. Where
-    no token differs, all count alike, and that is flagged (`no_spread`).
+    A member without an answer gets the lowest score, and a member that cannot be judged gets its own error; neither
+    affects the weights. If no token differs, all count equally, with the flag `no_spread`.
     """
     reference = samples[0].sample.reference
     if any(member.sample.reference != reference for member in samples):

@@ -1,4 +1,4 @@
-"""`rm_scalar`: the number that a reward model gives a response."""
+"""The verifier `rm_scalar`: the number that a reward model gives a response."""
 
 from __future__ import annotations
 
@@ -48,19 +48,20 @@ class _Reward:
 async def rm_scalar(
     response: str, prompt: str | None, sample: Sample, params: Params, ctx: Context, reference: Any = None
 ) -> Outcome:
-    """A reward model's number for the response to the prompt, or that of several models.
+    """The reward that a reward model, or several models, give the response to the prompt.
 
-    `raw` is the model's own number (of several models: by name). By default the score is 1 / (1 + exp(-raw)): for a
-    Bradley-Terry model the chance that the response is preferred to one whose number is 0. Other transforms, a baseline
-    (the reference's reward), a penalty for length and a choice among several outputs: see the parameters. The response
-    is what the view shows, so that thinking is not rewarded (RLMT); a prompt may be a chat.
+    `raw` is the model's own number (for several models, by name). By default the score is 1 / (1 + exp(-raw)): for a
+    Bradley-Terry model, the probability that the response is preferred to one with reward 0. The parameters offer other
+    transforms, a baseline (the reference's reward), a length penalty, and a choice among several outputs. The model
+    sees the response as selected by the view, so reasoning is not rewarded (RLMT). The prompt can be a chat.
 
-    Several models (RESTL, LongWriter-Zero, arXiv 2506.18841) are each a component; where one cannot be asked there is
-    no score. At the bottom without asking: a response without substance (`no_answer`, `blank`, `opener_only`,
-    `claim_only`); and one that makes the input longer than a model's context (`too_long`), unless `fit` cuts it.
+    With several models (RESTL, LongWriter-Zero, arXiv 2506.18841), each is a component; if one of them fails, there is
+    no score. These responses get the lowest score without asking: responses without substance (`no_answer`, `blank`,
+    `opener_only`, `claim_only`), and those that make the input longer than a model's context (`too_long`), unless `fit`
+    truncates it.
 
-    Raises InvalidParams for an output that the model does not have, InvalidReference where a baseline needs one,
-    InvalidSample for metadata or a length that is missing.
+    Raises InvalidParams for an output that the model does not have, InvalidReference if a baseline needs a reference,
+    and InvalidSample for missing metadata or a missing length.
     """
     span = bounds(params)
     principles = _principles(sample, params)

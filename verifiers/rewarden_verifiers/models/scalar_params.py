@@ -16,9 +16,10 @@ _PLACES = re.compile(r"\{(prompt|response|system|principles)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ensembled:
-    """One model of several.
+    """One of several models.
 
-    weight: in a mean. output, alpha, shift: as the parameters of these names, for this model; None: as they are there.
+    weight: Its weight in a mean.
+    output, alpha, shift: As the parameters of the same names, for this model; null: the values of those parameters.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -33,31 +34,33 @@ class Ensembled:
 class Params(ModelParams):
     """Options of `rm_scalar`.
 
-    models: several models in place of `model`: name to its weight, or to `{weight, output, alpha, shift}`; each one's
-        score is a component.
-    combine: what of several scores counts: their weighted `mean`, `min`, `max` or `median`.
-    form: `chat`: the model's own template renders prompt and response; `text`: `template` does; `pair`: they are the
-        two texts of a model that reads two.
-    template: of the form `text`: holds {response}, and may hold {prompt}, {system} and {principles}.
-    show: `response`: what the view shows; `transcript`: all messages of the response behind the prompt (of earlier
-        ones of the assistant's what stands behind the thought), for the form `chat`.
-    turn: whether the response is a whole turn: `closed`; `open`: a beginning that may go on, as of a sequence that is
-        being decoded (Transfer Q*); `as_finished`: open where it ended at a limit (`finish_reason` length).
-    media: whether the model is shown the sample's images, for the form `chat`; those that stand in the prompt it is
-        shown always.
-    system: stands before all else.
-    principles: what the model is to judge by (SALMON, arXiv 2310.05910), each a line behind `system`.
-    principles_from: the field of the sample's metadata that holds such a list instead.
-    output: of a head with several outputs the one that counts, by place or name, or a weight for each that does.
-    transform: what becomes of the number r: with x = alpha × (r - shift), `sigmoid` gives 1 / (1 + exp(-x)) and `tanh`
-        gives tanh(x); `linear` gives x, cut off at `low` and `high`; `probability`: the output's share, by softmax
-        where the model's labels exclude each other, else by a sigmoid.
-    alpha, shift: see there.
-    low, high: the range of `linear`.
-    baseline: `reference`: the reward of the reference, as a response to the same prompt, is subtracted first.
-    length_penalty: subtracted from r for each `length_unit` of the response (RLHF Workflow, arXiv 2405.07863).
-    length_unit: `characters`, `words`, or `tokens`: the policy's own, as the sample's `token_count` says.
-    threshold: the score from which the verdict is `passed`; none: nothing is said of that.
+    models: Several models instead of `model`: each name with its weight, or with `{weight, output, alpha, shift}`. Each
+        model's score is a component.
+    combine: How to combine several scores: their weighted `mean`, `min`, `max` or `median`.
+    form: `chat`: the model's own chat template renders prompt and response; `text`: `template` does; `pair`: they are
+        the two texts of a model that reads pairs.
+    template: The template for `form: text`. It must contain {response}, and can contain {prompt}, {system} and
+        {principles}.
+    show: What the model sees: `response`: the response as selected by the view; `transcript`, for `form: chat`: all
+        messages of the response after the prompt (earlier assistant messages without their reasoning).
+    turn: Whether the response is a complete turn: `closed`; `open`: a beginning that can continue, such as a sequence
+        being decoded (Transfer Q*); `as_finished`: open if the response ended at a limit (`finish_reason` length).
+    media: Whether the model sees the sample's images, for `form: chat`. It always sees images within the prompt.
+    system: The text before everything else.
+    principles: What the model must judge by (SALMON, arXiv 2310.05910), one line each after `system`.
+    principles_from: The field of the sample's metadata that contains such a list, instead of `principles`.
+    output: The output that counts, by index or name, if the head has several; or a weight for each output that counts.
+    transform: How the reward r becomes the score. With x = alpha × (r - shift): `sigmoid`: 1 / (1 + exp(-x)); `tanh`:
+        tanh(x); `linear`: x, limited to `low` and `high`. `probability`: the output's share, by softmax if the model's
+        labels exclude each other, else by sigmoid.
+    alpha: The factor in `transform`.
+    shift: The offset in `transform`, subtracted from r.
+    low: The lower end of the range of `linear`.
+    high: The upper end of the range of `linear`.
+    baseline: `reference`: first subtract the reward of the reference as a response to the same prompt.
+    length_penalty: Subtract this from r for each `length_unit` of the response (RLHF Workflow, arXiv 2405.07863).
+    length_unit: `characters`, `words`, or `tokens` (the policy's own, from the sample's `token_count`).
+    threshold: The lowest score that passes; null: `passed` is not set.
     """
 
     models: dict[str, float | Ensembled] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The basis of an outcome: the results that it was made of, for its evidence and flags."""
+"""The results that an outcome is based on, for its evidence and flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a response that are classified one by one, and whether it is anything but its prompt."""
+"""The parts of a response that are classified one by one, and whether the response is only a copy of its prompt."""
 
 from __future__ import annotations
 

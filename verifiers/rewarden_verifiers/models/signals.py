@@ -1,4 +1,4 @@
-"""Numbers that the trainer sends in a sample's `signals`: read strictly, for a reward rests on them."""
+"""Numbers that the trainer sends in a sample's `signals`: read strictly, because a reward depends on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values of steps, as a model has them, or as the trainer sends them; and what they come to together."""
+"""The values of steps, from a model or from the trainer, and how they combine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`style_metric`: what a classifier says of a response: its sentiment, its toxicity, its fluency."""
+"""The verifier `style_metric`: a classifier's score for a response, such as sentiment, toxicity or fluency."""
 
 from __future__ import annotations
 
@@ -37,16 +37,17 @@ class _Measured:
 
 @verifier(version="2", graded=True, determinism="tolerance", resources=ModelResources, view=SHOWN_TO_MODELS)
 async def style_metric(response: str, prompt: str | None, params: Params, ctx: Context) -> Outcome:
-    """A classifier's share of a label for the response: higher or lower is better.
+    """A classifier's probability of a label for the response, such as positive or toxic; higher or lower is better.
 
-    Shares are a softmax over the labels, or a sigmoid each where the model says that they do not exclude each other.
-    Several measures, of one model or several (A-LoL's vector of scores, arXiv 2305.14718), are each a component; the
-    score is their weighted mean. `raw` is the logit of the label, or logits by label, of several measures by name.
-    With `segments` each sentence is classified by itself, and is a step; the worst one counts, their mean, or the best.
+    The share of a label is a softmax over the labels, or a sigmoid for each label if the model says that they do not
+    exclude each other. Several measures, of one or several models (A-LoL's vector of scores, arXiv 2305.14718), are
+    each a component, and the score is their weighted mean. `raw` is the logit of the label, or the logits by label; for
+    several measures, by name. With `segments` each sentence is classified separately and is a step; the worst one,
+    their mean, or the best one counts.
 
-    At the bottom without asking: a response without substance (`no_answer`, `blank`, `opener_only`, `claim_only`), one
-    that copies the prompt (`copied`: what the caller wrote has whatever style it has), one of too many segments
-    (`too_expensive`), and one longer than a model's context (`too_long`), unless `fit` cuts it.
+    These responses get the lowest score without asking: responses without substance (`no_answer`, `blank`,
+    `opener_only`, `claim_only`), a copy of the prompt (`copied`; its style is the caller's), a response of too many
+    segments (`too_expensive`), and one longer than a model's context (`too_long`), unless `fit` truncates it.
 
     Raises InvalidParams for a label that the model does not have, and InvalidSample for a pair without a prompt.
     """

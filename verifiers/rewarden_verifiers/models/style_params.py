@@ -14,8 +14,8 @@ from rewarden_verifiers.models.segments import Segments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """One classifier's say: model (none: that of the parameters), label, better and activation as the parameters have
-    them, and its weight among the measures."""
+    """One classifier's measure. model (null: that of the parameters), label, better and activation: as the parameters
+    of the same names. weight: its weight among the measures."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -37,19 +37,20 @@ class Measure:
 class Params(ModelParams):
     """Options of `style_metric`.
 
-    label: the label that counts, by name or place (a head with one output needs none), or labels with weights from 0
-        to 1: of labels that exclude each other the sum of weight × share (what the answer is worth on average); of
-        others the weighted mean.
-    better: whether a `higher` share is better, or a `lower` one: 1 - share.
-    activation: `auto`: as the model's configuration says; `softmax`; `sigmoid`; `none`: the head gives numbers from 0
-        to 1 itself.
-    measures: several of these by name, each `{model, label, better, activation, weight}`, in place of the four above.
-    on: whether the model reads the `response` alone, or the prompt and the response as a `pair`.
-    segments: what is classified: the `whole`, or each of its `sentences`, `lines` or `paragraphs`.
-    reduce: of segments the `worst` counts, the `mean`, or the `best`.
-    most_segments: of a response that is judged at all.
-    copied: what happens to a response that is the prompt, or eight words or more out of it: `refuse`, or `ask`.
-    threshold: the score from which the verdict is `passed`; none: nothing is said of that.
+    label: The label that counts, by name or index (not needed if the head has one output), or labels with weights from
+        0 to 1: the sum of weight × share for labels that exclude each other, and the weighted mean for others.
+    better: Whether a `higher` or a `lower` share is better. `lower` scores 1 - share.
+    activation: `auto`: as in the model's configuration; `softmax`; `sigmoid`; `none`: the head itself gives numbers
+        from 0 to 1.
+    measures: Several measures by name, each `{model, label, better, activation, weight}`, instead of the parameters
+        above.
+    on: Whether the model reads the `response` alone, or the prompt and the response as a `pair`.
+    segments: What to classify: the `whole`, or each of its `sentences`, `lines` or `paragraphs`.
+    reduce: How to combine segments: the `worst`, the `mean`, or the `best`.
+    most_segments: Maximum number of segments; a response with more gets the lowest score.
+    copied: What to do with a response that is the prompt, or eight or more of its words: `refuse` (the lowest score,
+        without asking) or `ask`.
+    threshold: The lowest score that passes; null: `passed` is not set.
     """
 
     label: Output | dict[str, float] | None = None

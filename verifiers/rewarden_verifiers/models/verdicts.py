@@ -1,7 +1,7 @@
-"""Reading written verdicts, strictly: the last thing that a text says, in the form that was asked for, or nothing.
+"""Reads written verdicts strictly: the end of a text, in the required form, or nothing.
 
-Prose is never a verdict, a thought is none, and neither is what stands further up, where the model may quote what the
-candidate wrote. Two verdicts side by side that differ are none.
+Prose is never a verdict, nor is reasoning, nor earlier text, in which the model can quote the candidate. Two different
+verdicts side by side count as none.
 """
 
 from __future__ import annotations

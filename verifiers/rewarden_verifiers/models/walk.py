@@ -1,4 +1,4 @@
-"""The steps of a response as a model is shown them, and what was done against steps that are there to be paid."""
+"""The steps of a response as a model sees them, with measures against steps that exist only to be paid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verifications that a generative model writes: read strictly, a verdict on each step."""
+"""Verifications that a generative model writes: read strictly, with a verdict on each step."""
 
 from __future__ import annotations
 

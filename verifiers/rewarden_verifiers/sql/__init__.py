@@ -1,7 +1,8 @@
-"""`sql`: what a query answers, asked of real engines.
+"""`sql`: compares the results of queries on real engines.
 
-The way of one sample: `extract` finds the statement in the response; `statement` parses it in the database's dialect,
-and `guard` refuses what must not run; `engines` run it and the reference's query on separate connections to the same
-database (`databases`: registered, carried by the request, or changed by `mutation`); `compare` says whether the results
-agree, `metrics` how far they do, and `feedback` what differs. All of it runs in a worker that can be killed.
+A sample passes through these modules: `extract` finds the statement in the response; `statement` parses it in the
+database's dialect, and `guard` refuses forbidden statements; `engines` run it and the reference's query on separate
+connections to the same database (`databases`: registered, within the request, or changed by `mutation`); `comparison`
+decides whether the results agree, `metrics` how closely, and `feedback` describes the differences. All of it runs in a
+worker that can be killed.
 """

@@ -21,7 +21,7 @@ EngineName = Literal["sqlite", "duckdb", "postgres", "mysql"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table that comes along as data: column names, or (name, type) pairs, and rows."""
+    """A table given as data: column names, or (name, type) pairs, and rows."""
 
     columns: tuple[str | tuple[str, str], ...]
     rows: tuple[tuple[Any, ...], ...] = ()
@@ -29,10 +29,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedDatabase:
-    """A database that comes along with the request: made anew from it, and gone afterwards.
+    """A database within the request: made from it, and deleted afterwards.
 
-    engine: whose SQL it is. script: statements that make it (DDL and INSERTs). tables: further tables as data, made
-    after the script; rows for a table that the script made, where `columns` is left empty. base64: a SQLite file.
+    engine: Its SQL dialect.
+    script: Statements that make it (DDL and INSERTs).
+    tables: Further tables as data, made after the script, or rows for a table of the script, with `columns` left empty.
+    base64: A SQLite file.
     """
 
     engine: EngineName = "sqlite"

@@ -1,4 +1,5 @@
-"""The statement in a response. The rules are those of `code`; what models do with SQL's fences is put right first."""
+"""Finds the statement in a response, by the rules of `code`, after normalising the ways in which models misuse SQL
+fences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The feedback for the policy: a bounded view of how its result differs."""
+"""The feedback for the policy: a bounded view of the difference between the results."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Statements that may not run: refused before any engine sees them, each with a reason of its own.
+"""Statements that must not run: refused before any engine sees them, each with its own reason.
 
-The engines hold the same by their own means (read-only connections, authorizers, roles); this says why, and knows what
-no engine's lock tells apart: functions that write, wait, or look outside. It goes by the words of the statement as the
-engine cuts them (`tokens`), and by sqlglot's tree where words alone do not tell.
+The engines enforce the same by their own means (read-only connections, authorizers, roles). The guard adds the reason,
+and catches what no engine's lock distinguishes: functions that write, wait, or look outside. It uses the words of the
+statement as the engine tokenises them (`tokens`), and sqlglot's tree if words alone do not decide.
 """
 
 from __future__ import annotations

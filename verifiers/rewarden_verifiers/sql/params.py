@@ -26,29 +26,35 @@ _FREE = ("extraction", "prefix", "time_s", "max_rows", "max_bytes", "memory_mb",
 class SqlParams:
     """Options of `sql`.
 
-    preset: `spider` or `bird`: the official execution accuracy of Spider's test-suite script, without options, or of
-        BIRD's. What `sql` refuses to run stays refused.
-    extraction: where the statement stands: `strict` reads the last fenced block, labelled as SQL or not at all; `lax`
-        (default) an answer tag, a tag `<sql>` behind the last block, then such a block, then `SQL:` at the beginning of
-        a line, then the whole response; or a list of rules as `code` has them,
-        `{"tag": "sql"}` among them.
-    prefix: what the prompt ends with and the response goes on from, such as `SELECT`.
-    order: whether the order of rows counts: `auto` where the reference says so, or its outermost query is ordered.
-    duplicates: whether equal rows are counted, or make one (as BIRD's and Spider's first scripts have it).
-    columns: `position`: the first column is compared with the first; `any`: in whatever order they stand; `name`: by
-        name; `subset`: the reference's columns are among the answer's, in any order, beside 16 more at most.
-    abs, rel: tolerances of numbers that are not whole.
-    texts: `exact`, or `folded`: without case and white space at the ends.
-    databases: `one`, or `suite`: the registered variants, and those of the reference, as well.
-    mutations: how many databases are made from the schema and the constants of both queries, on which the answers must
-        agree too; where none can be made for the reference, another query that agrees is undecided.
-    writes: whether statements that write are judged, by the state of the tables after them; else they are refused.
-    empty: what becomes of a reference whose result is empty: `undecided`, or `allow`.
-    constants: whether an answer may hold nothing of the database while the reference's does.
-    score: `execution`: 1 where the results agree, else 0; or the name of a metric.
-    metrics: metrics that are worked out beside the score, in the evidence and as components.
-    time_s, max_rows, max_bytes, memory_mb: what one statement may take; see `Caps`.
-    shown_rows: rows of each side in the feedback.
+    preset: `spider` or `bird`: the official execution accuracy of Spider's test-suite script (without options) or of
+        BIRD's script. Statements that `sql` refuses stay refused.
+    extraction: Where to find the statement. `strict`: the last fenced block, labelled as SQL or not labelled. `lax`
+        (default), in this order: an answer tag, a `<sql>` tag after the last block, the block that `strict` reads, any
+        `<sql>` tag, the text after `SQL:` at the beginning of a line, the whole response. Or a list of rules as in
+        `code`, which can include `{"tag": "sql"}`.
+    prefix: The end of the prompt that the response continues, such as `SELECT`.
+    order: Whether the order of rows counts. `auto`: if the reference says so or its outermost query has an ORDER BY.
+    duplicates: Whether equal rows are counted separately. `false` compares sets of rows, as BIRD's script and Spider's
+        first scripts do.
+    columns: How to match columns. `position`: the first with the first, and so on; `any`: in any order; `name`: by
+        name; `subset`: the answer contains the reference's columns, in any order, and at most 16 others.
+    abs: Absolute tolerance for numbers that are not integers.
+    rel: Relative tolerance for numbers that are not integers.
+    texts: `exact`, or `folded`: ignoring case and surrounding white space.
+    databases: `one`, or `suite`, which also runs the queries on the registered variants and on those in the reference.
+    mutations: How many databases to generate from the schema and the constants of both queries; the results must agree
+        on these too. If none can be generated for the reference, any query other than the reference's own that agrees
+        is undecided.
+    writes: Whether to judge statements that write, by the state of the tables afterwards. Otherwise they are refused.
+    empty: What to do if the reference's result is empty: `undecided` or `allow`.
+    constants: Whether to accept an answer that reads nothing from the database although the reference does.
+    score: `execution` (1 if the results agree, else 0), or the name of a metric.
+    metrics: Metrics to compute besides the score. They appear in the evidence and as components.
+    time_s: Seconds that a statement can run: CPU time on SQLite and DuckDB, the server's clock on the others.
+    max_rows: Maximum number of rows in a result.
+    max_bytes: Maximum size of a result.
+    memory_mb: Memory for sorting, grouping and joining, if the engine can limit it.
+    shown_rows: Rows of each side to show in the feedback.
     """
 
     presets: ClassVar[Mapping[str, Preset]] = {

@@ -1,4 +1,4 @@
-"""The forms of the reference of `sql`, which says what is expected."""
+"""The forms of the reference of `sql`: a query, several queries, or a stored result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewarden_verifiers.sql.databases import CarriedDatabase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredResult:
-    """A result that is known already: rows, and the names of their columns where names matter."""
+    """A stored result: rows, and the names of their columns if names matter."""
 
     rows: tuple[tuple[Any, ...], ...]
     columns: tuple[str, ...] | None = None
@@ -22,11 +22,11 @@ class StoredResult:
 class SqlReference:
     """The expected answer of `sql`.
 
-    database: the id of a registered database, or a database that comes along.
-    sql: the reference's query, or several of which any may be matched.
-    result: the expected rows, instead of a query.
-    ordered: whether the order of rows counts; None: where the reference's outermost query has an ORDER BY.
-    suite: further databases with the same schema on which the answers must agree too (`databases: suite`).
+    database: The id of a registered database, or a database within the request.
+    sql: The reference's query, or several queries, any of which the answer can match.
+    result: The expected rows, instead of a query.
+    ordered: Whether the order of rows counts; null: if the reference's outermost query has an ORDER BY.
+    suite: Further databases with the same schema on which the results must agree too (`databases: suite`).
     """
 
     database: str | CarriedDatabase

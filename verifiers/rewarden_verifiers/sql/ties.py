@@ -1,7 +1,7 @@
-"""Rows that tie in a reference's ORDER BY: which of them stand before a LIMIT, and in which order, it leaves open.
+"""Rows that tie in a reference's ORDER BY: it leaves open which of them are before a LIMIT, and in which order.
 
-The reference is asked once more, without its LIMIT and with what it orders by as further columns. Of its rows those
-that answer as the response does are then chosen wherever the order permits a choice. Comparison has the last word.
+The reference runs once more, without its LIMIT and with its sort keys as further columns. Wherever the order permits a
+choice, the rows that match the response are chosen. The comparison makes the final decision.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`sql`: whether a query answers what the reference's query answers."""
+"""The verifier `sql`: compares the result of the response's query with that of the reference's query."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ _LIMITS = ("time_limit", "memory_limit", "rows_limit", "bytes_limit")
     warm=warm,
 )
 def sql(response: str, prepared: Gold, params: SqlParams, watch: Watch) -> Outcome:
-    """The response's query gives, on a real database, the result that the reference's query gives.
+    """The response's query returns the same result as the reference's query, on a real database.
 
-    One statement that only reads; anything else is refused, and so is a query of constants where the reference's is
-    none. Both run on connections of their own, under limits that stop them. Rows are compared with duplicates, in the
-    reference's order where it asks for one; partial credit by name (`score`, `metrics`).
+    The response must be a single statement that only reads. Everything else is refused, as is a query of constants if
+    the reference's query is not one. Both queries run on separate connections with enforced limits. Rows are compared
+    with duplicates, and in order if the reference asks for an order. Metrics give partial credit (`score`, `metrics`).
     """
     try:
         return _Judgement(prepared, params, watch).outcome(response)
