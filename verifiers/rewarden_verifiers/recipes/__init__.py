@@ -1,1 +1,1 @@
-"""Recipes: published rewards as data, made of named verifiers."""
+"""Recipes: published rewards as data, composed of named verifiers."""

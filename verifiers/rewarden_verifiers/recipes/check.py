@@ -1,8 +1,8 @@
-"""Names and types of an expression, checked when the recipe is loaded.
+"""Checks the names and types of an expression when its recipe is loaded.
 
-CEL never converts between whole numbers and doubles, divides whole numbers by cutting off, and finds values of
-different types merely unequal. Each of these would show up late, as a failed sample or a silently wrong score; here
-they are refused early, with the fix. `any` is a value whose type is only known when it comes (metadata, evidence).
+CEL never converts between integers and doubles, truncates the division of integers, and treats values of different
+types as unequal. At run time each of these would be a failed sample or a silently wrong score. Here they are refused
+early, with the fix. `any` is a value whose type is known only at run time (metadata, evidence).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLASS: Mapping[Type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A value that an expression takes from outside: `path` is `(root, field, …)`, such as `("answer", "score")`."""
+    """An external value that an expression reads: `path` is `(root, field, …)`, such as `("answer", "score")`."""
 
     path: tuple[str, ...]
 
@@ -45,28 +45,29 @@ RESERVED = frozenset(
         *("has", *MACROS, *FUNCTIONS),
     }
 )
-"""Names that no use may have."""
+"""Names that a use cannot have."""
 
 Scope = Mapping[str, Mapping[str, Type]]
-"""The fields that an expression may read: root → field → type."""
+"""The fields that an expression can read: root → field → type."""
 
 OPTIONAL_ROOTS = ("sample", "progress")
-"""Roots whose fields may be absent, so that `has()` makes sense of them by themselves."""
+"""Roots whose fields can be absent, so that `has()` applies to them directly."""
 
 OPEN_FIELDS = ("metadata", "signals")
-"""Fields of `sample` that hold the caller's own keys: each key is an input by itself."""
+"""Fields of `sample` that contain the caller's own keys: each key is a separate input."""
 
 
 @dataclass(slots=True)
 class Checked:
-    """The findings of the check: the type of the whole, and what is read, by place of the reading node."""
+    """The result of the check: the type of the whole expression, and the values read, by the position of the reading
+    node."""
 
     type: Type
     reads: dict[tuple[int, int], Read] = field(default_factory=dict)
 
 
 def check(root: Node, scope: Scope) -> Checked:
-    """Names, types and reads of an expression. Raises ExpressionError with the place and the fix."""
+    """Returns the names, types and reads of an expression. Raises ExpressionError with the position and the fix."""
     checker = _Checker(scope)
     found = checker.type_of(root, frozenset())
     return Checked(found, checker.reads)
@@ -127,7 +128,7 @@ class _Checker:
         return type_
 
     def _path(self, node: Node, bound: frozenset[str]) -> tuple[tuple[str, ...] | None, Type, list[Node]]:
-        """The outer path that a chain of fields reads, its type, and the indices on the way that are to be checked."""
+        """Returns the outer path that a chain of fields reads, its type, and the indices in it that must be checked."""
         steps: list[Node] = []
         inner = node
         while inner.kind in ("select", "index"):
@@ -167,10 +168,10 @@ class _Checker:
         if path[0] not in OPTIONAL_ROOTS:
             if inner.children[0].kind == "name":
                 raise ExpressionError(f"{'.'.join(path)} is always there: has() is not needed", node.start)
-            # has(answer.evidence.key) needs answer's evidence, whatever is in it.
+            # has(answer.evidence.key) needs answer's evidence, whatever it contains.
             self.reads[inner.start, inner.end] = Read(path)
         elif _depth(inner) > 2:
-            # has(sample.metadata.a.b) asks for b; that there is an a is the caller's to see to.
+            # has(sample.metadata.a.b) tests for b; the caller must provide a.
             self.reads[inner.start, inner.end] = Read(path)
         return "bool"
 

@@ -1,4 +1,4 @@
-"""One sample's way through a recipe: run what is needed, when it is needed, and say how the score came about."""
+"""Evaluates a recipe for one sample: runs each component when it is needed, and records how the score came about."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rewarden_verifiers.recipes.shaping import CURVES, length_of
 T = TypeVar("T")
 
 Verify = Callable[[Candidate, Use], Awaitable[Outcome]]
-"""The function that gives a candidate's outcome for this sample."""
+"""The function that returns a candidate's outcome for this sample."""
 
 _NEAR = 1e-9
-"""A score this close to an end of the range is at it: sums of weights are rarely exact."""
+"""A score this close to an end of the range counts as that end: sums of weights are rarely exact."""
 
 
 class _Unscored(Exception):
-    """A component that the score needs has none."""
+    """A component that the score needs has no score."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -54,7 +54,8 @@ class Run:
         }
 
     async def outcome(self) -> Outcome:
-        """The recipe's outcome. Raises InvalidSample for inputs that are missing, PluginError for a recipe's defect."""
+        """Returns the recipe's outcome. Raises InvalidSample for missing inputs, PluginError for a defect in the
+        recipe."""
         require_inputs(self._recipe, self._sample, self._known)
         notes: dict[str, Any] = {}
         try:
@@ -136,7 +137,8 @@ class Run:
     # --- what an expression needs -------------------------------------------------------------------------------
 
     async def _read(self, expression: Expression, where: str, kind: Callable[[Expression, Known], T]) -> T:
-        """The value of an expression, once all that it needs is known. kind: the method of it that gives the value."""
+        """Returns the value of an expression, after everything that it needs is known. kind: its method that gives the
+        value."""
         await self._supply_all(expression, where)
         try:
             return kind(expression, self._known)
@@ -173,14 +175,14 @@ class Run:
             elif root == "schedule":
                 self._known["schedule"][name] = await self._scheduled(name)
             elif root in self._ran:
-                raise _Unscored(root)  # it ran, and what is asked of it only a score has
+                raise _Unscored(root)  # it ran, but the field needs a score
             elif root not in names:
                 names.append(root)
         if len(names) == 1:
             await self._judge(names[0])
         elif names:
-            # All of them are certainly needed, and none waits for another.
-            # One that fails must not leave the others running unwatched: all are awaited, then it is raised.
+            # All of them are certainly needed, and independent of each other.
+            # If one fails, the others must not keep running unobserved: await all, then raise.
             ends = await asyncio.gather(*(self._judge(name) for name in names), return_exceptions=True)
             for end in ends:
                 if end is not None:
@@ -222,7 +224,7 @@ class Run:
         self._tried[name] = tried
 
     async def _supply_params(self, candidate: Candidate) -> None:
-        """Make all known that the candidate's parameters need, and note the values of scheduled ones."""
+        """Evaluates everything that the candidate's parameters need, and records the values of scheduled ones."""
         for path, expression in expressions_in(candidate.params, ".".join(map(str, (*candidate.path, "params")))):
             await self._supply_all(expression, path)
             if is_scheduled(expression):
@@ -241,7 +243,7 @@ class Run:
         return score is not None and score >= outcome.range[1]
 
     def _bound(self, name: str) -> dict[str, Any]:
-        """Returns what expressions see of a component. Without a score it has a status and nothing else."""
+        """Returns a component's fields as expressions see them. A component without a score has only a status."""
         outcome = self._ran[name]
         seen: dict[str, Any] = {"status": outcome.status}
         if (score := self._score(name)) is None:
@@ -257,12 +259,13 @@ class Run:
         return seen
 
     def _spokesman(self) -> str | None:
-        """The component whose word on passing counts: the main one, or else the last that has a score."""
+        """Returns the component that decides about passing: the main one, or else the last with a score."""
         able = [name for name in self._order if self._score(name) is not None]
         return self._recipe.main if self._recipe.main in able else able[-1] if able else None
 
     def _decider(self, passed: bool | None) -> str | None:
-        """The component whose reason is the recipe's: short of passing, the last that did not pass."""
+        """Returns the component whose reason the recipe reports: if the sample does not pass, the last that did not
+        pass."""
         able = [name for name in self._order if self._score(name) is not None]
         failed = [name for name in able if not self._passes(name)]
         return failed[-1] if failed and not passed else self._spokesman()
@@ -286,7 +289,7 @@ class Run:
             range=(low, high),
             passed=passed,
             reason=reason if reason is not None or deciding is None else deciding.reason,
-            # Where a default stood in for a failure, the failure's fault is not the policy's.
+            # If a default replaced a failure, the policy is not at fault.
             fault=deciding.fault if deciding is not None and deciding.status != "scored" else None,
             raw=main.raw if main is not None else None,
             components=self._components(),
@@ -323,7 +326,7 @@ class Run:
                 if await self._read(exclusion.when, f"exclude[{place}]", Expression.holds):
                     return exclusion.reason
             except _Unscored:
-                continue  # what cannot be told excludes nothing
+                continue  # an undecided condition excludes nothing
         return None
 
     def _components(self) -> dict[str, Component]:
@@ -351,7 +354,7 @@ class Run:
 
 
 def known_before(params: Any, progress: Progress | None) -> dict[str, dict[str, Any]]:
-    """Returns what is known before anything runs: the recipe's parameters and the progress of training."""
+    """Returns the values known before anything runs: the recipe's parameters and the progress of training."""
     told: dict[str, Any] = {}
     if progress is not None:
         told["step"] = float(progress.step)
@@ -363,7 +366,7 @@ def known_before(params: Any, progress: Progress | None) -> dict[str, dict[str, 
 
 
 def use_of(candidate: Candidate, known: Known, params: Any) -> Use:
-    """The use of a candidate, its expressions replaced by their values. Raises EvaluationError."""
+    """Returns a candidate's use, with the values of its expressions. Raises EvaluationError."""
     name = candidate.name
     if isinstance(name, Expression):
         name = str(_value(name, known, params))
@@ -386,7 +389,7 @@ def is_scheduled(expression: Expression) -> bool:
 
 
 def require_inputs(recipe: Recipe, sample: Sample, known: Known) -> None:
-    """Raises InvalidSample, naming the field, before anything runs, where a declared input is missing."""
+    """Raises InvalidSample, naming the field, if a declared input is missing. Called before anything runs."""
     for name in recipe.inputs:
         field, _, key = name.partition(".")
         if field == "progress":
@@ -409,7 +412,7 @@ def _filled(value: Any, known: Known, params: Any) -> Any:
 
 
 def _value(expression: Expression, known: Known, params: Any) -> Any:
-    # A parameter that is handed on as it is keeps its type: a whole number stays one.
+    # A parameter that is passed on unchanged keeps its type: an integer stays one.
     read = expression.plain()
     if read is not None and read.path[0] == "params":
         return getattr(params, read.path[1])

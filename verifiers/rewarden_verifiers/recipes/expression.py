@@ -1,9 +1,9 @@
-"""An expression of a recipe: read once, and evaluated as far as what is known allows.
+"""An expression of a recipe: parsed once, then evaluated as far as the known values allow.
 
-A component takes its time. So an expression is first asked what it still lacks (`lacks`): the walk decides conditions
-and the left sides of `&&` and `||` as soon as they can be decided, and never looks at a branch that is not taken. When
-nothing is lacking, the whole has a value. What stands side by side (the two sides of `+`) is asked for together, so
-that independent components can run at the same time.
+Components take time, so an expression first reports what it still lacks (`lacks`). The walk decides conditions and the
+left sides of `&&` and `||` as soon as it can, and never visits a branch that is not taken. If nothing is lacking, the
+whole expression has a value. Independent parts (the two sides of `+`) are requested together, so that their components
+can run at the same time.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ Known = Mapping[str, Mapping[str, Any]]
 
 
 class EvaluationError(ValueError):
-    """An expression that failed on values that its check could not foresee."""
+    """An expression failed on values that its check could not foresee."""
 
 
 class Expression:
-    """An expression. `type` is what it yields, `reads` all that it may read. Immutable; safe in threads."""
+    """An expression. `type` is the type of its value, `reads` lists all values that it can read. Immutable and
+    thread-safe."""
 
     __slots__ = ("_constant", "_reads", "_root", "reads", "text", "type")
 
@@ -41,14 +42,15 @@ class Expression:
         self._constant: Any = None
 
     def lacks(self, known: Known) -> list[Read]:
-        """Returns what is certainly needed next and not known yet, in the order of the text; empty when all is there.
+        """Returns the values that are certainly needed next and not yet known, in the order of the text; empty if none
+        is.
 
-        Raises EvaluationError when a condition on the way fails.
+        Raises EvaluationError if a condition fails.
         """
         return self._lacks(self._root, known) if self.reads else []
 
     def value(self, known: Known) -> Any:
-        """The value, once nothing is lacking. Raises EvaluationError."""
+        """Returns the value. Everything that it reads must be known. Raises EvaluationError."""
         if (read := self._plain_read(self._root)) is not None:
             return _value(read, known)
         if not self.reads:
@@ -58,7 +60,7 @@ class Expression:
         return self._run(self._root, known)
 
     def number(self, known: Known) -> float:
-        """The value as a finite number. Raises EvaluationError when it is none."""
+        """Returns the value as a finite number. Raises EvaluationError for any other value."""
         found = self.value(known)
         if not is_number(found):
             raise EvaluationError(f"{short(self.text)} gave {short(found)}, not a number")
@@ -67,14 +69,14 @@ class Expression:
         return float(found)
 
     def holds(self, known: Known) -> bool:
-        """The value of a condition. Raises EvaluationError when it is not true or false."""
+        """Returns the value of a condition. Raises EvaluationError unless it is true or false."""
         found = self.value(known)
         if not isinstance(found, bool):
             raise EvaluationError(f"{short(self.text)} gave {short(found)}, not true or false")
         return found
 
     def plain(self) -> Read | None:
-        """Returns what is read, when the expression is `root.field` and nothing else."""
+        """Returns the read if the expression is just `root.field`."""
         return self._plain_read(self._root)
 
     # --- the walk -----------------------------------------------------------------------------------------------
@@ -90,7 +92,7 @@ class Expression:
                     return lacking
             return []
         if node.kind == "macro":
-            # Its body runs for every item, with a name of its own: all that stands in it is needed.
+            # Its body runs for every item, with its own variable: everything in it is needed.
             return [read for read in self._within(node) if not _present(read, known)]
         read = self._reads.get((node.start, node.end)) if node.kind in ("select", "index") else None
         found = [] if read is None or _present(read, known) else [read]
@@ -109,7 +111,7 @@ class Expression:
         return found
 
     def _plain_read(self, node: Node) -> Read | None:
-        """Returns what a node reads, when it is `root.field` and nothing else: most are."""
+        """Returns the read of a node if it is just `root.field`, as most are."""
         if node.kind != "select" or node.children[0].kind != "name":
             return None
         return self._reads.get((node.start, node.end))
@@ -122,9 +124,9 @@ class Expression:
 
 
 def as_cel(value: Any) -> Any:
-    """A JSON-like value as CEL sees it: whole numbers become doubles, what is not JSON-like becomes its text.
+    """Returns a JSON-like value as CEL sees it: integers become doubles, other values than JSON's become their text.
 
-    Raises OverflowError for whole numbers beyond the range of a double.
+    Raises OverflowError for integers beyond the range of a double.
     """
     if value is None or isinstance(value, (bool, str, float)):
         return value

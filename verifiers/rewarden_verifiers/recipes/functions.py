@@ -1,4 +1,4 @@
-"""The functions that expressions may call, with the types that they take and give."""
+"""The functions that expressions can call, with the types of their arguments and results."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ from typing import Any, Literal
 import re2
 
 Type = Literal["double", "int", "mixed", "bool", "string", "null", "list", "any"]
-"""`mixed`: a whole number or a double, depending on the branch: fine as a result, not as an operand."""
+"""`mixed`: an integer or a double, depending on the branch: valid as a result, not as an operand."""
 
 _DECIMAL = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)", re.IGNORECASE | re.ASCII)
 _SHOWN = 60
 
 
 class Failure(Exception):
-    """An operation on a value that it is not for."""
+    """An operation that does not apply to its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function that expressions may call. `argument` is the type of each, `most` None for any number of them. `call`
-    may raise Failure, ValueError and ArithmeticError.
-    """
+    """A function that expressions can call. `argument` is the type of each argument; `most` is None if their number is
+    not limited. `call` can raise Failure, ValueError and ArithmeticError."""
 
     least: int
     most: int | None
@@ -38,18 +37,18 @@ class Function:
 
 
 def short(value: Any) -> str:
-    """A value in few characters, for messages. Of a large one, no more is read than that."""
+    """Returns a value abbreviated for messages. Reads no more of a large value than it shows."""
     text = repr(value[:_SHOWN]) if isinstance(value, str) else reprlib.repr(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "…"
 
 
 def is_number(value: Any) -> bool:
-    """True for a double or a whole number."""
+    """Returns True for a double or an integer."""
     return type(value) is float or type(value) is int
 
 
 def _size(value: Any) -> int:
-    """Characters of a text, items of a list, keys of a mapping."""
+    """Returns the number of characters of a text, items of a list, or keys of a mapping."""
     if not isinstance(value, (str, list, dict)):
         raise Failure(f"{short(value)} has no size")
     return len(value)
@@ -62,7 +61,7 @@ def _double(value: Any) -> float:
 
 
 def _string(value: Any) -> str:
-    """Doubles in full, without an exponent: `0.0000001`, and `1` for 1.0."""
+    """Returns doubles in full, without an exponent: `0.0000001`, and `1` for 1.0."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -109,4 +108,4 @@ METHODS: Mapping[str, Function] = {
     "matches": Function(1, 1, "string", "bool", lambda text, pattern: bool(_pattern(pattern).search(text))),
     "size": Function(0, 0, "any", "int", _size),
 }
-"""Called as `x.f(y)`. `matches` uses a regular expression engine of linear time."""
+"""Called as `x.f(y)`. `matches` uses a linear-time regular expression engine."""

@@ -1,8 +1,8 @@
-"""The value of an expression's tree, by the rules of CEL (https://github.com/google/cel-spec).
+"""Evaluates an expression's tree by the rules of CEL (https://github.com/google/cel-spec).
 
-Values are JSON's, in Python's types: None, bool, float, str, list and dict; whole numbers come only from literals and
-`size()`. Types never convert: `1 == 1.0` holds, `true == 1.0` does not. `&&`, `||`, `all` and `exists` hold what one
-side decides against a failure on the other.
+Values are JSON values as Python types: None, bool, float, str, list and dict; integers come only from literals and
+`size()`. Types never convert: `1 == 1.0` holds, `true == 1.0` does not. In `&&`, `||`, `all` and `exists`, a side that
+decides the result prevails over a failure of the other.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _PATTERN = 10_000
 
 
 class Exhausted(Exception):
-    """The work is used up. No Failure, which `||` may hide."""
+    """The evaluation has used up its work. Not a Failure, which `||` can hide."""
 
 
 class Work:
-    """The steps that an evaluation has left, and the patterns that it has used."""
+    """The steps that an evaluation has left, and the patterns that it has compiled."""
 
     __slots__ = ("left", "patterns")
 
@@ -45,14 +45,14 @@ class Work:
         self.patterns: set[str] = set()
 
     def spend(self, steps: int) -> None:
-        """Raises Exhausted."""
+        """Uses up steps. Raises Exhausted."""
         self.left -= steps
         if self.left < 0:
             raise Exhausted
 
 
 def value_of(node: Node, names: Names) -> Any:
-    """The value of a tree. Raises Failure."""
+    """Returns the value of a tree. Raises Failure."""
     try:
         return _value(node, names, Work())
     except Exhausted:
@@ -120,14 +120,14 @@ def _list(node: Node, names: Names, work: Work) -> list[Any]:
 
 
 def truth(value: Any) -> bool:
-    """The value, if it is true or false. Raises Failure."""
+    """Returns the value if it is true or false. Raises Failure."""
     if not isinstance(value, bool):
         raise Failure(f"{short(value)} is neither true nor false")
     return value
 
 
 def _decided(parts: Iterable[Callable[[], Any]], by: bool) -> bool:
-    """True where one part is `by`, else not `by`. Raises the first part's Failure where none decides."""
+    """Returns True if one part is `by`, else not `by`. Raises the first part's Failure if no part decides."""
     failure: Failure | None = None
     for part in parts:
         try:
@@ -154,7 +154,7 @@ def _if(node: Node, names: Names, work: Work) -> Any:
 
 
 def _equal(one: Any, other: Any, work: Work) -> bool:
-    """True where two values are the same. Those of different types merely differ."""
+    """Returns True if two values are equal. Values of different types are not."""
     if is_number(one) and is_number(other):
         return bool(one == other)
     if type(one) is not type(other):
@@ -213,7 +213,7 @@ def _arithmetic(op: str, one: Any, other: Any, work: Work) -> Any:
             return _whole(_OF_NUMBERS[op](one, other))
         if other == 0:
             raise Failure("division by zero")
-        # Cut off towards zero; the rest has the sign of the dividend.
+        # Truncated towards zero; the remainder has the sign of the dividend.
         part = abs(one) // abs(other) if op == "/" else abs(one) % abs(other)
         return _whole(-part if (one < 0) != (op == "/" and other < 0) else part)
     raise Failure(f"{short(one)} {op} {short(other)} has no value: both must be doubles, or both whole numbers")
@@ -234,7 +234,7 @@ _OF_NUMBERS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def _quotient(one: float, other: float) -> float:
-    """IEEE 754's: Python raises where the divisor is zero."""
+    """Divides by IEEE 754. Python raises for a divisor of zero."""
     if other:
         return one / other
     return math.nan if not one or math.isnan(one) else math.copysign(math.inf, one) * math.copysign(1.0, other)

@@ -1,4 +1,4 @@
-"""The verifier functions of a recipe: for single samples, and for groups where a component judges groups."""
+"""The verifier functions of a recipe: for single samples, and for groups if a component judges groups."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rewarden_verifiers.recipes.evaluate import Run
 from rewarden_verifiers.recipes.model import Candidate, Recipe
 
 Groups = Mapping[tuple[str | int, ...], bool]
-"""For the place of each candidate whether it judges groups."""
+"""For the path of each candidate: whether it judges groups."""
 
 
 def for_samples(recipe: Recipe) -> Callable[..., Awaitable[Outcome]]:
-    """A recipe all of whose components judge single samples."""
+    """Returns the function of a recipe all of whose components judge single samples."""
 
     async def judge(sample: Sample, progress: Progress | None, ctx: Context, params: Any = None) -> Outcome:
         async def verify(candidate: Candidate, use: Use) -> Outcome:
@@ -29,7 +29,8 @@ def for_samples(recipe: Recipe) -> Callable[..., Awaitable[Outcome]]:
 
 
 def for_groups(recipe: Recipe, groups: Groups) -> Callable[..., Awaitable[Sequence[Outcome | SampleError]]]:
-    """A recipe with a component that judges groups: that one runs once, for all members, when the first needs it."""
+    """Returns the function of a recipe with a component that judges groups. That component runs once for all members,
+    when the first of them needs it."""
 
     async def judge(
         samples: Sequence[Member], progress: Progress | None, ctx: Context, params: Any = None
@@ -42,7 +43,7 @@ def for_groups(recipe: Recipe, groups: Groups) -> Callable[..., Awaitable[Sequen
                     return await ctx.verify(use, sample=member.sample)
                 if candidate.path not in whole:
                     whole[candidate.path] = asyncio.ensure_future(ctx.verify_group(use, samples))
-                # Shielded: a member that leaves must not take the group's work with it.
+                # Shielded: cancelling one member must not cancel the group's work.
                 return (await asyncio.shield(whole[candidate.path]))[place]
 
             try:

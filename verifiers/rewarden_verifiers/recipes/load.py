@@ -1,6 +1,6 @@
-"""From YAML to a recipe, and from a recipe to a verifier that the registry knows like any other.
+"""Loads a recipe from YAML, and makes it a verifier that the registry treats like any other.
 
-What is wrong is found here, before a sample is judged: the syntax, unknown fields, names and types in expressions,
+All mistakes are found here, before a sample is judged: the syntax, unknown fields, names and types in expressions,
 unknown verifiers, wrong parameters, and recipes that use each other in a circle.
 """
 
@@ -36,13 +36,13 @@ class Resolver(Protocol):
 
 
 _loading: ContextVar[tuple[str, ...]] = ContextVar("_loading", default=())
-"""The recipes that are being loaded, each because of the one before."""
+"""The recipes being loaded, each used by the one before."""
 
 _DETERMINISM: tuple[Determinism, ...] = ("exact", "tolerance", "sampled", "stateful")
 
 
 def load_recipe(path: str | os.PathLike[str]) -> Recipe:
-    """The recipe of a file. Raises RecipeError with the file and line of what is wrong."""
+    """Returns the recipe of a file. Raises RecipeError with the file and line of the mistake."""
     file = os.fspath(path)
     try:
         text = Path(file).read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ def load_recipe(path: str | os.PathLike[str]) -> Recipe:
 
 
 def parse_recipe(recipe: Mapping[str, Any] | str) -> Recipe:
-    """An inline recipe: a mapping, or YAML text. Raises InvalidParams with the path in the recipe."""
+    """Returns an inline recipe, from a mapping or YAML text. Raises InvalidParams with the path in the recipe."""
     if isinstance(recipe, str):
         data, source = read_yaml(recipe, None)
         return read_recipe(data, source)
@@ -61,10 +61,10 @@ def parse_recipe(recipe: Mapping[str, Any] | str) -> Recipe:
 
 
 def recipe_spec(recipe: Recipe, registry: Resolver, name: str | None = None) -> VerifierSpec:
-    """The recipe as a verifier. `name` is the one it is registered by, which must be its own.
+    """Returns the recipe as a verifier. `name` is the name it is registered under, which must be its own.
 
-    Raises what the recipe's source raises (RecipeError with file and line, or InvalidParams) for verifiers that are
-    unknown, parameters that they refuse, a mixed-up name, and circles; MissingDependency and the like pass through.
+    Raises the recipe source's error (RecipeError with file and line, or InvalidParams) for unknown verifiers,
+    parameters that they refuse, a wrong name, and circles. MissingDependency and similar errors pass through.
     """
     if name is not None and name != recipe.name:
         raise recipe.source.problem(("name",), f"the recipe is registered as {name!r}: use one name for both")
@@ -81,7 +81,7 @@ def recipe_spec(recipe: Recipe, registry: Resolver, name: str | None = None) -> 
 
 
 def _children(recipe: Recipe, registry: Resolver) -> dict[tuple[str | int, ...], VerifierSpec]:
-    """The verifiers that the recipe uses by default, by the place of the use."""
+    """Returns the verifiers that the recipe uses by default, by the path of the use."""
     params_type = _params_type(recipe)
     params = params_type() if params_type is not None else None
     known = _typical(recipe, params)
@@ -116,7 +116,7 @@ def _child(recipe: Recipe, candidate: Candidate, known: Known, params: Any, regi
 
 
 def _typical(recipe: Recipe, params: Any) -> Known:
-    """A stand-in for what is known of a sample when a recipe is checked: its parameters, at the first step."""
+    """Returns a stand-in for a sample's known values when a recipe is checked: its parameters, at the first step."""
     known = known_before(params, Progress(step=0, total_steps=1))
     scheduled: dict[str, Any] = {}
     for name, expression in recipe.schedule.items():
@@ -128,7 +128,7 @@ def _typical(recipe: Recipe, params: Any) -> Known:
 
 
 def _params_type(recipe: Recipe) -> type | None:
-    """The recipe's parameters as a frozen dataclass, so that they have a schema like any verifier's."""
+    """Returns the recipe's parameters as a frozen dataclass, so that they have a schema like any verifier's."""
     if not recipe.params:
         return None
     fields: list[tuple[str, Any, Any]] = []
@@ -207,7 +207,7 @@ def _spec(recipe: Recipe, children: Mapping[tuple[str | int, ...], VerifierSpec]
         libraries=tuple(sorted({name for spec in specs for name in spec.libraries})),
         children=uses,
         score_range=recipe.range,
-        module=__name__,  # how the text is read decides verdicts as well as what judges by it
+        module=__name__,  # the code that reads the text affects verdicts as well
         summary=recipe.description.split("\n", 1)[0],
         doc=_doc(recipe),
         source_text=recipe.canonical,

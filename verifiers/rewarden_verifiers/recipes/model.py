@@ -1,4 +1,4 @@
-"""A recipe as frozen data: what stood in the YAML, checked and with its expressions compiled."""
+"""A recipe as frozen data: the content of the YAML, checked and with compiled expressions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Combine = Literal["add", "replace"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter of the recipe, which `Use.params` may set. `low` and `high` bound numbers, `choices` lists values."""
+    """A parameter of the recipe, which `Use.params` can set. `low` and `high` bound numbers, `choices` lists values."""
 
     name: str
     type: Literal["number", "integer", "string", "boolean", "object", "list"]
@@ -34,7 +34,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A verifier that a component may be judged by. `params` may hold expressions in place of values."""
+    """A verifier that can judge a component. `params` can contain expressions in place of values."""
 
     path: tuple[str | int, ...]
     name: str | Expression | None = None
@@ -44,7 +44,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
-    """A named part of the recipe: the first candidate that scores, or `default` where none does."""
+    """A named part of the recipe: the first candidate that gives a score, or `default` if none does."""
 
     name: str
     candidates: tuple[Candidate, ...]
@@ -53,7 +53,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A row of an outcome table; `when` is None in the last one. A plain score is a table of one row."""
+    """A row of an outcome table; `when` is None in the last row. A plain score is a table with one row."""
 
     score: Expression
     when: Expression | None = None
@@ -62,7 +62,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
-    """The condition under which a trainer should leave the sample out, and the reason."""
+    """The condition under which a trainer should exclude the sample, and the reason."""
 
     when: Expression
     reason: str
@@ -70,7 +70,7 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LengthStep:
-    """A shaping by length. `correct` and `wrong` are the curve's numbers on that side; None: not shaped."""
+    """A shaping by length. `correct` and `wrong` are the curve's numbers for that side; None: no shaping."""
 
     name: str
     kind: Literal["linear", "cosine", "soft_overlong"]
@@ -84,9 +84,8 @@ class LengthStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """See docs/recipes.md for what each field means. `reads` lists every value that an expression may
-    read, as `(root, field, …)`; `canonical` is the text that the fingerprint covers.
-    """
+    """A recipe; see docs/recipes.md for the meaning of each field. `reads` lists every value that an expression can
+    read, as `(root, field, …)`; `canonical` is the text that the fingerprint covers."""
 
     name: str
     version: str

@@ -1,4 +1,5 @@
-"""From a recipe's data to its model: every field checked, every expression compiled, every fault at its place."""
+"""Turns a recipe's data into its model: checks every field, compiles every expression, and reports each mistake's
+position."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ _PARAMETER: Mapping[str, Type] = {
 
 
 def read_recipe(data: Any, source: Source) -> Recipe:
-    """The recipe. Raises the source's problem for the first thing that is wrong."""
+    """Returns the recipe. Raises the source's error for the first mistake."""
     return _Reader(data, source).recipe()
 
 
@@ -148,7 +149,7 @@ class _Reader:
         natural = {bool: "boolean", int: "number", float: "number", str: "string", list: "list", dict: "object"}
         type_ = given.get("type", natural.get(type(default)))
         type_ = self._one_of(*_PARAMETER)(type_, (*path, "type"))
-        unset = default is None and "type" in given  # what it is handed to decides then
+        unset = default is None and "type" in given  # the verifier that receives it decides then
         if not unset and not _fits(default, type_):
             self._fail((*path, "default") if full else path, f"the default is not of type {type_}")
         low, high = (self._number_only(given[key], (*path, key)) if key in given else None for key in ("min", "max"))
@@ -216,7 +217,7 @@ class _Reader:
         return Candidate(path=path, name=name, recipe=recipe, params=params)
 
     def _filled(self, value: Any, path: Path) -> Any:
-        """Parameters of a use: data, with `{cel: …}` in place of any value."""
+        """Returns the parameters of a use: data, with `{cel: …}` in place of any value."""
         if isinstance(value, Mapping):
             if set(value) == {"cel"}:
                 return self._expression(value["cel"], (*path, "cel"))
@@ -266,7 +267,7 @@ class _Reader:
         sides: dict[str, Mapping[str, Number] | None] = {}
         for side in ("correct", "wrong"):
             mine = self._mapping(step.get(side) or {}, (*path, side), own)
-            # Numbers for one side alone mean that only this side is shaped.
+            # If only one side has numbers, only that side is shaped.
             shaped = side in step or not {"correct", "wrong"} & set(step)
             sides[side] = self._curve(kind, common, mine, path, side) if shaped else None
         return LengthStep(
@@ -344,7 +345,7 @@ class _Reader:
         return self._text(value, ("source",)).strip()
 
     def _all_used(self, components: Mapping[str, Any], params: Mapping[str, Any], schedule: Mapping[str, Any]) -> None:
-        """Reject what is never read, which is a mistake: somebody believes that it counts."""
+        """Refuses parts that are never read: they are mistakes, because their author believes that they count."""
         read = {read.path[:2] for read in self._reads}
         for name in components:
             if not any(path[0] == name for path in read):

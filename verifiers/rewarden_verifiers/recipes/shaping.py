@@ -1,7 +1,7 @@
-"""Shaping by length: what is added to a score, or put in its place, for how long the response is.
+"""Shaping by length: adds to a score, or replaces it, by the length of the response.
 
-`start` and `end` are the values at no length and at `max`. Lengths and limits are in the step's unit (tokens of the
-policy, characters or words). Every curve is bounded by its ends, whatever the length.
+`start` and `end` are the values at length 0 and at `max`. Lengths and limits are in the step's unit (tokens of the
+policy, characters or words). Every curve stays within its ends, whatever the length.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from rewarden_verifiers.view import plain
 
 
 def linear(length: float, *, start: float, end: float, max: float, min: float = 0.0) -> float:
-    """A straight line from `start` at `min` to `end` at `max`; flat outside.
+    """Returns a straight line from `start` at `min` to `end` at `max`; flat outside.
 
     start + (end - start) * (length - min) / (max - min). With the shortest and longest response of a group as limits
-    and ends 0.5 and -0.5 this is the length reward of Kimi k1.5 (arXiv 2501.12599, section 2.3.3) for correct answers.
-    Raises ValueError unless 0 <= min < max.
+    and the ends 0.5 and -0.5, this is the length reward of Kimi k1.5 (arXiv 2501.12599, section 2.3.3) for correct
+    answers. Raises ValueError unless 0 <= min < max.
     """
     if not 0 <= min < max:
         raise ValueError(f"0 <= min < max is needed, not min {min:g} and max {max:g}")
@@ -29,11 +29,11 @@ def linear(length: float, *, start: float, end: float, max: float, min: float = 
 
 
 def cosine(length: float, *, start: float, end: float, max: float, exceeded: float | None = None) -> float:
-    """Half a cosine wave from `start` at no length to `end` at `max`: flat near both, steepest in the middle.
+    """Returns half a cosine wave from `start` at length 0 to `end` at `max`: flat near both, steepest in the middle.
 
-    end + (start - end) / 2 * (1 + cos(pi * length / max)); at `max` and beyond `exceeded` where it is given, else
-    `end`. The cosine reward of Yeo et al. 2025, "Demystifying Long Chain-of-Thought Reasoning in LLMs"
-    (arXiv 2502.03373, section 4.2), which calls the values r_0, r_L and r_e. Raises ValueError unless max > 0.
+    end + (start - end) / 2 * (1 + cos(pi * length / max)); at `max` and beyond, `exceeded` if it is given, else `end`.
+    The cosine reward of Yeo et al. 2025, "Demystifying Long Chain-of-Thought Reasoning in LLMs" (arXiv 2502.03373,
+    section 4.2), which calls the values r_0, r_L and r_e. Raises ValueError unless max > 0.
     """
     if max <= 0:
         raise ValueError(f"max must be more than 0, not {max:g}")
@@ -43,10 +43,10 @@ def cosine(length: float, *, start: float, end: float, max: float, exceeded: flo
 
 
 def soft_overlong(length: float, *, max: float, buffer: float) -> float:
-    """Nothing up to `max - buffer`, from there a straight line down to -1 at `max`, and -1 beyond.
+    """Returns 0 up to `max - buffer`, then a straight line down to -1 at `max`, and -1 beyond.
 
-    The soft over-long punishment of DAPO (arXiv 2503.14476, equation 13), where the limits are called L_max and
-    L_cache. Raises ValueError unless 0 < buffer <= max.
+    The soft over-long punishment of DAPO (arXiv 2503.14476, equation 13), which calls the limits L_max and L_cache.
+    Raises ValueError unless 0 < buffer <= max.
     """
     if not 0 < buffer <= max:
         raise ValueError(f"0 < buffer <= max is needed, not buffer {buffer:g} and max {max:g}")
@@ -70,7 +70,8 @@ CURVES: Mapping[str, Curve] = {
 
 
 def length_of(sample: Sample, by: Unit) -> int:
-    """The length of the whole response, its thought included. Raises InvalidSample where `token_count` is missing."""
+    """Returns the length of the whole response, including its reasoning. Raises InvalidSample if `token_count` is
+    missing."""
     if by == "tokens":
         if sample.token_count is None:
             raise InvalidSample("shaping by tokens needs the field 'token_count'", path="token_count")
@@ -80,7 +81,7 @@ def length_of(sample: Sample, by: Unit) -> int:
 
 
 def _between(start: float, end: float, share: float) -> float:
-    """`start` at share 0, `end` at 1, and never outside, not even by a rounding error."""
+    """Returns `start` at share 0 and `end` at 1, and never a value outside, even by a rounding error."""
     share = _unit(share)
     return start * (1.0 - share) + end * share if share < 1.0 else end
 

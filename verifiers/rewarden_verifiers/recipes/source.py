@@ -1,4 +1,4 @@
-"""Positions in a recipe: from a path in the data to a line of the file, for errors that can be acted on."""
+"""Positions in a recipe: maps a path in the data to a line of the file, for errors that say where the mistake is."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MAX_DEPTH = 32
 class RecipeError(PluginError):
     """A recipe file that cannot be used; the message begins with the file and the line.
 
-    The fault is the `verifier`'s: whoever asks for the recipe by its name did nothing wrong. A recipe that came
-    inline is the caller's, and raises InvalidParams instead.
+    The fault is `verifier`, because a caller who uses the recipe by name made no mistake. An inline recipe is the
+    caller's, and raises InvalidParams instead.
     """
 
     reason = "invalid_recipe"
@@ -35,15 +35,15 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source of a recipe. `file` is None for one that came inline; `places` is empty where it was no text."""
+    """The source of a recipe. `file` is None for an inline recipe; `places` is empty if it was not text."""
 
     file: str | None = None
     places: Mapping[Path, Place] = field(default_factory=dict)
 
     def problem(self, path: Path, message: str, text: str = "", offset: int = 0) -> SampleError:
-        """The error to raise: with file and line, or with the JSON path for an inline recipe.
+        """Returns the error to raise: with file and line, or with the JSON path for an inline recipe.
 
-        text, offset: an expression, and where in it the problem is.
+        text, offset: an expression, and the position of the mistake in it.
         """
         place = self._place(path)
         line = None
@@ -73,10 +73,10 @@ def dotted(path: Path) -> str:
 
 
 def read_yaml(text: str, file: str | None) -> tuple[Any, Source]:
-    """The data of a YAML text and where each part of it stands.
+    """Returns the data of a YAML text, and the position of each part.
 
-    Only what JSON could say too: no anchors (they can grow a small file without bound), no tags, no dates, and no key
-    twice (YAML would silently drop the first). Raises the source's problem.
+    Accepts only what JSON can express: no anchors (they can grow a small file without bound), no tags, no dates, and no
+    duplicate keys (YAML would silently drop the first). Raises the source's error for the first mistake.
     """
     bare = Source(file, {(): Place(1)})
     if len(text) > MAX_BYTES:

@@ -1,9 +1,9 @@
-"""The part of CEL that recipes speak, as a tree with positions.
+"""The subset of CEL that recipes use, as a tree with positions.
 
-Recipes need the structure before anything runs: which component is needed on which branch (so that gates run before
-judges), where a misspelt name stands, and which operands are whole numbers. CEL's Python libraries evaluate, and show
-no structure. This parser reads the grammar of https://github.com/google/cel-spec less what a score never needs: maps,
-messages, bytes, unsigned numbers. What it does not read is refused when the recipe is loaded.
+Recipes need the structure before anything runs: which component each branch needs (so that gates run before judges),
+where a misspelt name is, and which operands are integers. CEL's Python libraries only evaluate, and do not expose the
+structure. This parser reads the grammar of https://github.com/google/cel-spec without the parts that a score never
+needs: maps, messages, bytes, unsigned numbers. It refuses everything else when the recipe is loaded.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Kind = Literal[
 
 MAX_CHARACTERS = 4000
 MAX_DEPTH = 24
-"""Nesting beyond which an expression is refused. Attack: a text of brackets, at which a parser recurses to its end."""
+"""Nesting beyond which an expression is refused. Attack: a text of brackets, on which a parser recurses to its end."""
 
 MACROS = ("all", "exists", "exists_one", "map", "filter")
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be used. `offset` is the place in its text, in characters from 0."""
+    """An expression that cannot be used. `offset` is the position in its text, in characters from 0."""
 
     def __init__(self, message: str, offset: int = 0) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class Node:
     """A part of an expression: the characters `start` to `end` of its text.
 
     text: a literal's type, a name, a field, or the name of a function or macro. ops: a chain's operators, one between
-    each two children. value: a literal's value. Calls of methods have their target as first child.
+        each two children. value: a literal's value. Calls of methods have their target as first child.
     """
 
     kind: Kind
@@ -63,7 +63,7 @@ _TOKEN = re.compile(
 )
 
 _LEVELS = (("<", "<=", ">", ">=", "==", "!=", "in"), ("+", "-"), ("*", "/", "%"))
-"""Binary operators, loosest first; the two looser still, `||` and `&&`, are nodes of their own."""
+"""Binary operators, loosest first. `||` and `&&` are looser still, and have their own nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class _Token:
 
 
 def parse(text: str) -> Node:
-    """The tree of an expression. Raises ExpressionError with the place."""
+    """Returns the tree of an expression. Raises ExpressionError with the position."""
     if len(text) > MAX_CHARACTERS:
         raise ExpressionError(f"the expression is longer than {MAX_CHARACTERS} characters")
     return _Parser(text).whole()
@@ -102,7 +102,7 @@ class _Parser:
         raise ExpressionError(f"{what} was not expected here", self._now.start)
 
     def _take(self, *ops: str) -> _Token | None:
-        """The next token, if it is one of these operators."""
+        """Returns the next token if it is one of these operators."""
         token = self._now
         if (token.kind == "op" or token.text == "in") and token.text in ops:
             self._at += 1
@@ -207,7 +207,7 @@ class _Parser:
         if self._take("("):
             inner = self._expression()
             end = self._need(")").end
-            # The brackets belong to the part: messages quote it whole.
+            # The brackets belong to the part, so that messages quote all of it.
             return Node(inner.kind, token.start, end, inner.text, inner.children, inner.ops, inner.value)
         if self._take("["):
             items, end = self._arguments("]")
@@ -287,4 +287,4 @@ _LITERALS: Mapping[str, tuple[str, Callable[[_Token], Any]]] = {
     "float": ("double", lambda token: float(token.text)),
     "string": ("string", _unquote),
 }
-"""By the token's kind: the literal's type, and its reader."""
+"""The literal's type and its reader, by the token's kind."""
