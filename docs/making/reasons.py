@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 
+from making.contents import FILTER
 from making.markdown import cell, table
 from making.verifier import flags_of
 from rewarden.errors import REQUEST_ERRORS, SampleError
@@ -19,6 +20,8 @@ _HEAD = (
     "- A **refused request** has no verdicts. The client raises the error with that `code`.",
     "- A **sample without a score** is `undecided` or `error`; `fault` says who caused it.",
     "- A **scored** sample without full marks has a reason from its verifier.",
+    "",
+    FILTER,
     "",
 )
 

@@ -1,5 +1,5 @@
-"""No text makes a verifier raise, and none makes it forget its score: two thousand responses for each. `make farm` tries
-ten thousand.
+"""No text makes a verifier raise, and none makes it forget its score: two thousand responses for each verifier.
+`make farm` tries ten thousand.
 
 The responses are made of pieces: of the verifier's own cases, cut and glued at random, of what is known to upset
 scanners, and of what Hypothesis thinks of.
