@@ -17,7 +17,7 @@ async def info(service: Service) -> dict[str, Any]:
     has spent and has left; `models` gives the state of each model; `problems` lists everything that is missing, with
     the fix."""
     made = await _parts(service)
-    return {**made, "problems": problems(made, service.config)}
+    return {**made, "problems": problems(made, service.config, keys_usable=service.keys.problem is None)}
 
 
 async def _parts(service: Service) -> dict[str, Any]:
@@ -31,5 +31,5 @@ async def _parts(service: Service) -> dict[str, Any]:
         "judges": service.engine.judges.status(),
         "models": service.engine.models.status(),
         "limits": limits,
-        "keys": bool(service.keys.names),
+        "keys": service.keys.required,
     }

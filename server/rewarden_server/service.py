@@ -78,7 +78,7 @@ class Service:
             advise=lambda name, advice: _log.warning("answers are not read", verifier=name, advice=advice),
         )
         metrics.registered(engine.registry)
-        keys = Keys.load(config.keys)
+        keys = Keys(config.keys)
         return cls(
             engine=engine,
             config=config,

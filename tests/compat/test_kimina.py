@@ -22,7 +22,7 @@ import typing_extensions
 from rewarden.errors import InvalidSample, ProviderError, SandboxError
 from rewarden.retry import Retry
 from rewarden_sandboxes.job import Limits
-from rewarden_server.access.keys import new_key
+from rewarden_server.access.key_record import new_key
 from rewarden_server.compat import kimina
 from rewarden_server.lean import remote
 from rewarden_server.lean.remote import Kimina

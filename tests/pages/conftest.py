@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rewarden_server.access.keys import hash_key
+from rewarden_server.access.key_record import hash_key
 from tests.report.browser import find_chromium
 from tests.server.conftest import Running, Start, plugin, server, start
 from tests.server.process import ServerProcess

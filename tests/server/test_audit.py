@@ -15,7 +15,7 @@ from rewarden.types import Batch, Sample, Use
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden.wire.protobuf import batch_to_message, header_to_message, sample_to_message
 from rewarden_server.access.audit import Audit
-from rewarden_server.access.keys import new_key
+from rewarden_server.access.key_record import new_key
 from rewarden_server.access.settings import AuditSettings
 from rewarden_server.config import ConfigError
 from tests.server.conftest import Running, Start

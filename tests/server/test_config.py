@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rewarden_server.access.keys import hash_key
+from rewarden_server.access.key_record import hash_key
 from rewarden_server.config import ConfigError, load_config, variable_of
 from rewarden_server.verifier_resources import resources_of
 

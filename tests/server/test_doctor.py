@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rewarden_server.access.keys import Keys, hash_key
+from rewarden_server.access.key_record import hash_key
 from rewarden_server.cli import doctor, serve
 from tests.judges.scripted import ScriptedJudge
 
@@ -59,18 +59,18 @@ def test_an_open_server_a_taken_port_and_a_closed_folder_are_told(capsys: pytest
         port = str(taken.getsockname()[1])
         run("--host", "0.0.0.0", "--port", port, "--set", "engine.cache_dir=file/x")
     out = capsys.readouterr().out
-    assert "mend: rewarden doctor --new-key NAME" in out
+    assert "mend: rewarden keys new NAME" in out
     assert f"0.0.0.0:{port} is taken" in out
     assert "engine.cache_dir: file/x cannot be written" in out
 
 
-def test_a_new_key_is_printed_once_with_the_hash_that_knows_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--new-key", "trainer") == 0
+def test_a_rule_without_a_key_is_told_with_the_name_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("keys").write_text(f"trainer {hash_key('k')}\n")
+    Path("rewarden.toml").write_text('[keys]\nfile = "keys"\n[keys.rules.trianer]\nconcurrency = 1\n')
+    run()
     out = capsys.readouterr().out
-    key = next(word for word in out.split() if word.startswith("rwd_"))
-    name, digest = out.splitlines()[-1].split()
-    assert Keys({name: digest}).check(f"Bearer {key}") == "trainer"
-    assert run("--new-key", "no/name") == 2
+    assert "missing: keys.rules.trianer: there is no such key; did you mean 'trainer'?" in out
+    assert "mend: rewarden keys new trianer, or remove [keys.rules.trianer]" in out
 
 
 def test_no_lean_is_no_problem_and_how_to_have_one_is_told(

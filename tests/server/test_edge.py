@@ -18,7 +18,7 @@ from grpc_health.v1 import health_pb2
 from starlette.requests import Request
 
 from rewarden.errors import InvalidRequest, Overloaded, TooLarge
-from rewarden_server.access.keys import new_key
+from rewarden_server.access.key_record import new_key
 from rewarden_server.config import ConfigError, ServerSettings
 from rewarden_server.http import body as bodies
 from rewarden_server.http.body import Gunzip, unpack

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from rewarden.errors import TooLarge
-from rewarden_server.access.keys import new_key
+from rewarden_server.access.key_record import new_key
 from rewarden_server.studies import jobs
 from rewarden_server.studies.rescore import run
 from tests.server.conftest import Running, Start

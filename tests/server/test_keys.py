@@ -11,7 +11,8 @@ import pytest
 
 from rewarden.errors import Unauthorized
 from rewarden.v1 import rewarden_pb2 as pb
-from rewarden_server.access.keys import ANONYMOUS, Keys, hash_key, new_key
+from rewarden_server.access.key_record import ANONYMOUS, hash_key, new_key
+from rewarden_server.access.keys import Keys
 from rewarden_server.access.settings import KeySettings
 from rewarden_server.config import ConfigError
 from tests.server.conftest import Start
@@ -19,7 +20,7 @@ from tests.server.conftest import Start
 
 def test_a_new_key_is_known_by_its_hash() -> None:
     key, digest = new_key()
-    keys = Keys({"trainer": digest, "other": new_key()[1]})
+    keys = Keys(KeySettings(named={"trainer": digest, "other": new_key()[1]}))
     assert keys.check(f"Bearer {key}") == "trainer"
     assert keys.check(f"bearer  {key}") == "trainer"
     assert new_key()[0] != key
@@ -32,7 +33,7 @@ def basic(pair: str) -> str:
 
 def test_a_key_may_come_as_the_password_of_an_address() -> None:
     key, digest = new_key()
-    keys = Keys({"other": new_key()[1], "trainer": digest})
+    keys = Keys(KeySettings(named={"other": new_key()[1], "trainer": digest}))
     for pair in (f"any:{key}", f":{key}"):
         assert keys.check(basic(pair)) == "trainer"
     assert keys.check(basic(f"any:{key}").replace("Basic", "basic")) == "trainer"
@@ -47,25 +48,24 @@ BAD = [None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic", "Basic x", "Basic
 @pytest.mark.parametrize("given", BAD)
 def test_anything_else_is_refused(given: str | None) -> None:
     with pytest.raises(Unauthorized):
-        Keys({"trainer": new_key()[1]}).check(given)
+        Keys(KeySettings(named={"trainer": new_key()[1]})).check(given)
 
 
 def test_the_hash_is_no_key() -> None:
     _, digest = new_key()
     with pytest.raises(Unauthorized):
-        Keys({"trainer": digest}).check(f"Bearer {digest}")
+        Keys(KeySettings(named={"trainer": digest})).check(f"Bearer {digest}")
 
 
 def test_without_keys_everyone_may_ask() -> None:
-    assert Keys({}).check(None) == ANONYMOUS
+    assert Keys(KeySettings()).check(None) == ANONYMOUS
 
 
 def test_keys_are_read_from_the_file_and_the_configuration(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text(f"# ours\ntrainer {hash_key('a')}\n\neval {hash_key('b')}  # second\n")
-    keys = Keys.load(KeySettings(file=file, named={"ci": hash_key("c")}))
-    assert keys.names == ["ci", "trainer", "eval"]
-    assert keys.check("Bearer b") == "eval"
+    keys = Keys(KeySettings(file=file, named={"ci": hash_key("c")}))
+    assert [keys.check(f"Bearer {key}") for key in "abc"] == ["trainer", "eval", "ci"]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_bad_line_is_named_by_number_and_never_repeated(tmp_path: Path, line: 
     file = tmp_path / "keys"
     file.write_text(f"\n{line}\n")
     with pytest.raises(ConfigError, match=":2:") as raised:
-        Keys.load(KeySettings(file=file))
+        Keys(KeySettings(file=file))
     assert "rwd_secret" not in raised.value.message
 
 

@@ -14,22 +14,13 @@ from rewarden.errors import Overloaded, TooLarge
 from rewarden.types import Batch, Sample, Use
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden.wire.protobuf import batch_to_message, header_to_message, sample_to_message
-from rewarden_server.access.keys import new_key
+from rewarden_server.access.key_record import new_key
 from rewarden_server.access.rates import AGAIN_S, Meter
 from rewarden_server.access.rules import KeyRule
+from tests.server.clock import Clock
 from tests.server.conftest import Gates, Running, Start
 
 SAMPLE = {"response": "The answer is (B).", "reference": "B", "use": {"name": "choice"}}
-
-
-class Clock:
-    """Time that passes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def meter(clock: Clock, **rule: Any) -> Meter:

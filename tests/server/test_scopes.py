@@ -10,8 +10,10 @@ import pytest
 from fastapi.routing import APIRoute
 
 from rewarden.v1 import rewarden_pb2 as pb
-from rewarden_server.access.keys import Keys, new_key
+from rewarden_server.access.key_record import new_key
+from rewarden_server.access.keys import Keys
 from rewarden_server.access.rules import OF_A_KEY, SCOPES
+from rewarden_server.access.settings import KeySettings
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.http.access import check_scopes, needs
 from rewarden_server.rpc.call import NEEDS
@@ -108,9 +110,9 @@ def test_a_route_without_a_scope_keeps_the_server_from_starting() -> None:
 
 
 def test_without_keys_whoever_reaches_the_port_may_do_all() -> None:
-    assert Keys({}).caller(None).scopes == frozenset(SCOPES)
+    assert Keys(KeySettings()).caller(None).scopes == frozenset(SCOPES)
     key, digest = new_key()
-    assert Keys({"trainer": digest}).caller(f"Bearer {key}").scopes == OF_A_KEY
+    assert Keys(KeySettings(named={"trainer": digest})).caller(f"Bearer {key}").scopes == OF_A_KEY
 
 
 async def test_a_job_is_seen_by_its_key_and_by_an_admin_only(start: Start, tmp_path: Any) -> None:
@@ -157,10 +159,10 @@ def test_a_rule_that_is_none_is_named(rules: Any, said: str) -> None:
 def test_a_rule_for_a_key_that_there_is_not_is_refused() -> None:
     config = load_config(environ={"REWARDEN_KEYS_RULES": '{"trianer": {"concurrency": 1}}'})
     with pytest.raises(ConfigError, match="no key 'trianer'"):
-        Keys({"trainer": new_key()[1]}, config.keys.rules)
+        Keys(KeySettings(named={"trainer": new_key()[1]}, rules=config.keys.rules))
 
 
 def test_one_key_under_two_names_is_refused() -> None:
     digest = new_key()[1]
     with pytest.raises(ConfigError, match="the same key"):
-        Keys({"one": digest, "two": digest})
+        Keys(KeySettings(named={"one": digest, "two": digest}))

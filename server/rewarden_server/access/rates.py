@@ -55,7 +55,7 @@ class Meter:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._name = name
-        self._rule = rule
+        self.rule = rule
         self._wall = wall
         self._requests = Bucket(rule.requests_per_minute, clock) if rule.requests_per_minute is not None else None
         self._samples = Bucket(rule.samples_per_minute, clock) if rule.samples_per_minute is not None else None
@@ -65,13 +65,13 @@ class Meter:
 
     def begin(self) -> None:
         """A request comes; `end` must follow. Raises Overloaded, and counts nothing, where it may not come now."""
-        most = self._rule.concurrency
+        most = self.rule.concurrency
         if most is not None and self._under_way >= most:
             raise self._over("concurrency", f"{most} requests under way at once", AGAIN_S)
         if self._requests is not None:
             wait_s = self._requests.lacks_s(1)
             if wait_s:
-                raise self._over("requests_per_minute", f"{self._rule.requests_per_minute:g} requests a minute", wait_s)
+                raise self._over("requests_per_minute", f"{self.rule.requests_per_minute:g} requests a minute", wait_s)
             self._requests.take(1)
         self._under_way += 1
 
@@ -84,7 +84,7 @@ class Meter:
 
         Raises Overloaded, which says when to come back, and TooLarge for a request that would never fit.
         """
-        most = self._rule.samples_per_day
+        most = self.rule.samples_per_day
         if most is not None:
             self._check_fits("samples_per_day", samples, most, "have a day")
             if self._used_today() + samples > most:
@@ -93,13 +93,13 @@ class Meter:
             self._check_fits("samples_per_minute", samples, self._samples.holds, "send at once")
             wait_s = self._samples.lacks_s(samples)
             if wait_s:
-                raise self._over("samples_per_minute", f"{self._rule.samples_per_minute:g} samples a minute", wait_s)
+                raise self._over("samples_per_minute", f"{self.rule.samples_per_minute:g} samples a minute", wait_s)
         self.note(samples)
 
     def note(self, samples: int) -> None:
         """Count samples that are judged already; who is over a bound by it waits the longer at its next request. Less
         than none: give back what was counted and not judged."""
-        if self._rule.samples_per_day is not None:
+        if self.rule.samples_per_day is not None:
             self._today = max(0, self._used_today() + samples)  # a new day may have begun since they were counted
         if self._samples is not None:
             self._samples.lacks_s(0)
@@ -122,7 +122,7 @@ class Meter:
 
     def check_left(self) -> None:
         """Raises Overloaded where the day's samples are used up."""
-        most = self._rule.samples_per_day
+        most = self.rule.samples_per_day
         if most is not None and self._used_today() >= most:
             raise self._day_over(most)
 

@@ -14,8 +14,8 @@ from rewarden_server.setting import Count, File, Pairs, Tables, Whole, table, ta
 class KeySettings:
     """The keys of those who may ask. Without any key everyone who reaches the port may.
 
-    `named` maps a key's name to its SHA-256 in hex; `file` holds lines of `name sha256`. Make one with
-    `rewarden doctor --new-key NAME`. `rules`: what a key may do, by its name; `*` is for those without one.
+    `named` maps a key's name to its SHA-256 in hex; `file` holds a line for each key (`access/key_record.py`), which
+    `rewarden keys` writes. `rules`: what a key may do, by its name; `*` is for those without one.
     """
 
     file: File | None = None

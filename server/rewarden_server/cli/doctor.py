@@ -12,10 +12,10 @@ from dataclasses import asdict
 from typing import Any, get_args
 
 from rewarden.commands.terminal import say
-from rewarden.errors import RewardenError, SampleError
+from rewarden.errors import RewardenError, SampleError, near
 from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.probing import clean as clean_sandboxes
-from rewarden_server.access.keys import Keys, check_name, new_key
+from rewarden_server.access.key_table import KeyTable
 from rewarden_server.access.tls import Certificate
 from rewarden_server.cli.cache_state import cache_state
 from rewarden_server.cli.judge_state import judge_state
@@ -43,16 +43,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="remove what killed servers and sandbox hosts left: containers, folders, cgroups",
     )
-    parser.add_argument("--new-key", metavar="NAME", help="make an API key; it is shown once and kept nowhere")
 
 
 def run(args: argparse.Namespace) -> int:
     """0: nothing is missing; 1: something is; 2: the settings cannot be read."""
     try:
-        if args.new_key is not None:
-            check_name(args.new_key, "--new-key")
-            say(key_text(args.new_key))
-            return 0
         config = read_settings(args)
         if args.clean:
             say("\n".join([*clean_sandboxes(), *clean_sockets()]) or "Nothing was left.")
@@ -83,16 +78,6 @@ def run(args: argparse.Namespace) -> int:
     for problem, mend in problems:
         say(f"missing: {problem}\n   mend: {mend}")
     return 1
-
-
-def key_text(name: str) -> str:
-    """A new key and what to do with it."""
-    key, digest = new_key()
-    return (
-        f"key (shown once; give it to the caller): {key}\n\n"
-        f'hash (for the server), in rewarden.toml:\n\n[keys.named]\n"{name}" = "{digest}"\n\n'
-        f"or as a line of the file that keys.file names:\n\n{name} {digest}"
-    )
 
 
 def settings_text(config: Config) -> str:
@@ -170,12 +155,15 @@ def verifier_problems(registry: Registry) -> list[tuple[str, str]]:
 
 def _settings_problems(config: Config) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    keys = Keys.load(config.keys)
+    keys = KeyTable.load(config.keys)
     server = config.server
-    if Certificate.of(server) is None and keys.names and server.host not in ("127.0.0.1", "localhost", "::1"):
+    if Certificate.of(server) is None and keys.required and server.host not in ("127.0.0.1", "localhost", "::1"):
         mend = "set server.tls_cert and server.tls_key, or keep it so behind a proxy that speaks TLS"
         found.append((f"TLS: keys and samples travel in the clear to {server.host}", mend))
-    found += open_to_all(config, keyed=bool(keys.names))
+    for name in keys.ruled_only:
+        mend = f"rewarden keys new {name}, or remove [keys.rules.{name}]"
+        found.append((f"keys.rules.{name}: there is no such key{near(name, keys.records, otherwise='')}", mend))
+    found += open_to_all(config, keyed=keys.required)
     for key, folder in unwritable(config):
         found.append((f"{key}: {folder} cannot be written", f"mkdir -p {folder} && chown $USER {folder}"))
     for key, port, flag in (

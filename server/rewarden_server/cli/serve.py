@@ -56,8 +56,8 @@ async def serve(config: Config, ready_file: Path | None = None) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-    if not serving.service.keys.names and config.server.host not in ("127.0.0.1", "localhost", "::1"):
-        _log.warning("open to everyone who reaches it", host=config.server.host, mend="rewarden doctor --new-key NAME")
+    if not serving.service.keys.required and config.server.host not in ("127.0.0.1", "localhost", "::1"):
+        _log.warning("open to everyone who reaches it", host=config.server.host, mend="rewarden keys new NAME")
     if serving.service.audit is not None:
         # What rotates logs moves the file away, and then says so.
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, serving.service.audit.reopen)

@@ -62,7 +62,7 @@ class Edge:
         self._service = service
         self._app = app
         self._routes = routes
-        self._origins = Origins(service.config.server, keyed=bool(service.keys.names))
+        self._origins = Origins(service.config.server, keyed=service.keys.required)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""

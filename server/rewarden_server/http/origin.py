@@ -50,7 +50,7 @@ class Origins:
         if not self._any_host and not self._known((host or "").lower()):
             raise Forbidden(
                 f"this server is not asked by the name {(host or '')[:100]!r}: add it to server.hosts, ask by an "
-                "address, or set up keys (rewarden doctor --new-key NAME)"
+                "address, or set up keys (rewarden keys new NAME)"
             )
         if origin is None:
             return

@@ -31,7 +31,7 @@ router = APIRouter()
 async def openapi(request: Request, service: Served) -> Response:
     app: FastAPI = request.app
     if app.openapi_schema is None:
-        app.openapi_schema = document(app, keyed=bool(service.keys.names))
+        app.openapi_schema = document(app, keyed=service.keys.required)
     return Response(dumps(app.openapi_schema), media_type=JSON)
 
 

@@ -21,14 +21,16 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _COMMAND = re.compile(r"\b(?:apt-get|docker|pip|rewarden|sysctl|systemctl|usermod) [^;,()]+")
 
 
-def problems(info: Mapping[str, Any], config: Config) -> list[dict[str, str]]:
-    """Returns the problems in the rest of `/v1/info`, each as `{"what", "mend"}`, ready for JSON."""
+def problems(info: Mapping[str, Any], config: Config, *, keys_usable: bool = True) -> list[dict[str, str]]:
+    """Returns the problems in the rest of `/v1/info`, each as `{"what", "mend"}`, ready for JSON. keys_usable: whether
+    the key file can be used as it is now."""
     found = [
         *_sandbox(info["sandbox"]),
         *_cache(info["engine"]),
         *_lean(info["lean"]),
         *_judges(info["judges"]),
         *_models(info["models"]),
+        *_keys(usable=keys_usable),
         *open_to_all(config, keyed=bool(info["keys"])),
         # By the setting only: where folders lie is nobody's business who is not on the machine.
         *((f"{key}: the folder cannot be written", "rewarden doctor") for key, _ in unwritable(config)),
@@ -108,11 +110,23 @@ def _models(status: Mapping[str, Any]) -> list[Problem]:
     ]
 
 
+def _keys(*, usable: bool) -> list[Problem]:
+    """The path and the line are for people on the machine, whom the log and the command tell."""
+    if usable:
+        return []
+    return [
+        (
+            "keys.file: the file is invalid or unreadable, and the keys from before the change stay in force",
+            "rewarden keys list",
+        )
+    ]
+
+
 def open_to_all(config: Config, *, keyed: bool) -> list[Problem]:
     """A server that asks for no key, and can be reached from other machines."""
     if keyed or config.server.host in _LOOPBACK:
         return []
-    return [(f"the server is open to everyone who reaches {config.server.host}", "rewarden doctor --new-key NAME")]
+    return [(f"the server is open to everyone who reaches {config.server.host}", "rewarden keys new NAME")]
 
 
 def unwritable(config: Config) -> list[tuple[str, Path]]:

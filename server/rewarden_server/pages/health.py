@@ -13,7 +13,7 @@ router = APIRouter(default_response_class=HTMLResponse, responses={200: {"descri
 
 @router.get("/health", operation_id="health", summary="How the server is; asks /v1/info for it.")
 async def health(service: Served) -> Response:
-    keyed = bool(service.keys.names)
+    keyed = service.keys.required
     form = f'<form class="key-form" autocomplete="off">{key_field()}<button type="submit">Ask</button></form>'
     body = (
         '<div class="title"><h1>Health</h1><p id="told" role="status" class="told muted">Asking …</p></div>'

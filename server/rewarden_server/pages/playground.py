@@ -49,7 +49,7 @@ async def playground(name: Name, service: Served) -> Response:
     title = f"{item['name']} · Playground"
     if not item["available"]:
         return page(title, entry_body(item), depth=1, place="playground")
-    body = _body(item, bool(service.keys.names), service.config.server.grpc_port)
+    body = _body(item, service.keys.required, service.config.server.grpc_port)
     return page(title, body, depth=1, place="playground", script="playground.js", wide=True)
 
 

@@ -7,13 +7,13 @@ messages is one for all methods.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import grpc
 from grpc_health.v1 import health, health_pb2
 
-from rewarden.errors import Forbidden, InvalidRequest, Unauthorized
+from rewarden.errors import Forbidden, InvalidRequest, Unauthorized, Unavailable
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden_server.rpc.call import NEEDS, authorization_in, call
 from rewarden_server.service import Service
@@ -44,7 +44,7 @@ class Preauth(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
         path = handler_call_details.method
         method = path.removeprefix(_PREFIX)
         known = method if method != path and method in NEEDS else _OTHER
-        held = path == _WATCH and not self._service.keys.names  # by one who has no key, where nobody needs one
+        held = path == _WATCH and not self._service.keys.required  # by one who has no key, where nobody needs one
         if not held and self._lets_in(handler_call_details, NEEDS.get(known)):
             return await continuation(handler_call_details)
         if path in (_CHECK, _WATCH):
@@ -78,9 +78,10 @@ class Preauth(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
         finally:
             self._watching -= 1
 
-    def _refusing(self, method: str) -> Callable[..., AsyncIterator[bytes]]:
-        async def refuse(messages: Any, context: grpc.aio.ServicerContext) -> AsyncIterator[bytes]:
+    def _refusing(self, method: str) -> Callable[..., Awaitable[None]]:
+        async def refuse(messages: Any, context: grpc.aio.ServicerContext) -> None:
             async with call(self._service, context, method):  # raises what `_lets_in` saw, and counts it
-                yield b""
+                # Or the key file changed between the two looks. The message was not read: no answer may follow.
+                raise Unavailable("this key was made just now: send the call again", retry_after_s=0.1)
 
         return refuse
