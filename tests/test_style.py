@@ -1,5 +1,5 @@
 """The documentation avoids the worst patterns that docs/style.md warns of. Pages made from docstrings, schemas and the
-command line are among it, so that what users read there is held to the same.
+command line are included.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INSTEAD = {
     r"\bmend(?:s|ed|ing)?\b": "fix",
     r"\bnoughts?\b": "zero",
     r"\bin any dress\b": "in any form",
-    r"\bbeliev(?:e|es|ed)\b": "trust",
+    r"\b(?:is|are|be|not) believed\b": "trusted",
     r"\bask(?:s|ed)? again\b": "retry",
     r"\bwhat may (?:pass|succeed)\b": "requests that may succeed",
     r"\b(?:its|their|the) like\b": "similar ones, or name them",
@@ -27,12 +27,7 @@ INSTEAD = {
     r"\blets? go of\b": "releases",
     r"\bfrom which on\b": "above which",
     r"\bfor ever\b": "forever",
-    r"\ba dozen\b": "twelve",
-    r"\bsays? why\b.*\bsays? why\b": "one of them",
-    r"\b(?:is|are) of (?:the|that) opinion\b": "the opinion itself",
     r"\bmay earn a share\b": "can earn partial credit",
-    r"\bat all times\b": "always",
-    r"\bthe word of\b": "what it decides",
 }
 """Patterns that read as translated, with what to write instead."""
 

@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name in _BOUNDS:
         one.add_argument(f"--{name.replace('_', '-')}", metavar="N", help="a bound, as in [keys.rules]")
     one.add_argument(
-        "--expires", type=lifetime, metavar="TIME", help="how long it works, such as 30d (default: for ever)"
+        "--expires", type=lifetime, metavar="TIME", help="how long it works, such as 30d (default: forever)"
     )
     _add_place(one, "the key file (default: keys.file of the configuration); -: print the line for one instead")
     one.set_defaults(does=_new)
