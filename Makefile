@@ -1,44 +1,45 @@
-# The project's commands. `make demo` and `make test` set everything up by themselves.
+# The project's commands. `make demo` and `make test` install everything that they need.
 #
-#   make demo    rescore the demo rollouts in process; prints verdicts and a summary
-#   make check   no root, under 90 s: every pure test and every case
-#   make test    every test that this machine can run, but for groups that repeat others; tells what was not tried
-#                (MODELS=1, TRAINERS=1: installs gigabytes for reward models and trainers into .venv;
-#                SYSTEM=1 as root: installs Debian packages that tests use)
-#   make test-for PATHS="FILE …"  the quick tests that these files reach: what a change is proven with first
-#   make test-changed  of the tests that `make test` left out, those that files changed since the last green commit reach
-#   make test-all  every test there is
-#   make stress N=20 K=NAME  the tests that fight the kernel, N times each; tells how often each failed
-#   make farm N=10000 USE=NAME  what a policy could farm: unscored or paid for nothing, of so many hostile candidates
-#                (REPLAY=SEED: the one candidate of a find; LAUNCHER=bwrap; JSON=benchmarks/farm.json: for the scorecard)
-#   make lean    a Lean for the tests, where gcc is (make test does so)
-#   make judge-model  a chat model for the tests; gigabytes (make test does so with MODELS=1)
-#   make test-models  small models that give numbers, for the tests; gigabytes (make test does so with MODELS=1)
-#   make images  what sandboxes run in: images where a container engine answers, and a root file system
-#   make lint    ruff and mypy --strict
-#   make bench   ratios against named baselines        make soak   long and rough
-#   make protos  stubs from protos/                    make docs   the pages that are generated
-#   make golden  the golden bytes of the wires, after a change that CONTRIBUTING.md allows
-#   make lock    what is installed, resolved into locks/; UPGRADE=1: with newer versions
-#   make changelog-draft  the next section of CHANGELOG.md, printed; make changelog VERSION=X.Y.Z writes it
-#   make site    the documentation as a website, in site/; whole and offline
-#   make screenshots  the pictures of the documentation, from the running product
+#   make demo    rescore the demo rollouts in process and print verdicts and a summary
+#   make check   run every pure test and every case; no root, under 90 s
+#   make test    run every test that this machine can run, except groups that repeat others; lists the tests it skipped
+#                (MODELS=1, TRAINERS=1: install gigabytes for reward models and trainers into .venv;
+#                SYSTEM=1 as root: install the Debian packages that tests use)
+#   make test-for PATHS="FILE …"  run the quick tests that depend on these files: the first check of a change
+#   make test-changed  run tests that `make test` leaves out and that files changed since the last green commit affect
+#   make test-all  run every test
+#   make stress N=20 K=NAME  run the tests that strain the kernel, N times each, and print how often each failed
+#   make farm N=10000 USE=NAME  search that many hostile candidates for unscored verdicts and undeserved rewards
+#                (REPLAY=SEED: only one find's candidate; LAUNCHER=bwrap; JSON=benchmarks/farm.json: for the scorecard)
+#   make lean    install Lean for the tests, if gcc is installed (make test includes it)
+#   make judge-model  install a chat model for the tests; gigabytes (make test MODELS=1 includes it)
+#   make test-models  install small models for tests of the model process; gigabytes (make test MODELS=1 includes it)
+#   make images  build the sandbox's images, if a container engine answers, and its root file system
+#   make lint    run ruff and mypy --strict
+#   make bench   measure ratios against named baselines; make soak runs long load tests
+#   make protos  generate stubs from protos/
+#   make docs    generate pages of the documentation
+#   make golden  regenerate the golden bytes of the wires, after a change that CONTRIBUTING.md allows
+#   make lock    resolve all dependencies into locks/; UPGRADE=1 upgrades them
+#   make changelog-draft  print the next section of CHANGELOG.md; make changelog VERSION=X.Y.Z writes it
+#   make site    build the documentation as a website in site/ that works offline
+#   make screenshots  take the documentation's screenshots from the running product
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 BASE ?= python3
 STAMP := $(VENV)/.installed
 PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check
-# Everything was resolved when locks/ was made (`make lock`).
+# Installs exactly the versions in locks/ (`make lock`).
 LOCKED := bash scripts/install-locked.sh $(PYTHON)
 PYTEST := $(PYTHON) -m pytest
-# Pure tests compute all the time: a process for each core.
+# Pure tests are CPU-bound: one process per core.
 CORES := $(shell nproc 2>/dev/null || echo 2)
-# Processes for tests that may share the machine; tests/suite says which, and what runs after them.
+# Processes for tests that can share the machine; tests/suite decides which tests those are and what runs after them.
 export JOBS ?= 3
-# Servers and tests start hundreds of interpreters: without their byte code each compiles what it imports once more.
+# Servers and tests start hundreds of interpreters; without cached bytecode, each one compiles its imports again.
 unexport PYTHONDONTWRITEBYTECODE
-# Trainers' own packages, and models, weigh gigabytes: only where they are asked for.
+# Trainers' packages and models take gigabytes, so they are optional.
 HEAVY := $(if $(filter 1,$(MODELS)),judge-model test-models) $(if $(filter 1,$(TRAINERS)),trainers)
 
 .PHONY: demo check test test-all test-changed test-for stress farm images soak bench lint lock protos golden docs changelog changelog-draft site screenshots setup system lean trainers judge-model test-models clean
@@ -47,7 +48,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml client/pyproject.toml locks/setup.lock
 	@test -x $(PYTHON) || $(BASE) -m venv $(VENV) || { \
-	  echo "python3 -m venv does not work here; on Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	  echo "python3 -m venv does not work; on Debian or Ubuntu, run apt-get install python3-venv" >&2; exit 1; }
 	@$(PIP) --upgrade 'pip>=24'
 	@$(LOCKED) locks/setup.lock
 	@$(PIP) --no-deps --no-build-isolation -e client -e .
@@ -67,7 +68,7 @@ system: setup
 lean: setup
 	@bash scripts/lean-toolchain.sh $(PYTHON) $(abspath $(VENV))/lean-toolchain
 
-judge-model test-models: export TQDM_DISABLE := 1  # bars of progress fill a log
+judge-model test-models: export TQDM_DISABLE := 1  # progress bars fill a log
 judge-model: $(VENV)/.trainers
 	@$(PYTHON) scripts/judge-model.py $(VENV)/judge-model
 
@@ -135,12 +136,12 @@ changelog-draft: setup
 	@$(PYTHON) -m towncrier build --draft --version next
 
 changelog: setup
-	@test -n "$(VERSION)" || { echo "which version? make changelog VERSION=X.Y.Z" >&2; exit 1; }
+	@test -n "$(VERSION)" || { echo "VERSION is not set; run make changelog VERSION=X.Y.Z" >&2; exit 1; }
 	$(PYTHON) -m towncrier build --yes --version $(VERSION)
 
 site: setup
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --clean
-	@echo "site/index.html; with its search: $(PYTHON) -m http.server --directory site"
+	@echo "open site/index.html, or, to use its search, run $(PYTHON) -m http.server --directory site"
 
 clean:
 	rm -rf $(VENV) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis

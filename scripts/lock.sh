@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Resolves what the project is installed with into locks/: each version with the hashes of its files, for every platform
-# and every Python from 3.11 on. What is locked keeps its version; UPGRADE=1 resolves everything anew. torch is no part of
-# it: each machine takes the build that fits it, of the version in requirements-torch.txt.
+# Resolves the project's dependencies into locks/: each version with the hashes of its files, for every platform and every
+# Python from 3.11 on. Locked packages keep their versions; UPGRADE=1 upgrades them. torch is not locked: each machine
+# installs the build that fits it, of the version in requirements-torch.txt.
 # usage: lock.sh PYTHON
 set -euo pipefail
 python=$1
 cd "$(dirname "$0")/.."
-# Whoever installed what is locked has uv (scripts/install-locked.sh).
+# scripts/install-locked.sh has installed uv.
 
 lock() {
   local name=$1
@@ -15,7 +15,7 @@ lock() {
     --custom-compile-command 'make lock' ${UPGRADE:+--upgrade} --output-file "locks/$name.lock" "$@" >/dev/null
 }
 
-# Our own two are resolved from their sources; what the lock holds is what they need.
+# Our own two packages are resolved from their sources; the lock contains only their dependencies.
 printf '%s\n' './client[grpc]' '.[all]' |
   lock setup --no-emit-package rewarden --no-emit-package rewarden-server - requirements-dev.txt
 lock trainers -c locks/setup.lock --excludes requirements-torch.txt requirements-trainers.txt

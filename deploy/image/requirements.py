@@ -1,8 +1,9 @@
-"""Prints what our distributions need, with some extras, less themselves: what an image installs before their sources.
+"""Prints the requirements of our distributions with some extras, without the distributions themselves.
 
     python requirements.py EXTRA,EXTRA PYPROJECT...
 
-Extras that no file has are refused; an extra that names others of its own distribution stands for them.
+An image installs them before our own wheels. An unknown extra is an error; an extra that names other extras of its own
+distribution includes them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _NAME = re.compile(r"^([A-Za-z0-9._-]+)(?:\[([^\]]*)\])?")
 
 
 def requirements(extras: Iterable[str], projects: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Sorted, each once. Raises ValueError for an extra that the first project does not have."""
+    """Returns sorted, unique requirements. Raises ValueError for an extra that the first project does not have."""
     known = {project["name"]: project for project in projects}
     first = next(iter(known))
     found: set[str] = set()
@@ -46,7 +47,7 @@ def requirements(extras: Iterable[str], projects: Iterable[Mapping[str, Any]]) -
 
 
 def main(arguments: list[str]) -> int:
-    """0; 2: an extra is not there."""
+    """Returns 0, or 2 for an unknown extra."""
     wanted, *files = arguments
     projects = [tomllib.loads(Path(file).read_text(encoding="utf-8"))["project"] for file in files]
     try:
