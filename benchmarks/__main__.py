@@ -1,4 +1,4 @@
-"""Run the benchmarks named on the command line, or all; exit status 1 when a promise was not kept."""
+"""Runs the benchmarks named on the command line, or all of them. Exits with status 1 if a promise was broken."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES = (
 
 
 def main() -> int:
-    """See the module."""
+    """Runs the benchmarks and returns the exit status."""
     broken = []
     for name in sys.argv[1:] or NAMES:
         broken += [f"{name}: {what}" for what in importlib.import_module(f"benchmarks.{name}").run()]

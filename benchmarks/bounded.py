@@ -1,7 +1,7 @@
-"""Pathological answers: each ends within its bound, and a thousand ordinary neighbours hardly notice.
+"""Pathological answers: each ends within its bound, and barely slows 1,000 ordinary samples next to it.
 
 Load: the towers, factorials, sums and nests of the attack list, ten of them among 1,000 ordinary pairs; the limit is
-the default 2 s of CPU an item; cache off.
+the default, 2 s of CPU per item; cache off.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ async def _run(report: Report) -> None:
     for place, sample in enumerate(bad):
         mixed.insert(place * 83 + 5, sample)
     scores: list[float | None] = []
-    # What counts is when the ordinary ones have their verdicts: a stream tells.
+    # The time until the ordinary samples have their verdicts counts, so this uses a stream.
     best = float("inf")
     places = {place * 83 + 5 for place in range(len(bad))}
     for _ in range(3):
@@ -78,13 +78,13 @@ async def _run(report: Report) -> None:
         await putting
         best = min(best, last)
     report.figure("1,000 ordinary pairs alone", alone, "s")
-    report.figure("1,000 ordinary pairs beside the pathological ones", best, "s", most=1.5 * alone + 0.5)
+    report.figure("1,000 ordinary pairs next to the pathological ones", best, "s", most=1.5 * alone + 0.5)
     report.figure("pathological answers that scored", sum(scores[place] != 0.0 for place in places), most=0)
     await engine.close()
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("bounds: pathological answers alone and among 1,000 ordinary pairs")
     asyncio.run(_run(report))
     return report.broken

@@ -1,9 +1,9 @@
-"""Boxes, points and intervals: verdicts a second on one core, beside what the libraries take for the arithmetic alone.
+"""Boxes, points and intervals: verdicts per second on one core, next to the time of libraries for the arithmetic alone.
 
-Load: responses of one answer each, 200 different ones in turn, references prepared once, functions called in this
+Load: responses with one answer each, 200 different ones in turn, references prepared once, functions called in this
 process: no engine, no cache, no transport. "Simple pair": one box in pixels in an answer tag, one expected. The
-libraries get numbers that nobody had to find in a text: NumPy one pair a call, pycocotools' C code one pair a call, and
-its evaluation of one image. The best of several short runs counts, so that a neighbour on the machine does not.
+libraries get bare numbers, which they need not find in a text: NumPy one pair per call, pycocotools' C code one pair
+per call, and its evaluation of one image. The best of several short runs counts, to exclude the machine's other load.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _RUNS = 40
 
 
 def _a_second(calls: Sequence[Callable[[], object]]) -> float:
-    """Returns how many of these calls fit in a second: the best of several runs over all of them."""
+    """Returns the number of calls per second: the best of several runs over all of them."""
     best = float("inf")
     for _ in range(_RUNS):
         start = time.perf_counter()
@@ -61,7 +61,7 @@ def _numpy_iou(numpy: Any, a: Any, b: Any) -> Any:
 
 
 def _evaluation(golds: list[list[int]], found: list[list[int]]) -> Callable[[], object]:
-    """pycocotools' evaluation of one image."""
+    """Runs pycocotools' evaluation of one image."""
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 
@@ -94,14 +94,14 @@ def _evaluation(golds: list[list[int]], found: list[list[int]]) -> Callable[[], 
 
 
 def run() -> list[str]:
-    """The promises that were not kept."""
-    report = Report("boxes: verdicts a second on one core, on prepared references")
+    """Runs and reports; returns the broken promises."""
+    report = Report("boxes: verdicts per second on one core, on prepared references")
     rng = random.Random(5)
     expected, *others = _boxes(rng, 201)
     near = [[value + rng.randint(-9, 9) for value in expected] for _ in range(100)]
     answers = [json.dumps(one) for one in (*near, *others[:100])]
     simple = _a_second(_judging([f"<answer>{one}</answer>" for one in answers], expected))
-    report.figure("box: simple pairs a second", simple, "/s", least=50_000)
+    report.figure("box: simple pairs per second", simple, "/s", least=50_000)
     report.figure("box: simple pairs, bare lists", _a_second(_judging(answers, expected)), "/s", least=50_000)
     fenced = [f'```json\n[{{"bbox_2d": {one}, "label": "dog"}}]\n```' for one in answers]
     report.figure("box: one fenced JSON object", _a_second(_judging(fenced, expected)), "/s")
@@ -120,12 +120,12 @@ def run() -> list[str]:
 
     ours, theirs = [numpy.array(one, dtype=float) for one in near], numpy.array(expected, dtype=float)
     bound = _a_second([lambda one=one: _numpy_iou(numpy, one, theirs) for one in ours])  # type: ignore[misc]
-    report.figure("   NumPy's IoU alone, a pair a call", bound, "/s")
+    report.figure("   NumPy's IoU alone, one pair per call", bound, "/s")
     report.figure("   box by NumPy's IoU", simple / bound, "x")
     pairs = [[one[0], one[1], one[2] - one[0], one[3] - one[1]] for one in map(list, ours)]
     gold = [pairs[0]]
     bound = _a_second([lambda one=one: mask.iou([one], gold, [0]) for one in pairs])  # type: ignore[misc]
-    report.figure("   pycocotools' IoU alone, a pair a call", bound, "/s")
+    report.figure("   pycocotools' IoU alone, one pair per call", bound, "/s")
     report.figure("   box by pycocotools' IoU", simple / bound, "x")
     bound = _a_second([_evaluation(golds, sets[0])] * 2)
     report.figure("   pycocotools' evaluation of one image", bound, "/s")

@@ -1,8 +1,8 @@
 """The CPU time that a verdict costs, by process: the figures that docs/scaling.md multiplies.
 
 Load: samples of several verifiers, all different, the verdict cache off, over HTTP in requests of 500 and over gRPC as
-one stream; `code` programs with 15 tests each, by what a busy sandbox spends. CPU time, so that a machine that does
-other things as well hardly changes it.
+one stream; for `code`, programs with 15 tests each, by the CPU time of a busy sandbox. CPU time, because other load on
+the machine hardly changes it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _PIECE = 500
 
 
 def maths() -> list[Sample]:
-    """The 2,000 pairs of `benchmarks.pairs`."""
+    """Returns the 2,000 pairs of `benchmarks.pairs`."""
     return [{"response": pair.response, "reference": pair.reference} for pair in pairs()]
 
 
 def objects() -> list[Sample]:
-    """JSON objects against a schema."""
+    """Returns JSON objects to check against a schema."""
     schema = {"type": "object", "required": ["name", "age"], "properties": {"age": {"type": "integer"}}}
     return [
         {
@@ -44,7 +44,7 @@ def objects() -> list[Sample]:
 
 
 def programs(count: int) -> list[Sample]:
-    """Programs that add numbers up, with 15 tests each."""
+    """Returns programs that add numbers, with 15 tests each."""
     tests = [{"type": "stdio", "stdin": f"{n} {n * n}\n", "stdout": f"{n + n * n}\n"} for n in range(15)]
     return [
         {
@@ -56,8 +56,8 @@ def programs(count: int) -> list[Sample]:
 
 
 def run() -> list[str]:
-    """Run and report; there are no promises."""
-    report = Report("costs: CPU time of a verdict, by process")
+    """Runs and reports; there are no promises."""
+    report = Report("costs: CPU time per verdict, by process")
     settings = {"REWARDEN_ENGINE_CACHE": "false", "REWARDEN_ENGINE_WORKERS": "2", "REWARDEN_ENGINE_EAGER": "true"}
     with served(**settings) as server, httpx.Client(timeout=600) as http:
         for use, samples in {"choice": choices(4000), "math": maths(), "json": objects()}.items():
@@ -69,7 +69,7 @@ def run() -> list[str]:
                 post(http, server.http, use, samples[at : at + _PIECE]) for at in range(0, len(samples), _PIECE)
             )
             _figures(report, f"{use} over HTTP", server.pid, own, below, len(samples))
-            report.figure(f"{use}: answer", received / len(samples), "bytes")
+            report.figure(f"{use}: response", received / len(samples), "bytes")
             own, below = _cpu(server.pid), _below(server.pid)
             asyncio.run(stream(server.grpc, use, samples))
             _figures(report, f"{use} over gRPC, streamed", server.pid, own, below, len(samples))
@@ -80,19 +80,19 @@ def run() -> list[str]:
             own, below = _cpu(server.pid), _below(server.pid)
             for at in range(0, len(samples), _PIECE):
                 post(http, server.http, "math", samples[at : at + _PIECE])
-        _figures(report, "math over HTTP, known already", server.pid, own, below, len(samples))
+        _figures(report, "math over HTTP, cached", server.pid, own, below, len(samples))
     return report.broken
 
 
 def post(http: httpx.Client, address: str, use: str, samples: Sequence[Sample]) -> int:
-    """Have samples judged in one request; the answer's size."""
+    """Has samples judged in one request, and returns the size of the response."""
     answer = http.post(f"{address}/v1/verify", json={"use": use, "samples": samples})
     answer.raise_for_status()
     return len(answer.content)
 
 
 async def stream(target: str, use: str, samples: Sequence[Sample]) -> None:
-    """Have samples judged in one stream."""
+    """Has samples judged in one stream."""
     async with AsyncClient(target) as client:
         async for _ in client.stream(samples, use):
             pass
@@ -118,4 +118,4 @@ def _code(report: Report, http: httpx.Client, address: str, pid: int) -> None:
     took = time.perf_counter() - start
     for name, seconds in meter.spent().since(before).items():
         report.figure(f"code, 15 tests: {name}", 1e3 * seconds / count, "ms")
-    report.figure("code, 15 tests: samples a second, as the machine is", count / took, "1/s")
+    report.figure("code, 15 tests: samples per second, at the machine's present load", count / took, "1/s")

@@ -1,4 +1,4 @@
-"""Models of published shapes whose weights are drawn: as fast as the real ones, and made on the spot."""
+"""Models of published shapes with random weights: as fast as the real ones, and made on the spot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SHAPES: dict[str, dict[str, int]] = {
     "Qwen3-0.6B": {"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28, "num_attention_heads": 16},
     "Qwen3-4B": {"hidden_size": 2560, "intermediate_size": 9728, "num_hidden_layers": 36, "num_attention_heads": 32},
 }
-"""From the `config.json` of each at Qwen's."""
+"""From each model's `config.json`, as Qwen publishes it."""
 _SHARED: dict[str, Any] = {
     "vocab_size": 151_936,
     "num_key_value_heads": 8,
@@ -23,8 +23,8 @@ _SHARED: dict[str, Any] = {
 
 
 def draw(folder: Path, shape: str, kind: str, tokenizer: Path) -> None:
-    """Save a model of this shape to `folder`, with the tokenizer of another. kind: what transformers' class for its
-    head is called, `CausalLM` or `SequenceClassification` (one output).
+    """Saves a model of this shape to `folder`, with the tokenizer of another. kind: transformers' class for its head,
+    `CausalLM` or `SequenceClassification` (one output).
     """
     import torch
     import transformers
@@ -34,7 +34,7 @@ def draw(folder: Path, shape: str, kind: str, tokenizer: Path) -> None:
     torch.manual_seed(7)
     with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
         model = getattr(transformers, f"AutoModelFor{kind}").from_config(config, dtype=torch.bfloat16)
-        if kind == "SequenceClassification":  # scores of a spread of 2, as trained heads have it
+        if kind == "SequenceClassification":  # scores with a spread of 2, as trained heads have
             torch.nn.init.normal_(model.score.weight, std=2 / config.hidden_size**0.5)
     model.save_pretrained(folder)
     words.save_pretrained(folder)

@@ -1,9 +1,9 @@
-"""The growth of a verdict's cost with the response: over three sizes, for every verifier that is a plain function.
+"""The growth of a verdict's cost with the response, over three sizes, for every verifier that is a plain function.
 
-Load: for each verifier a scored case of its own, its response preceded or followed by 32, 64 and 128 thousand
-characters: of prose, and of each of the fragments that upset scanners (`tests.verifiers.counting.HOSTILE`). Least CPU
-time of three. The exponent is log2 of the growth per doubling: 1 is linear, 2 quadratic. Verdicts under a millisecond
-at the largest size are too cheap to tell.
+Load: for each verifier, one of its own scored cases, whose response follows or precedes 32, 64 and 128 thousand
+characters: of prose, and of each of the fragments that slow scanners down (`tests.verifiers.counting.HOSTILE`). The
+lowest CPU time of three counts. The exponent is log2 of the growth per doubling: 1 is linear, 2 quadratic. Verdicts
+that take under a millisecond at the largest size are too cheap to measure.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _seconds(planner: Planner, use: Use, sample: Sample) -> float:
 
 
 def _growth(planner: Planner, use: Use, sample: Sample, filler: str, *, before: bool) -> tuple[float, float]:
-    """The exponent between the first and the last size, and the seconds of the last."""
+    """Returns the exponent between the first and the last size, and the seconds at the last size."""
     times = []
     for size in SIZES:
         filled = filler * (size // len(filler))
@@ -59,7 +59,7 @@ def _growth(planner: Planner, use: Use, sample: Sample, filler: str, *, before: 
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("growth: exponent of the cost in the response's size, the worst filler of each verifier")
     registry = Registry()
     planner = Planner(registry)
@@ -73,7 +73,7 @@ def run() -> list[str]:
                 for before in (True, False):
                     exponent, seconds = _growth(planner, use, sample, filler, before=before)
                     slowest = max(slowest, seconds)
-                    for _ in range(3):  # a neighbour's burst looks like growth, but not four times
+                    for _ in range(3):  # a burst of other load looks like growth, but not four times in a row
                         if seconds <= CHEAP_S or exponent <= max(worst, MOST):
                             break
                         exponent = min(exponent, _growth(planner, use, sample, filler, before=before)[0])

@@ -1,6 +1,6 @@
 """The cost of importing, in fresh interpreters: the client and its adapters, as ratios to `import httpx`.
 
-Load: `python -c "import …"` in this environment, the least CPU time (user and system) of ten, less that of a bare
+Load: `python -c "import …"` in this environment, the lowest CPU time (user and system) of ten, minus that of a bare
 interpreter. A trainer imports an adapter in each of its reward workers.
 """
 
@@ -22,7 +22,7 @@ IMPORTS = (
 
 
 def _cpu_ms(code: str) -> float:
-    """The least CPU time of a process that runs the code."""
+    """Returns the lowest CPU time of a process that runs the code."""
     best = math.inf
     for _ in range(10):
         process = subprocess.Popen([sys.executable, "-c", code])
@@ -35,7 +35,7 @@ def _cpu_ms(code: str) -> float:
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("imports: the client and its adapters against httpx")
     bare = _cpu_ms("pass")
     baseline = _cpu_ms(BASELINE) - bare

@@ -1,10 +1,10 @@
-"""Checkable instructions: verdicts a second on one core, beside what the sentence splitter's own library takes.
+"""Checkable instructions: verdicts per second on one core, next to the library of the sentence splitter.
 
 Load: 200 different responses of about 1,600 characters (paragraphs, a list, quotations, abbreviations), each with two
-of 61 instructions, in turn: all that need no language detection, but for those that one look decides (a repeated
-request, a fixed sentence). References prepared once, functions called in this process: no engine, no cache, no
-transport. Language detection stands apart. The best of several short runs counts, so that a neighbour on the machine
-does not.
+of 61 instructions, in turn: all instructions that need no language detection, except those that need only one look (a
+repeated request, a fixed sentence). References prepared once, functions called in this process: no engine, no cache, no
+transport. Language detection is measured separately. The best of several short runs counts, to exclude the machine's
+other load.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _responses() -> list[str]:
 
 
 def _a_second(calls: Sequence[Callable[[], object]]) -> float:
-    """Returns how many of these calls fit in a second: the best of several runs over all of them."""
+    """Returns the number of calls per second: the best of several runs over all of them."""
     best = float("inf")
     for _ in range(_RUNS):
         start = time.perf_counter()
@@ -135,8 +135,8 @@ def _judging(responses: Sequence[str], names: Sequence[str], **params: Any) -> l
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
-    report = Report("instructions: verdicts a second on one core, two instructions each")
+    """Runs and reports; returns the broken promises."""
+    report = Report("instructions: verdicts per second on one core, two instructions each")
     warm()
     responses = _responses()
     names = list(_ARGUMENTS)

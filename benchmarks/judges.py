@@ -1,7 +1,7 @@
-"""`judge` against an endpoint that always replies the same, in a process of its own: what our side adds.
+"""The overhead of `judge`, against an endpoint in another process that always gives the same reply.
 
-"Bare" are calls of the `openai` client with the same chats, and nothing else, in the same run. CPU is that of this
-process alone. A dead judge refuses connections, or takes them and never replies.
+"Bare" means calls of the `openai` client with the same chats, and nothing else, in the same run. CPU is that of this
+process alone. A dead judge refuses connections, or accepts them and never replies.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _ALLOWED = 100
 
 
 def endpoint(url: str, **more: Any) -> JudgeEndpoint:
-    """A judge."""
+    """Returns a judge."""
     return JudgeEndpoint(**{"model": MODEL, "base_url": url, "concurrency": _ALLOWED, "max_tokens": 64, **more})
 
 
 @contextlib.asynccontextmanager
 async def engine(cache_mb: int = 0, workers: int = 1, **judges: JudgeEndpoint) -> AsyncIterator[Engine]:
-    """An engine that remembers nothing but replies, of which as much as said."""
+    """Returns an engine that caches only replies, up to the given number."""
     made = Engine(
         settings=EngineSettings(cache=False, workers=workers),
         judges=JudgeSettings(named=judges, cache_mb=cache_mb),
@@ -52,7 +52,7 @@ async def engine(cache_mb: int = 0, workers: int = 1, **judges: JudgeEndpoint) -
 
 
 async def chats(batch: Batch) -> list[list[Message]]:
-    """The chats that a batch comes to."""
+    """Returns the chats that a batch leads to."""
     asked: list[list[Message]] = []
 
     async def note(question: Question, judge: str | None = None) -> Reply:
@@ -66,7 +66,7 @@ async def chats(batch: Batch) -> list[list[Message]]:
 
 
 async def bare(url: str, asked: Sequence[list[Message]]) -> None:
-    """The same without us."""
+    """Sends the same chats without Rewarden."""
     places = asyncio.Semaphore(_ALLOWED)
     async with AsyncOpenAI(api_key="none", base_url=url, max_retries=0, timeout=60) as client:
 
@@ -83,7 +83,7 @@ async def _right(made: Engine, batch: Batch) -> None:
 
 
 async def _crowd(report: Report) -> None:
-    """200 requests, 2 s each, 100 at once."""
+    """Measures 200 requests, 2 s each, 100 at once."""
     batch = judged(200)
     asked = await chats(batch)
     with slow() as server:
@@ -104,9 +104,9 @@ async def _crowd(report: Report) -> None:
 
 
 async def _costs(report: Report, server: Slow) -> None:
-    """CPU of a judged sample."""
+    """Measures the CPU time of a judged sample."""
     count, rounds = 200, 3
-    costs: dict[str, list[float]] = {"bare": [], "remembering nothing": [], "remembering": [], "remembered": []}
+    costs: dict[str, list[float]] = {"bare": [], "no cache": [], "writing the cache": [], "cached": []}
     url = server.url(0)
     async with engine(forgetful=endpoint(url)) as off, engine(64, main=endpoint(url)) as on:
         for number in range(rounds + 1):
@@ -122,13 +122,13 @@ async def _costs(report: Report, server: Slow) -> None:
                     costs[name].append(seconds)
     middle = {name: statistics.median(seconds) for name, seconds in costs.items()}
     for name, seconds in middle.items():
-        report.figure(f"CPU of a sample: {name}", 1e3 * seconds, "ms")
+        report.figure(f"CPU per sample: {name}", 1e3 * seconds, "ms")
         if name != "bare":
             report.figure("   times bare", seconds / middle["bare"], "x")
 
 
 async def _beside(made: Engine, first: int) -> float:
-    """Samples a second of what asks no judge."""
+    """Returns samples per second for verifiers that use no judge."""
     batches = beside(2000, first)
     start = time.perf_counter()
     for result in await asyncio.gather(*map(made.verify, batches)):
@@ -137,9 +137,9 @@ async def _beside(made: Engine, first: int) -> float:
 
 
 async def _dead(report: Report, server: Slow) -> None:
-    """Others beside a judge that is dead: 800 samples wait for it, more than there are places for orchestrators."""
+    """Measures other samples next to a dead judge: 800 samples wait for it, more than orchestrators have places."""
     with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))  # bound and not listening: whoever connects is refused
+        closed.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
         refusing = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
         dead = {"hanging": endpoint(server.url(3600)), "refusing": endpoint(refusing)}
         async with engine(workers=cores(), **dead) as made:
@@ -151,7 +151,7 @@ async def _dead(report: Report, server: Slow) -> None:
                     waiting = asyncio.create_task(made.verify(judged(800, first, name))) if name else None
                     while name and not made.judges.status()[name]["failures"] + made.judges.status()[name]["in_flight"]:
                         await asyncio.sleep(0.01)
-                    await asyncio.sleep(1)  # by then all that waits has been rendered
+                    await asyncio.sleep(1)  # by then all waiting chats have been rendered
                     rates[name].append(await _beside(made, first))
                     if waiting is not None:
                         waiting.cancel()
@@ -159,13 +159,13 @@ async def _dead(report: Report, server: Slow) -> None:
     alone = statistics.median(rates[""])
     report.figure("math and a recipe, alone", alone, "/s")
     for name in dead:
-        report.figure(f"   beside a {name} judge", statistics.median(rates[name]), "/s")
-        # Rates of equal runs lie up to a tenth apart.
+        report.figure(f"   next to a {name} judge", statistics.median(rates[name]), "/s")
+        # Rates of equal runs differ by up to a tenth.
         report.figure("   times alone", statistics.median(rates[name]) / alone, "x", least=0.8)
 
 
 async def _budgets(report: Report) -> None:
-    """Measure the spending over a budget of 50.5 requests, 100 in flight, 300 wanted."""
+    """Measures the spending over a budget of 50.5 requests, with 100 in flight and 300 requested."""
     price = {"input_usd": 1.0, "output_usd": 1.0}
     budgets: Mapping[str, Mapping[str, Any]] = {
         "calls": {"budget_calls": 50},
@@ -194,7 +194,7 @@ def _material(sample: Sample) -> Mapping[str, Material]:
 
 
 def _render(report: Report) -> None:
-    """CPU of a chat, without asking anybody."""
+    """Measures the CPU time of rendering a chat, without sending it."""
     for size in (500, 5_000, 50_000):
         texts = samples(60, size=size)
         start = time.process_time()
@@ -214,7 +214,7 @@ async def _run(report: Report) -> None:
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report(f"judges: an endpoint that always replies the same, {_ALLOWED} requests in flight")
     asyncio.run(_run(report))
     return report.broken

@@ -1,4 +1,4 @@
-"""Questions to the judges in the benchmarks: texts that all differ, so that nothing remembers an answer to them."""
+"""Questions to the judges in the benchmarks: all texts differ, so no cache has an answer to them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from rewarden.types import Batch, Sample, Use
 MODEL = "same"
 REPLY = '{"reason": "The response names the same number.", "verdict": "correct"}'
 TOKENS = 110
-"""Of each call, as the server counts them."""
+"""Tokens of each call, as the server counts them."""
 
 
 def samples(count: int, first: int = 0, size: int = 500) -> list[Sample]:
-    """Responses of about so many bytes."""
+    """Returns samples with responses of about so many bytes."""
     filling = "We add what was given to what was asked for, step by step, and look at it again. "
     return [
         Sample(
@@ -24,12 +24,12 @@ def samples(count: int, first: int = 0, size: int = 500) -> list[Sample]:
 
 
 def judged(count: int, first: int = 0, judge: str | None = None) -> Batch:
-    """A batch for `judge`."""
+    """Returns a batch for `judge`."""
     return Batch(samples=samples(count, first), use=Use(name="judge", params={"judge": judge} if judge else {}))
 
 
 def beside(count: int, first: int = 0) -> list[Batch]:
-    """Returns what has nothing to do with judges: half of it for `math`, half for a recipe."""
+    """Returns samples without judges: half of them for `math`, half for a recipe."""
     return [
         Batch(
             samples=[

@@ -1,7 +1,7 @@
-"""A server of OpenAI's chat protocol that always replies the same, after as long as its address says.
+"""A server of OpenAI's chat protocol that always gives the same reply, after the delay that its address states.
 
-`/after/SECONDS/v1` is a judge's `base_url`; `/counts` says how many chats came in all, and how many were there at once.
-Run as a program it prints its port and serves until it is ended.
+`/after/SECONDS/v1` is a judge's `base_url`; `/counts` returns the number of all chats and the most at the same time. As
+a program, it prints its port and serves until it is terminated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BODY = json.dumps(
 
 
 class App:
-    """Bare ASGI: a framework would be most of what it takes."""
+    """Bare ASGI, because a framework would take most of the time."""
 
     def __init__(self) -> None:
         self.came = self.here = self.most = 0
@@ -64,18 +64,18 @@ class Slow:
     address: str
 
     def url(self, seconds: float) -> str:
-        """Returns what replies after so many seconds."""
+        """Returns the base URL of an endpoint that replies after so many seconds."""
         return f"{self.address}/after/{seconds}/v1"
 
     def counts(self) -> Mapping[str, int]:
-        """`came`, `most`."""
+        """Returns the counts `came` and `most`."""
         with urllib.request.urlopen(f"{self.address}/counts", timeout=10) as answer:
             return json.loads(answer.read())  # type: ignore[no-any-return]
 
 
 @contextlib.contextmanager
 def slow() -> Iterator[Slow]:
-    """A fresh one; ended with the block."""
+    """Starts a new server, which ends with the block."""
     process = subprocess.Popen([sys.executable, "-m", "benchmarks.judges_server"], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -86,7 +86,7 @@ def slow() -> Iterator[Slow]:
 
 
 def main() -> None:
-    """See the module."""
+    """Serves until the process is terminated."""
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as listening:
         print(listening.getsockname()[1], flush=True)
         config = uvicorn.Config(App(), log_level="error", access_log=False, lifespan="off", timeout_keep_alive=60)

@@ -1,6 +1,6 @@
 """A trainer's big step: 10,240 samples, 640 shared references, 8,000-token responses; memory stays bounded.
 
-Load: 640 prompts × 16 responses of about 32 kB each (330 MB in all), through the client, which streams; cache off.
+Load: 640 prompts × 16 responses of about 32 kB each (330 MB in total), through the client, which streams; cache off.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CHARACTERS = 32_000
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("large: 10,240 samples of 8,000 tokens, 640 shared references, over HTTP by the client's stream")
     rng = random.Random(11)
     load = pairs()
@@ -67,8 +67,8 @@ def run() -> list[str]:
     report.figure("groups", groups, least=_GROUPS)
     report.figure("scored", sum(verdict.status == "scored" for verdict in verdicts), least=len(samples))
     report.figure("time to the last verdict", last, "s")
-    report.figure("samples a second", len(samples) / last, "/s")
-    report.figure("a sample's time in the server, p50", times[len(times) // 2] * 1000, "ms")
-    report.figure("a sample's time in the server, p99.9", times[int(len(times) * 0.999)] * 1000, "ms")
-    report.figure("server's own memory above its rest, peak", peak - before, "MB", most=600)
+    report.figure("samples per second", len(samples) / last, "/s")
+    report.figure("time of a sample in the server, p50", times[len(times) // 2] * 1000, "ms")
+    report.figure("time of a sample in the server, p99.9", times[int(len(times) * 0.999)] * 1000, "ms")
+    report.figure("the server's own memory above its idle level, peak", peak - before, "MB", most=600)
     return report.broken

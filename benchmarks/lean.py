@@ -1,9 +1,10 @@
-"""`lean`: what a warm process adds to Lean's own time, what the strict tier adds to that, and 500 texts of all kinds.
+"""`lean`: the overhead of a warm process over Lean's own time, that of the strict tier over the screen, and 500 texts.
 
-On the tests' library `Base`, under bubblewrap where that works, else Docker; two Lean processes. "What Lean reports" is
-the sum of `lean -Dprofiler=true` without import and initialization, the smaller of two runs: a sum of wall times, which
-a neighbour on the machine makes longer. Beside it stands what none can lengthen: the CPU of `lean` on the text, less
-that on the header alone. Plain `lean` runs outside any sandbox. Skips where there is no Lean or no sandbox.
+Runs on the tests' library `Base`, under bubblewrap if that works, else under Docker, with two Lean processes. "What
+Lean reports" is the sum of `lean -Dprofiler=true` without import and initialization, the smaller of two runs: a sum of
+wall times, which other load on the machine makes longer. Next to it is the CPU time of `lean` on the text, minus that
+on the header alone, which other load does not affect. Plain `lean` runs outside any sandbox. Skips if Lean or the
+sandbox is missing.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ KINDS: Mapping[str, Callable[[int], str]] = {
     "one declaration": lambda number: small(number, 1),
     "20 declarations": lambda number: small(number, 20),
 }
-"""Texts of the warm load."""
+"""Number of texts in the warm load."""
 
 
 class Plain:
-    """`lean`, started for each text."""
+    """A new `lean` process for each text."""
 
     def __init__(self, library: Library, folder: Path) -> None:
         self._library = library
@@ -71,7 +72,7 @@ class Plain:
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, ended.stderr
 
     def reported(self, text: str) -> float:
-        """Seconds that Lean itself reports for a text."""
+        """Returns the seconds that Lean itself reports for a text."""
         return min(self._sum(self.run(text, "-Dprofiler=true")[1]) for _ in range(2))
 
     @staticmethod
@@ -82,8 +83,9 @@ class Plain:
 
 @dataclass(slots=True)
 class Costs:
-    """Seconds of a kind of text, all its texts together. warm: CPU in a warm process; wall: until its verdict came.
-    reported, plain: see the module."""
+    """Seconds for a kind of text, for all its texts together. warm: CPU in a warm process; wall: until its verdict
+    arrived. reported, plain: see the module.
+    """
 
     warm: float = 0.0
     wall: float = 0.0
@@ -100,7 +102,7 @@ async def _warm(report: Report, engine: Engine, plain: Plain) -> None:
     whole, count = Costs(), 0
     for kind, made in KINDS.items():
         costs, texts = Costs(), [made(number) for number in range(6)]
-        for text in texts:  # one beside the other, so that both have the same neighbours
+        for text in texts:  # alternating, so that other load affects both alike
             costs.reported += await asyncio.to_thread(plain.reported, text)
             header = min([(await asyncio.to_thread(plain.run, ""))[0] for _ in range(2)])
             costs.plain += (await asyncio.to_thread(plain.run, text))[0] - header
@@ -109,8 +111,8 @@ async def _warm(report: Report, engine: Engine, plain: Plain) -> None:
             costs.wall += time.perf_counter() - start
             assert (checked.warm, checked.status, checked.messages) == (True, "ok", ()), checked
             costs.warm += checked.cpu_s
-        report.figure(f"{kind}: CPU of a text", 1e3 * costs.warm / len(texts), "ms")
-        report.figure("   until it was told", 1e3 * costs.wall / len(texts), "ms")
+        report.figure(f"{kind}: CPU per text", 1e3 * costs.warm / len(texts), "ms")
+        report.figure("   until the verdict", 1e3 * costs.wall / len(texts), "ms")
         report.figure("   more than `lean`'s CPU for it", 1e3 * (costs.warm - costs.plain) / len(texts), "ms")
         report.figure("   times what Lean reports", costs.warm / costs.reported, "x")
         count += len(texts)
@@ -121,7 +123,7 @@ async def _warm(report: Report, engine: Engine, plain: Plain) -> None:
 
 
 async def _rates(report: Report, engine: Engine, plain: Plain) -> None:
-    """Texts a second, two at a time."""
+    """Measures texts per second, two at a time."""
     for kind, made, count in (("one declaration", KINDS["one declaration"], 60), ("0.3 s", computed, 12)):
         texts = [made(20_000 + number) for number in range(count)]
         start = time.perf_counter()
@@ -139,7 +141,7 @@ async def _rates(report: Report, engine: Engine, plain: Plain) -> None:
 
 
 async def _strict(report: Report, engine: Engine) -> None:
-    """Measure the cost that the strict tier adds to a proof's screen, in its parts."""
+    """Measures the cost that the strict tier adds to the screen of a proof, by its parts."""
     reference = await engine.lean.compile("base", statement(0), Limits())
     screens: list[Checked] = []
     compiled: list[tuple[Compiled, float]] = []
@@ -172,18 +174,18 @@ async def _strict(report: Report, engine: Engine) -> None:
     }
     for what, seconds in parts.items():
         report.figure(f"{what}: CPU", 1e3 * statistics.median(cpu for cpu, _ in seconds), "ms")
-        report.figure("   until it was told", 1e3 * statistics.median(wall for _, wall in seconds), "ms")
+        report.figure("   until the verdict", 1e3 * statistics.median(wall for _, wall in seconds), "ms")
     added = [
         (one.cpu_s + cpu, compiling + inspecting)
         for (one, compiling), (cpu, inspecting) in zip(compiled, inspected[True], strict=True)
     ]
     report.figure("the strict tier adds to a proof: CPU", 1e3 * statistics.median(cpu for cpu, _ in added), "ms")
-    report.figure("   until it was told", 1e3 * statistics.median(wall for _, wall in added), "ms")
+    report.figure("   until the verdict", 1e3 * statistics.median(wall for _, wall in added), "ms")
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A response and what must become of it. reason: None for what must be accepted."""
+    """A response and its expected verdict. reason: None for an accepted response."""
 
     sample: Sample
     reason: str | None
@@ -192,7 +194,7 @@ class Case:
 
 
 def crowd() -> list[Case]:
-    """500 texts, 60 of them for the strict tier, in an order that mixes all kinds."""
+    """Returns 500 texts, 60 of them for the strict tier, in an order that mixes all kinds."""
     cases = []
     for number in range(500):
         kind, tier = number % 25, "strict" if number % 25 in (3, 9, 15) else "screen"
@@ -203,14 +205,14 @@ def crowd() -> list[Case]:
             text, reason = f"{HEADER}theorem zero_add_{number % 4} : False := sorry -- {number}\n", "sorry"
         elif kind == 7:
             text, reason = f"{text}axiom cheat{number} : False\n", "axiom_added"
-        elif kind == 9:  # another statement under the name: the screen would let it pass
+        elif kind == 9:  # another statement under the same name, which the screen accepts
             text = text.replace("Eq (Nat.add Nat.zero n) n :=", "Eq n n :=").replace("Nat.zero_add", "Eq.refl")
             reason = "statement_changed"
         elif kind == 13:
             text, reason = f"{text}#eval run{number}\n", "elaboration_code"
         elif kind == 17:
             text, reason = proof(number % 4, number, HANGING), "time_limit"
-        elif number % 200 == 21:  # few: it takes one seconds to fill its memory, and it is tried twice
+        elif number % 200 == 21:  # few: each takes seconds to fill its memory, and is tried twice
             text, reason = proof(number % 4, number, HUNGRY), "memory_limit"
         sample = Sample(response=f"```lean\n{text}```", reference=statement(number % 4))
         cases.append(Case(sample, reason, tier, cpu_s=60.0 if number % 200 == 21 else 1.0))
@@ -218,7 +220,7 @@ def crowd() -> list[Case]:
 
 
 async def _judged(engine: Engine, cases: Sequence[Case]) -> list[Verdict]:
-    """All at once."""
+    """Judges all texts at once."""
 
     async def judged(case: Case) -> Verdict:
         use = Use(name="lean", params={"tier": case.tier, "cpu_s": case.cpu_s})
@@ -228,7 +230,7 @@ async def _judged(engine: Engine, cases: Sequence[Case]) -> list[Verdict]:
 
 
 def _held() -> tuple[int, int]:
-    """Processes below this one, and open files of this one and of them, as far as they can be seen."""
+    """Returns the visible processes below this one, and the open files of this process and of those."""
     below = list(descendants(os.getpid()))
     files = 0
     for pid in (os.getpid(), *below):
@@ -240,7 +242,7 @@ def _held() -> tuple[int, int]:
 
 
 async def _quiet(engine: Engine) -> dict[str, Any]:
-    """The lane's and the host's state when nothing is under way any more."""
+    """Returns the state of the lane and the host after all work has finished."""
     async with asyncio.timeout(60):
         while True:
             lane, box = (await engine.lean.status())["processes"], (await engine.sandbox.status())["host"]
@@ -252,7 +254,7 @@ async def _quiet(engine: Engine) -> dict[str, Any]:
 
 async def _crowd(report: Report, engine: Engine) -> None:
     cases = crowd()
-    # As many slots as there ever will be are alive after it.
+    # After this, the maximum number of slots is alive.
     await _judged(engine, [replace(case, tier="strict") for case in cases if case.reason is None][:24])
     before = await _quiet(engine), _held()
     start = time.perf_counter()
@@ -267,21 +269,21 @@ async def _crowd(report: Report, engine: Engine) -> None:
     report.figure("500 texts: good ones", len(good))
     report.figure("   accepted", sum(score == 1.0 for score in good), least=len(good))
     report.figure("500 texts: bad, hanging, hungry, code-running ones", len(bad))
-    report.figure("   refused for their own reason", sum(bad), least=len(bad))
+    report.figure("   refused for the right reason", sum(bad), least=len(bad))
     report.figure("500 texts: seconds", took, "s")
     after = await _quiet(engine), _held()
     report.figure("Lean processes alive", after[0]["alive"], most=_PROCESSES)
     again = await asyncio.gather(
         *(engine.lean.check(Snippet(project="base", text=proof(0, 9_000 + each))) for each in range(2 * _PROCESSES))
     )
-    report.figure("good texts that they take", sum(not each.messages for each in again), least=2 * _PROCESSES)
+    report.figure("good texts that are accepted", sum(not each.messages for each in again), least=2 * _PROCESSES)
     report.figure("processes more than before", after[1][0] - before[1][0], most=0)
     report.figure("open files more than before", after[1][1] - before[1][1], most=0)
 
 
 @contextmanager
 def _library(folder: Path) -> Iterator[Library]:
-    """The library, where projects are looked for."""
+    """Makes the library available as a project."""
     lean = toolchain()
     assert lean is not None
     library = build(folder, lean)
@@ -297,7 +299,7 @@ def _library(folder: Path) -> Iterator[Library]:
 
 async def _run(report: Report, library: Library, folder: Path) -> None:
     settings = LeanSettings(projects={"base": str(library.folder)}, processes=_PROCESSES, memory_mb=_MEMORY_MB)
-    # Of bubblewrap's slots all processes are below ours, so that none can be overlooked.
+    # All processes of bubblewrap's slots are below this one, so none is missed.
     launcher: Launcher = "bwrap" if await problem_of("bwrap") is None else "docker"
     sandbox = SandboxSettings(launcher=launcher)
     engine = Engine(settings=EngineSettings(cache=False, workers=1), sandbox=sandbox, lean=settings)
@@ -319,7 +321,7 @@ async def _run(report: Report, library: Library, folder: Path) -> None:
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Returns CPU seconds and the text on stderr."""
     report = Report(f"lean: the tests' library, {_PROCESSES} processes")
     missing = no_lean()
     if missing is not None:

@@ -1,8 +1,8 @@
-"""`lean_client`: a warm `lean --worker` behind our code, behind the package leanclient, and a `lean` for each text.
+"""`lean_client`: a warm `lean --worker` with our client, with the package leanclient, and a new `lean` for each text.
 
-Runs only where it is named, as it wants a package that nothing else here needs: `pip install leanclient`, and
-`make lean`. All three run outside any sandbox, and take turns text by text, so that they have the same neighbours.
-Then come a text that never ends and one that only grows, neither of which leanclient has limits for but a time-out.
+Runs only if it is named, because it needs a package that nothing else here uses: `pip install leanclient`, and
+`make lean`. All three run outside any sandbox and alternate text by text, so that other load affects them alike. Then
+come a text that never ends and one whose memory only grows; leanclient limits neither, except by a timeout.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OPTION = "-Dserver.reportDelayMs=0"
 
 
 class Unlocked:
-    """A worker without a room, as a session of `rewarden_server.lean.process`."""
+    """A worker outside a room, as a session of `rewarden_server.lean.process`."""
 
     report: Ending | None = None
     host_lost = False
@@ -48,7 +48,7 @@ class Unlocked:
 
     @classmethod
     async def start(cls, library: Library) -> Unlocked:
-        """The session of a worker that has just been started."""
+        """Returns the session of a worker that has just started."""
         child = await asyncio.create_subprocess_exec(
             str(library.toolchain / "bin/lean"),
             "--worker",
@@ -62,25 +62,25 @@ class Unlocked:
         return cls(child)
 
     async def send(self, data: bytes) -> None:
-        """See `Session`."""
+        """Sends; see `Session`."""
         assert self.child.stdin is not None
         self.child.stdin.write(data)
         await self.child.stdin.drain()
 
     async def receive(self) -> bytes:
-        """See `Session`."""
+        """Receives; see `Session`."""
         assert self.child.stdout is not None
         return await self.child.stdout.read(1 << 16)
 
     async def clock(self) -> Clock:
-        """See `Session`."""
+        """Reads the clock; see `Session`."""
         try:
             return Clock(cpu_s=_cpu([self.child.pid]), idle_s=0.0, memory=_held([self.child.pid]))
         except OSError:
-            raise SandboxError("the worker is gone") from None
+            raise SandboxError("the worker has exited") from None
 
     async def close(self) -> None:
-        """See `Session`."""
+        """Ends the worker; see `Session`."""
         if self.child.returncode is None:
             self.child.kill()
             await self.child.wait()
@@ -88,13 +88,13 @@ class Unlocked:
 
 @dataclass(slots=True)
 class Costs:
-    """Seconds of each text. wall: until its messages came; client: of this process's CPU."""
+    """Seconds for each text. wall: until its messages arrived; client: CPU of this process."""
 
     wall: list[float] = field(default_factory=list)
     client: list[float] = field(default_factory=list)
 
     async def of(self, work: Awaitable[Any]) -> Any:
-        """The result of the work, whose costs are kept."""
+        """Returns the result of the work, and keeps its costs."""
         start, own = time.perf_counter(), time.process_time()
         result = await work
         self.wall.append(time.perf_counter() - start)
@@ -103,13 +103,13 @@ class Costs:
 
 
 def _cpu(pids: list[int]) -> float:
-    """The CPU seconds that processes have used."""
+    """Returns the CPU seconds that processes have used."""
     fields = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids)
     return sum((int(each[11]) + int(each[12])) * _TICK for each in fields)
 
 
 def _held(pids: list[int]) -> int:
-    """The bytes that processes hold; what they share counts for each."""
+    """Returns the bytes that processes hold; shared memory counts for each."""
     return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE for pid in pids)
 
 
@@ -131,7 +131,7 @@ async def _started(library: Library) -> tuple[Process, Unlocked]:
 
 
 async def _texts(report: Report, library: Library, folder: Path, process: Process, pool: Any) -> None:
-    """Texts that end, twelve of each kind."""
+    """Measures texts that end, twelve of each kind."""
     for kind, made in KINDS.items():
         ours, theirs, cold = Costs(), Costs(), Costs()
         for number in range(_TEXTS):
@@ -154,7 +154,7 @@ async def _texts(report: Report, library: Library, folder: Path, process: Proces
 
 
 async def _endless(report: Report, library: Library, process: Process, client: Any, pool: Any) -> None:
-    """A text without an end, for two seconds of CPU (ours) or of wall time (leanclient's), and the one after it."""
+    """Measures an endless text, for two seconds of CPU (ours) or of wall time (leanclient's), and the text after it."""
     start, used = time.perf_counter(), 0.0
     try:
         await process.elaborate(HEADER + HANGING, Bounds(cpu_s=_LIMIT_S, wall_s=60.0, output_bytes=1 << 24))
@@ -180,7 +180,7 @@ async def _endless(report: Report, library: Library, process: Process, client: A
     report.figure("   CPU in the 2 s after that", _cpu(pids) - before, "s")
     start = time.perf_counter()
     await pool.run(small(2, 1), timeout=60)
-    report.figure("   the next text, which calls it off, judged after", time.perf_counter() - start, "s")
+    report.figure("   the next text, which cancels it, judged after", time.perf_counter() - start, "s")
 
     growing = asyncio.ensure_future(pool.run(HUNGRY, timeout=8))
     most, before = 0, _held(pids)
@@ -188,9 +188,9 @@ async def _endless(report: Report, library: Library, process: Process, client: A
         await asyncio.sleep(0.05)
         most = max(most, _held(pids))
     await asyncio.gather(growing, return_exceptions=True)
-    report.figure("no bound, leanclient: held more when it timed out", (most - before) / 2**20, "MiB")
+    report.figure("no bound, leanclient: additional memory when it timed out", (most - before) / 2**20, "MiB")
     await pool.run(small(3, 1), timeout=60)
-    report.figure("   still held when the next text was judged", (_held(pids) - before) / 2**20, "MiB")
+    report.figure("   additional memory when the next text was judged", (_held(pids) - before) / 2**20, "MiB")
     await client.close()
 
 
@@ -200,9 +200,9 @@ async def _run(report: Report, library: Library, folder: Path) -> None:
     start = time.perf_counter()
     process, session = await _started(library)
     report.figure("our code: from the start to the loaded header", 1e3 * (time.perf_counter() - start), "ms")
-    os.environ["LEAN_PATH"] = str(library.built)  # a client of leanclient hands its whole environment on
+    os.environ["LEAN_PATH"] = str(library.built)  # leanclient passes on its whole environment
     start = time.perf_counter()
-    command = [str(library.toolchain / "bin/lean"), "--server", _OPTION]  # it would start `lake serve`
+    command = [str(library.toolchain / "bin/lean"), "--server", _OPTION]  # leanclient starts `lake serve`
     client = AsyncLeanLSPClient(str(library.folder), server_command=command)
     await client.start()
     pool = ScratchPool(client, HEADER, size=1)
@@ -211,18 +211,18 @@ async def _run(report: Report, library: Library, folder: Path) -> None:
     theirs = [pid for pid in _below() if pid != session.child.pid]
     report.figure("our code: processes", 1)
     report.figure("leanclient: processes", len(theirs))
-    report.figure("   hold, times our one", _held(theirs) / _held([session.child.pid]), "x")
+    report.figure("   memory, times that of our process", _held(theirs) / _held([session.child.pid]), "x")
     await _texts(report, library, folder, process, pool)
     await _endless(report, library, process, client, pool)
     report.figure("processes left behind", len(_below()), most=0)
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("lean_client: our code for a warm Lean process, and leanclient's")
     lean = toolchain()
     if lean is None or importlib.util.find_spec("leanclient") is None:
-        print("   skipped: there is no Lean for the tests (make lean), or no leanclient (pip install leanclient)")
+        print("   skipped: Lean for the tests (make lean) or leanclient (pip install leanclient) is missing")
         return []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,5 +1,6 @@
-"""Lean texts for the benchmark of `lean`, on the tests' library `Base`. Each is told apart by a number, so that no
-process and no cache knows it."""
+"""Lean texts for the benchmark of `lean`, on the tests' library `Base`. A number makes each text unique, so that no
+process and no cache knows it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ HEADER = "prelude\nimport Base\n\n"
 
 
 def computed(number: int, size: int = 40) -> str:
-    """A function by recursion, and what it gives at `size`, decided: two commands, most of it whnf and the kernel."""
+    """Returns a recursive function and its value at `size`, proved by `decide`: two commands, mostly whnf and the
+    kernel.
+    """
     return f"""def sum{number} : Nat → Nat
   | Nat.zero => Nat.zero
   | Nat.succ n => Nat.add (sum{number} n) (Nat.succ n)
@@ -19,7 +22,7 @@ theorem computed{number} : Eq (sum{number} {size}) {size * (size + 1) // 2} := b
 
 
 def searched(number: int, depth: int = 120) -> str:
-    """An instance that is found by a search of so many steps."""
+    """Returns an instance that takes a search of so many steps."""
     place = "(Nat.succ " * depth + "Nat.zero" + ")" * depth
     return f"""class S{number} (n : Nat) : Type where
   x : Nat
@@ -34,7 +37,7 @@ theorem searched{number} : Eq (found{number} {place}) 1 := rfl
 
 
 def stepped(number: int, steps: int = 40) -> str:
-    """A proof of so many pairs of tiny tactics."""
+    """Returns a proof of so many pairs of tiny tactics."""
     kept = "p"
     for step in range(steps):
         kept = f"And {'pq'[step % 2]} ({kept})"
@@ -43,7 +46,7 @@ def stepped(number: int, steps: int = 40) -> str:
 
 
 def small(number: int, count: int) -> str:
-    """So many declarations of a line or three, none of which takes Lean ten milliseconds."""
+    """Returns so many declarations of one to three lines, each of which takes Lean less than ten milliseconds."""
     forms = (
         "theorem {} (n : Nat) : Eq (Nat.add Nat.zero n) n := Nat.zero_add n\n",
         "theorem {} (p q r : Prop) (h : And p (And q r)) : And (And p q) r :=\n"
@@ -60,15 +63,15 @@ PROOFS: Sequence[str] = (
     "  fun n => Nat.zero_add n\n",
     "  by\n  intro m\n  apply Nat.zero_add\n",
 )
-"""Of `forall n, 0 + n = n`."""
+"""Proofs of `forall n, 0 + n = n`."""
 
 
 def statement(number: int) -> str:
-    """A reference."""
+    """Returns a reference."""
     return f"{HEADER}theorem zero_add_{number} : (n : Nat) → Eq (Nat.add Nat.zero n) n := sorry\n"
 
 
 def proof(number: int, variant: int, extra: str = "") -> str:
-    """A proof of it, with other declarations before it."""
+    """Returns a proof of the reference, after other declarations."""
     body = PROOFS[variant % len(PROOFS)]
     return f"{HEADER}{extra}theorem zero_add_{number} : (n : Nat) → Eq (Nat.add Nat.zero n) n :=\n{body}-- {variant}\n"

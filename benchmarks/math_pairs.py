@@ -1,4 +1,4 @@
-"""Math pairs a second, against Math-Verify alone and in a pool of two processes, in the same run.
+"""Math pairs per second, against Math-Verify alone and in a pool of two processes, in the same run.
 
 Load: `benchmarks.pairs` (2,000 pairs, 125 references × 16), the verdict cache off, workers warm, 2 workers.
 """
@@ -20,7 +20,7 @@ _ROUNDS = 5
 
 
 def plain(pair: Pair) -> tuple[bool, float]:
-    """Math-Verify as its documentation uses it: parse both, verify. Returns (verdict, seconds)."""
+    """Runs Math-Verify as its documentation uses it: parse both, verify. Returns (verdict, seconds)."""
     from math_verify import parse, verify
 
     start = time.perf_counter()
@@ -29,7 +29,7 @@ def plain(pair: Pair) -> tuple[bool, float]:
 
 
 async def ours(load: list[Pair], extraction: str = "auto") -> tuple[list[Verdict], float]:
-    """Verdicts and seconds. The workers are warm: a first batch of other pairs went before."""
+    """Returns verdicts and seconds. The workers are warm from a first batch of other pairs."""
     use = Use(name="math", params={"extraction": extraction})
     engine = Engine(settings=EngineSettings(workers=2, cache=False, eager=True))
     await engine.start()
@@ -45,7 +45,7 @@ async def ours(load: list[Pair], extraction: str = "auto") -> tuple[list[Verdict
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("math: 2,000 pairs, 125 references × 16, cache off, 2 workers")
     load = pairs()
     plain(load[0])
@@ -74,11 +74,11 @@ def run() -> list[str]:
     report.figure("Rewarden, 2 workers", len(load) / ours_s, "/s")
     report.figure("times the plain loop", alone_s / ours_s, least=30)
     report.figure("times the pool of two", pool_s / ours_s, least=10)
-    report.figure("`auto` in times of `strict`", slower, "x", most=1.1)
-    report.figure("a pair's time, median", statistics.median(times) * 1000, "ms")
-    report.figure("a pair's time, p99", p99, "ms", most=20)
+    report.figure("`auto`, times `strict`", slower, "x", most=1.1)
+    report.figure("time per pair, median", statistics.median(times) * 1000, "ms")
+    report.figure("time per pair, p99", p99, "ms", most=20)
     report.figure("Math-Verify's p99", their_p99, "ms")
-    report.figure("labels right", right, least=len(load))
-    report.figure("labels right, Math-Verify", theirs)
-    report.figure("pairs that Math-Verify judges right and we do not", lost, most=0)
+    report.figure("correct labels", right, least=len(load))
+    report.figure("correct labels, Math-Verify", theirs)
+    report.figure("pairs that Math-Verify judges correctly and we do not", lost, most=0)
     return report.broken

@@ -1,10 +1,10 @@
-"""Reward models of our own process against plain loops over transformers, with the same weights in the same run.
+"""Reward models in our model process against plain loops over transformers, with the same weights in the same run.
 
-"Plain" is what trainers do: batches of 8 in arrival order, padded, `model(**inputs).logits`. Between it and ours stand
-two loops that do one thing better each, so that it can be seen what comes from where: batches sorted by length, and a
-head that reads last positions alone. Rounds take turns, and the median counts, for other work disturbs all alike; on a
-processor alone there is one, since a plain loop takes it minutes. On a GPU every way runs once before, since what is
-new there is loaded first, and models of the size of real reward models come along, with drawn weights.
+"Plain" is the usual code in trainers: batches of 8 in arrival order, padded, `model(**inputs).logits`. Two loops
+between it and ours each improve one thing, to show the share of each: batches sorted by length, and a head that reads
+only last positions. Rounds take turns, and the median counts, so that other load affects all of them alike; on a CPU
+there is only one round, because a plain loop takes minutes. On a GPU, every variant runs once before, to load kernels,
+and there are also models of the size of real reward models, with random weights.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ _AT_ONCE = 8
 _ROUNDS = 3
 _DRAWN = ("Qwen3-0.6B", "Qwen3-4B")
 _LONGEST = {"cuda": 2048, "cpu": 1024}
-"""Tokens of the longest text: a plain loop over longer ones takes a processor half an hour."""
+"""Tokens of the longest text: a plain loop over longer texts takes half an hour on a CPU."""
 
 
 def plain(loaded: Any, texts: Sequence[str], *, ordered: bool = False, last: bool = False) -> list[list[float]]:
-    """Scores by transformers alone. ordered: sorted by length first; last: a language model's head reads the last
-    positions only, for which rows are padded in front."""
+    """Scores with transformers alone. ordered: sorted by length first; last: a language model's head reads only the
+    last positions, so rows are padded on the left.
+    """
     import torch
 
     model, tokenizer = loaded.model, loaded.tokenizer
@@ -64,7 +65,7 @@ def plain(loaded: Any, texts: Sequence[str], *, ordered: bool = False, last: boo
 
 
 class Ours:
-    """Our engine with one model, which stays between rounds, as a process does; it has looked at the model once."""
+    """Our engine with one model, which stays loaded between rounds, as in a model process, after one probe."""
 
     def __init__(self, loaded: Any, **settings: Any) -> None:
         self._loaded = loaded
@@ -78,7 +79,7 @@ class Ours:
         return ModelEngine(self._loaded.name, ModelEndpoint(model=self._loaded.source, **settings), self._loaded)
 
     def __call__(self, texts: Sequence[str]) -> list[list[float]]:
-        """Scores, all asked for at once."""
+        """Scores all texts, requested at once."""
         return self._runner.run(self._all(texts))
 
     async def _all(self, texts: Sequence[str]) -> list[list[float]]:
@@ -86,12 +87,12 @@ class Ours:
         return [list(item.logprobs if self._loaded.head == "causal" else item.values) for item in results]
 
     def status(self) -> dict[str, Any]:
-        """Returns what the engine says."""
+        """Returns the engine's status."""
         made: dict[str, Any] = self._engine.status()
         return made
 
     def close(self) -> None:
-        """Let go of it."""
+        """Releases the engine."""
         self._engine.close()
         self._runner.close()
 
@@ -103,8 +104,9 @@ def _task(loaded: Any, text: str) -> Task[Any]:
 
 
 def _times(ways: dict[str, Callable[[], Any]], rounds: int) -> tuple[dict[str, float], dict[str, Any]]:
-    """Median seconds of each way, which take turns, and what each said last. On a processor they are seconds of its
-    time, of all threads together, which what else is going on disturbs less than the clock."""
+    """Returns the median seconds of each variant, which take turns, and the last scores of each. On a CPU the seconds
+    are CPU time of all threads together, which other load disturbs less than wall time.
+    """
     import torch
 
     on_gpu = torch.cuda.is_available()
@@ -127,7 +129,7 @@ def _apart(one: Sequence[Sequence[float]], other: Sequence[Sequence[float]]) -> 
 
 
 def load_of(report: Report, loaded: Any, count: int, what: str, rounds: int = _ROUNDS) -> None:
-    """Mixed lengths: log-normal, from 16 tokens."""
+    """Measures mixed lengths: log-normal, from 16 tokens."""
     longest = _LONGEST[loaded.model.device.type]
     texts = mixed(count, most=longest)
     engine = Ours(loaded)
@@ -149,13 +151,13 @@ def load_of(report: Report, loaded: Any, count: int, what: str, rounds: int = _R
     report.figure("   ours", count / times["ours"], "/s")
     report.figure("   times plain", times["plain"] / times["ours"], "x", least=3)
     report.figure("   ours: padding", 100 * status["padding_share"], "%")
-    # Short floats move with the kernels that a shape of batch takes: the bound is a share of the outputs' own size.
+    # Low-precision floats vary with the kernels chosen for a batch shape, so the bound is relative to the outputs.
     close = 5e-2 * max(abs(value) for values in said["plain"] for value in values) if short else 1e-3
-    report.figure("   farthest from plain", _apart(said["ours"], said["plain"]), most=close)
+    report.figure("   largest difference from plain", _apart(said["ours"], said["plain"]), most=close)
 
 
 def siblings_of(report: Report, loaded: Any, what: str, count: int = 2, rounds: int = _ROUNDS) -> None:
-    """Groups of 8 that share a prompt of 512 tokens."""
+    """Measures groups of 8 that share a prompt of 512 tokens."""
     texts = groups(count, 8, 512, 96)
     shared, alone = Ours(loaded), Ours(loaded, prefix=False)
     times, said = _times({"shared": lambda: shared(texts), "alone": lambda: alone(texts)}, rounds)
@@ -164,14 +166,14 @@ def siblings_of(report: Report, loaded: Any, what: str, count: int = 2, rounds: 
     report.figure(f"{what}, {count} groups of 8, prompts of 512 tokens: each alone", len(texts) / times["alone"], "/s")
     report.figure("   prompts shared", len(texts) / times["shared"], "/s")
     on_gpu = loaded.model.device.type == "cuda"
-    # On a GPU two passes over little can cost more than one over much, and then nothing is shared.
+    # On a GPU, two small passes can cost more than one large pass; then nothing is shared.
     report.figure("   times each alone", times["alone"] / times["shared"], "x", least=0.95 if on_gpu else 2)
     apart = _apart(said["shared"], said["alone"])
-    report.figure("   farthest apart", apart, most=None if loaded.dtype != "float32" else 1e-4)
+    report.figure("   largest difference", apart, most=None if loaded.dtype != "float32" else 1e-4)
 
 
 def _peak(report: Report, loaded: Any, count: int) -> None:
-    """Of a GPU: how much of what it can multiply in bfloat16 the scoring uses. Two operations a weight and token."""
+    """Measures the share of a GPU's bfloat16 peak that scoring uses. Two operations per weight and token."""
     import torch
 
     side = 8192
@@ -192,13 +194,13 @@ def _peak(report: Report, loaded: Any, count: int) -> None:
     weights = sum(item.numel() for item in loaded.model.base_model.layers.parameters())
     report.figure(f"{torch.cuda.get_device_name()}: bfloat16 peak, measured", max(rates) / 1e12, "TFLOP/s")
     report.figure("   ours", tokens, "tokens/s")
-    report.figure("   a pass costs as much as", engine.status()["pass_tokens"], "tokens")
+    report.figure("   cost of a pass", engine.status()["pass_tokens"], "tokens")
     report.figure("   share of the peak", 100 * 2 * weights * tokens / max(rates), "%")
     engine.close()
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     import torch
 
     from rewarden_models.loading import load
@@ -217,10 +219,10 @@ def run() -> list[str]:
 
 
 def drawn() -> list[str]:
-    """Run and report models of published shapes; the promises not kept."""
+    """Runs and reports models of published shapes; returns the broken promises."""
     from rewarden_models.loading import load
 
-    report = Report("models: drawn weights, GPU")
+    report = Report("models: random weights, GPU")
     for shape in _DRAWN:
         for kind, what in (("SequenceClassification", "scalar"), ("CausalLM", "verdict token")):
             with tempfile.TemporaryDirectory() as folder:

@@ -56,19 +56,19 @@ _WORDS = [
 
 
 def text(tokens: int, draw: random.Random) -> str:
-    """About so many tokens: each of these words is one."""
+    """Returns a text of about so many tokens: each of these words is one."""
     return " ".join(draw.choices(_WORDS, k=tokens))
 
 
 def mixed(count: int, seed: int = 0, median: float = 160, sigma: float = 1.1, most: int = 2048) -> list[str]:
-    """Texts whose lengths are log-normal, from 16 tokens to `most`, in random order: a few are long, most are not."""
+    """Returns texts with log-normal lengths, from 16 tokens to `most`, in random order: few are long."""
     draw = random.Random(seed)
     lengths = [min(most, max(16, round(math.exp(draw.gauss(math.log(median), sigma))))) for _ in range(count)]
     return [text(length - 2, draw) for length in lengths]
 
 
 def groups(count: int, siblings: int, prompt: int, longest: int, seed: int = 0) -> Sequence[str]:
-    """`count` prompts of so many tokens, each with so many continuations of 16 to `longest` tokens."""
+    """Returns `count` prompts of so many tokens, each with so many continuations of 16 to `longest` tokens."""
     draw = random.Random(seed)
     starts = [text(prompt, draw) for _ in range(count)]
     return [f"{start} {text(draw.randint(16, longest), draw)}" for start in starts for _ in range(siblings)]

@@ -1,7 +1,7 @@
-"""Molecules a second of CPU time, against RDKit alone, on one core in the same process.
+"""Molecules per second of CPU time, against RDKit alone, on one core in the same process.
 
-Load: 3,000 answers in boxes behind a paragraph of prose: 60 references, each written in 50 random spellings (right) or
-those of a neighbour (wrong); nothing is remembered from before.
+Load: 3,000 answers in boxes after a paragraph of prose: 60 references, each written in 50 random spellings (right) or
+in those of another reference (wrong); caches empty.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Answer:
 
 
 def answers(seed: int = 11) -> list[Answer]:
-    """The 3,000 answers."""
+    """Returns the 3,000 answers."""
     from rdkit import Chem
 
     rng = random.Random(seed)
@@ -61,16 +61,16 @@ def answers(seed: int = 11) -> list[Answer]:
 
 
 def forget() -> None:
-    """Empty what is remembered, so that every molecule is read."""
+    """Empties the caches, so that every molecule is parsed."""
     for remembered in (smiles.read, smiles.key, smiles._again, fingerprints._bits):
         remembered.cache_clear()
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     from rdkit import Chem
 
-    report = Report("molecule: 3,000 answers in random spellings, a second of CPU time")
+    report = Report("molecule: 3,000 answers in random spellings, per second of CPU time")
     load = answers()
     canonical = {one.reference: Chem.CanonSmiles(one.reference) for one in load}
     start = time.process_time()
@@ -96,6 +96,6 @@ def run() -> list[str]:
     report.figure("share of RDKit's own speed", plain_s / ours_s)
     report.figure("identity, spellings seen before", len(load) / again_s, "/s")
     report.figure("similarity (Morgan, Tanimoto)", len(load) / likeness_s, "/s")
-    report.figure("labels right", sum(a == one.right for a, one in zip(ours, load, strict=True)), least=len(load))
-    report.figure("as RDKit judges", sum(a == b for a, b in zip(ours, theirs, strict=True)), least=len(load))
+    report.figure("correct labels", sum(a == one.right for a, one in zip(ours, load, strict=True)), least=len(load))
+    report.figure("same verdict as RDKit", sum(a == b for a, b in zip(ours, theirs, strict=True)), least=len(load))
     return report.broken

@@ -1,9 +1,10 @@
-"""Near-misses that are paid, per 10,000, beside Math-Verify's in the same run.
+"""Near misses that earn a reward, per 10,000, next to those of Math-Verify in the same run.
 
-Each reference is changed in one thing that carries its meaning (a sign, a digit, a modulus, a bracket, a quantifier, an
-argument, a unit, an order, the bars of a size), and the change is handed in as the answer. No change may be paid, and
-each reference must be paid for itself. References: a list of our own, in the shapes that data sets use, and those of a
-labelled file (JSON lines with `reference`) where the environment variable REWARDEN_REFERENCES names one.
+Each change alters one thing that carries the meaning of a reference (a sign, a digit, a modulus, a bracket, a
+quantifier, an argument, a unit, an order, the bars of an absolute value) and submits the result as the answer. No
+change may earn a reward, and each reference must earn full marks as its own answer. References: our own list, in the
+shapes that data sets use, and those of a labelled file (JSON lines with `reference`) if the environment variable
+REWARDEN_REFERENCES names one.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ CHANGES: dict[str, Callable[[str], Iterator[str]]] = {
 
 
 def references() -> list[str]:
-    """Our own references, and those of the file that the environment names."""
+    """Returns our own references, and those of the file that the environment names."""
     given = os.environ.get("REWARDEN_REFERENCES")
     if given is None:
         return list(_SHAPES)
@@ -154,7 +155,7 @@ def references() -> list[str]:
 
 
 def near_misses(texts: list[str]) -> Iterator[tuple[str, str, str]]:
-    """The kind of each change, the reference, and the reference so changed."""
+    """Yields the kind of each change, the reference, and the changed reference."""
     for text in texts:
         for kind, change in CHANGES.items():
             for changed in dict.fromkeys(change(text)):
@@ -163,7 +164,7 @@ def near_misses(texts: list[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def passes(reference: str, answer: str) -> bool:
-    """Returns whether `math` pays the answer."""
+    """Returns whether `math` rewards the answer."""
     params = MathParams()
     prepared = prepare(reference, params)
     return (
@@ -173,26 +174,26 @@ def passes(reference: str, answer: str) -> bool:
 
 
 def theirs(reference: str, answer: str) -> bool:
-    """Returns whether Math-Verify pays it, used as its documentation says."""
+    """Returns whether Math-Verify accepts it, used as its documentation describes."""
     from math_verify import parse, verify
 
     return bool(verify(parse(f"${reference}$"), parse(f"${answer}$")))
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     texts = references()
     changed = list(near_misses(texts))
-    report = Report(f"near-misses: {len(changed)} of {len(texts)} references")
+    report = Report(f"near misses: {len(changed)} of {len(texts)} references")
     paid = [pair for pair in changed if passes(*pair[1:])]
     for kind, reference, answer in paid:
-        print(f"   paid, {kind}: {answer} for {reference}")
+        print(f"   rewarded, {kind}: {answer} for {reference}")
     others = [pair for pair in changed if theirs(*pair[1:])]
     for kind, count in sorted(Counter(kind for kind, _, _ in changed).items()):
         by_us, by_them = (sum(pair[0] == kind for pair in pairs) for pairs in (paid, others))
-        print(f"   {kind:12} {count:5} changes, paid {by_us}, by Math-Verify {by_them}")
-    report.figure("paid per 10,000", 10_000 * len(paid) / len(changed), most=25)
-    report.figure("paid per 10,000, Math-Verify", 10_000 * len(others) / len(changed))
+        print(f"   {kind:12} {count:5} changes, rewarded {by_us}, by Math-Verify {by_them}")
+    report.figure("rewarded per 10,000", 10_000 * len(paid) / len(changed), most=25)
+    report.figure("rewarded per 10,000, Math-Verify", 10_000 * len(others) / len(changed))
     lost = [text for text in _SHAPES if not passes(text, text)]
-    report.figure("references of ours that do not earn their own marks", len(lost), most=0)
+    report.figure("our references that do not earn full marks themselves", len(lost), most=0)
     return report.broken

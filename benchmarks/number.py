@@ -1,8 +1,8 @@
-"""Judgements of `number` and `time` a second, beside what the plain libraries do with the bare texts, in the same run.
+"""Verdicts of `number` and `time` per second, next to plain libraries on the bare texts, in the same run.
 
-Load: 4,000 answers in boxes after some words, 16 to a reference, 10 of them right, in several spellings; references
-prepared, no engine, one core, CPU time. The caches of readings are emptied before each pass, as new groups would find
-them: within a pass siblings share readings, as they do in training.
+Load: 4,000 answers in boxes after a few words, 16 per reference, 10 of them right, in several spellings; references
+prepared, no engine, one core, CPU time. The parser caches are emptied before each pass, as for new groups; within a
+pass, siblings share parsed answers, as in training.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GROUPS, _MEMBERS, _RIGHT = 250, 16, 10
 _PASSES = 3
 
 Answers = list[tuple[str, str, bool]]
-"""Reference, answer, and whether it is right."""
+"""Reference, answer, and whether the answer is right."""
 
 
 def _members(rng: random.Random, reference: str, right: list[str], wrong: list[str]) -> Answers:
@@ -41,27 +41,27 @@ def _members(rng: random.Random, reference: str, right: list[str], wrong: list[s
 
 
 def integers(rng: random.Random) -> Answers:
-    """Plain whole numbers."""
+    """Returns plain whole numbers."""
     size = rng.randint(10, 99_999)
     return _members(rng, str(size), [str(size)], [str(size + step) for step in (1, -1, 2, 10)])
 
 
 def spelled(rng: random.Random) -> Answers:
-    """Numbers in several spellings."""
+    """Returns numbers in several spellings."""
     cents = rng.randint(1_001, 99_999)
     right = [f"{cents / 100:.2f}", f"{cents}/100", rf"\frac{{{cents}}}{{100}}", rf"{cents} \times 10^{{-2}}"]
     return _members(rng, f"{cents / 100:.2f}", right, [f"{(cents + step) / 100:.2f}" for step in (7, -9, 55)])
 
 
 def quantities(rng: random.Random) -> Answers:
-    """Quantities with units that convert."""
+    """Returns quantities with units that convert."""
     metres = rng.randint(100, 9_999)
     right = [f"{metres} m", f"{metres / 1000} km", rf"{metres}\ \mathrm{{m}}", f"{metres * 100} cm"]
     return _members(rng, f"{metres / 1000} km", right, [f"{metres} km", f"{metres + 7} m", f"{metres} kg"])
 
 
 def dates(rng: random.Random) -> Answers:
-    """Dates in several spellings."""
+    """Returns dates in several spellings."""
     day = datetime.date(1900, 1, 1) + datetime.timedelta(days=rng.randint(0, 45_000))
     right = [day.strftime(form) for form in ("%Y-%m-%d", "%d %B %Y", "%B %d, %Y", "%A, %d %B %Y")]
     others = [day + datetime.timedelta(days=step) for step in (1, -1, 31)]
@@ -69,13 +69,13 @@ def dates(rng: random.Random) -> Answers:
 
 
 def load(kind: Callable[[random.Random], Answers]) -> Answers:
-    """The 4,000 answers of a kind, the same every time."""
+    """Returns the 4,000 answers of a kind, the same every time."""
     rng = random.Random(7)
     return [one for _ in range(_GROUPS) for one in kind(rng)]
 
 
 def rate(judge: Callable[[], list[Any]]) -> float:
-    """Judgements a second of CPU time, the best of a few passes."""
+    """Returns verdicts per second of CPU time, the best of a few passes."""
     best = math.inf
     for _ in range(_PASSES):
         numbers._kept.cache_clear()
@@ -100,14 +100,14 @@ def ours(answers: Answers, *, dated: bool = False) -> Callable[[], list[Outcome]
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("number and time: 4,000 boxed answers, references prepared, one core, CPU time")
     kinds = {kind.__name__: load(kind) for kind in (integers, spelled, quantities, dates)}
     for name, answers in kinds.items():
         dated = name == "dates"
         judge = ours(answers, dated=dated)
         agreed = sum((outcome.score == 1.0) is right for outcome, (_, _, right) in zip(judge(), answers, strict=True))
-        report.figure(f"{name}: share judged as made", agreed / len(answers), least=1.0)
+        report.figure(f"{name}: share judged as labelled", agreed / len(answers), least=1.0)
         report.figure(name, rate(judge), "/s")
     floats = rate(lambda: [math.isclose(float(answer), float(gold)) for gold, answer, _ in kinds["integers"]])
     report.figure("math.isclose on the bare whole numbers", floats, "/s")

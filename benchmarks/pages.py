@@ -1,4 +1,4 @@
-"""The pages in a real browser: first paint on loopback, and what they weigh."""
+"""The pages in a real browser: first paint over loopback, and size."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ _PAINT = """new Promise(done => new PerformanceObserver(list => {
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept. The first visit may import a verifier, and so is told by itself."""
-    report = Report("pages: first contentful paint on loopback, nothing kept from earlier visits")
+    """Runs and reports; returns the broken promises. The first visit can import a verifier, so it is reported
+    separately.
+    """
+    report = Report("pages: first contentful paint over loopback, empty browser cache")
     command = find_chromium()
     if command is None:
-        print("no Chromium here (apt-get install chromium)")
+        print("Chromium is not installed (apt-get install chromium)")
         return []
     from playwright.sync_api import sync_playwright
 
@@ -43,13 +45,15 @@ def run() -> list[str]:
             report.figure(
                 f"{path}: the median of {ROUNDS} later ones", statistics.median(paints[1:]), "ms", most=MOST_MS
             )
-            report.figure(f"{path}: all that it loads", visits[-1][1] / 1e3, "kB", most=MOST_KB)
+            report.figure(f"{path}: total size", visits[-1][1] / 1e3, "kB", most=MOST_KB)
         browser.close()
     return report.broken
 
 
 def _visit(browser: Any, url: str) -> tuple[float, int]:
-    """Seconds to the first paint of a page that nothing is kept of, and the bytes of all that it asked for."""
+    """Returns the seconds to the first paint with an empty browser cache, and the bytes of everything that the page
+    loads.
+    """
     context = browser.new_context()
     page = context.new_page()
     answers: list[Any] = []

@@ -1,4 +1,4 @@
-"""GRPO-like pairs: references with sixteen responses each, labels known by construction.
+"""GRPO-like pairs: references with sixteen responses each, with labels known by construction.
 
 125 references of many kinds, 16 responses of about 150 to 600 tokens: 60 % right in other spellings, 30 % wrong,
 10 % without a box, and at least 8 distinct answers in a group. The generator is seeded: the same pairs every time.
@@ -14,7 +14,7 @@ from fractions import Fraction
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A response to be judged, and whether it is right."""
+    """A response and its label: whether it is right."""
 
     group: str
     reference: str
@@ -184,14 +184,14 @@ _KINDS: tuple[tuple[Callable[[random.Random], Problem], int], ...] = (
 
 
 def pairs(seed: int = 7) -> list[Pair]:
-    """The 2,000 pairs, group after group."""
+    """Returns the 2,000 pairs, group after group."""
     rng = random.Random(seed)
     made: list[Pair] = []
     problems = [kind(rng) for kind, count in _KINDS for _ in range(count)]
     rng.shuffle(problems)
     for number, problem in enumerate(problems):
         plan = ["right"] * 10 + ["wrong"] * 5 + ["none"]
-        if number % 5 < 3:  # 10 % without a box over all: 1.6 of 16
+        if number % 5 < 3:  # 10 % without a box overall: 1.6 of 16
             plan[0] = "none"
         rng.shuffle(plan)
         right, wrong = 0, 0

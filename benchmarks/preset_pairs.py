@@ -1,6 +1,6 @@
-"""Pairs of references and responses for the official graders of benchmarks, right ones, near misses and odd ones.
+"""Pairs of references and responses for the official graders of benchmarks: right ones, near misses and odd ones.
 
-Of our own making: nothing is taken from the benchmarks' data. Seeded: the same pairs every time.
+We generate the pairs ourselves; nothing comes from the benchmarks' data. Seeded: the same pairs every time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 Pair = tuple[Any, str, dict[str, Any]]
-"""Reference, response, and parameters beside the preset."""
+"""Reference, response, and parameters other than the preset."""
 
 _WORDS = (
     "the", "a", "an", "A", "The", "cat", "Cat's", "mat", "U.S.", "don't", "yes", "no", "noanswer", "x", "(born",
@@ -23,7 +23,7 @@ _WORDS = (
 
 
 def squad(rng: random.Random) -> Pair:
-    """Short texts, with articles, punctuation, other scripts, and nothing at all."""
+    """Returns short texts, with articles, punctuation, other scripts, and empty texts."""
     texts = [" ".join(rng.choices(_WORDS, k=rng.randint(0, 5))) for _ in range(rng.choice((0, 1, 1, 1, 2, 4)))]
     kind = rng.random()
     if texts and kind < 0.7:
@@ -61,7 +61,7 @@ _FORMS = (
 
 
 def math_verify(rng: random.Random) -> Pair:
-    """Answers of many kinds in many spellings; a reference in a formula's delimiters, a box, or none."""
+    """Returns answers of many kinds and spellings; the reference is in a formula's delimiters, in a box, or bare."""
     a, b, c = rng.randint(2, 99), rng.randint(2, 12), rng.randint(1, 9)
     value = Fraction(a, b)
     families = (
@@ -107,7 +107,7 @@ def _schema(rng: random.Random, depth: int = 0) -> dict[str, Any]:
 
 
 def _of(rng: random.Random, schema: Mapping[str, Any], listed: bool) -> Any:
-    """A value of a schema; listed: as the leaderboard lists those that are right."""
+    """Returns a value of a schema; listed: as the leaderboard lists right values."""
     kind = schema["type"]
     if kind in ("array", "tuple"):
         return [_of(rng, schema["items"], listed) for _ in range(rng.randint(0, 3))]
@@ -120,7 +120,7 @@ def _of(rng: random.Random, schema: Mapping[str, Any], listed: bool) -> Any:
 
 
 def _said(rng: random.Random, value: Any, schema: Mapping[str, Any]) -> Any:
-    """A value that answers a listed one: the same, or changed in something."""
+    """Returns a value that answers a listed one: the same, or with a change."""
     if isinstance(value, list):
         items = [_said(rng, item, schema.get("items", {})) for item in value]
         change = rng.randrange(14)
@@ -165,8 +165,9 @@ _AROUND = (
 
 
 def bfcl(rng: random.Random) -> Pair:
-    """Definitions with types of all kinds, right calls with listed values, and calls written as Python, often changed
-    in an argument, a type, a name, or what stands around them. Without right calls: prose, and calls."""
+    """Returns definitions with types of all kinds, right calls with listed values, and calls written as Python, often
+    with a changed argument, type, name or surrounding text. Without right calls, returns prose and calls.
+    """
     names = rng.sample(("find", "math.sqrt", "book_flight", "f"), rng.randint(1, 3))
     tools: list[dict[str, Any]] = []
     answers: list[dict[str, Any]] = []
@@ -238,8 +239,9 @@ _ODD_QUERIES = (
 
 
 def execution(rng: random.Random) -> Pair:
-    """Two queries on a small database whose cells are alike in some eyes; the answer is often the reference's own with
-    one part changed."""
+    """Returns two queries on a small database with similar cells; the answer is often the reference's query with one
+    part changed.
+    """
     rows = [f"({', '.join(rng.choices(_CELLS, k=3))})" for _ in range(rng.choice((0, 1, 2, 4, 6)))]
     rows += rng.choices(rows, k=2) if rows and rng.random() < 0.5 else []
     keys = ", ".join(f"({cell})" for cell in rng.choices(_CELLS, k=3))
@@ -283,7 +285,7 @@ _BEHIND = (
 
 
 def chembench(rng: random.Random) -> Pair:
-    """Letters between marks, one or several, once or more often, with what models write beside them."""
+    """Returns letters between markers, one or several, once or more often, with text that models write next to them."""
     options = [f"option {number}" for number in range(rng.randint(2, 6))]
     letters = string.ascii_uppercase[: len(options)]
     right = sorted(rng.sample(letters, rng.choice((1, 1, 1, 2, 3)) if len(options) > 2 else 1))
@@ -312,6 +314,6 @@ MAKERS: Mapping[str, Callable[[random.Random], Pair]] = {
 
 
 def pairs(preset: str, count: int, seed: int = 7) -> list[Pair]:
-    """Pairs for a preset."""
+    """Returns pairs for a preset."""
     rng = random.Random(seed)
     return [MAKERS[preset](rng) for _ in range(count)]

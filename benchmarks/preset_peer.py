@@ -1,9 +1,9 @@
-"""A benchmark's official verdicts on pairs; run by `preset_peers` with an interpreter that has what the grader imports.
+"""A benchmark's official verdicts on pairs; run by `preset_peers` with an interpreter that can import the grader.
 
     PYTHON benchmarks/preset_peer.py squad|math_verify|bfcl|chembench|spider|bird PLACE PAIRS
 
-PLACE is the script or package of the grader. PAIRS is a JSON list of `[reference, response, parameters]`; the verdicts
-go to stdout as a JSON list of scores, or null where the grader itself fails. Needs nothing of ours.
+PLACE is the script or package of the grader. PAIRS is a JSON list of `[reference, response, parameters]`. The verdicts
+go to stdout as a JSON list of scores, with null if the grader itself fails. Needs none of our code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Judge = Callable[[Any, str, dict[str, Any]], float]
 
 
 def squad(place: str) -> Judge:
-    """SQuAD's `evaluate-v2.0.py`: exact match, or F1 where the mode is `f1`."""
+    """Runs SQuAD's `evaluate-v2.0.py`: exact match, or F1 in the mode `f1`."""
     spec = importlib.util.spec_from_file_location("squad_script", place)
     assert spec is not None
     assert spec.loader is not None
@@ -41,12 +41,12 @@ def squad(place: str) -> Judge:
 
 
 def math_verify(_: str) -> Judge:
-    """Math-Verify as its README calls it."""
+    """Runs Math-Verify as its README calls it."""
     from math_verify import parse, verify
 
     def judge(reference: Any, response: str, _: dict[str, Any]) -> float:
         gold = parse(reference)
-        if not gold:  # as its `math_metric` has it
+        if not gold:  # as in its `math_metric`
             raise ValueError("no gold targets found")
         return float(verify(gold, parse(response)))
 
@@ -54,8 +54,8 @@ def math_verify(_: str) -> Judge:
 
 
 def bfcl(_: str) -> Judge:
-    """`bfcl_eval`: the decoder for models that are prompted, and the checker of calls for Python."""
-    # Its table of models imports every provider's package, and its parsers those of other languages.
+    """Runs `bfcl_eval`: the decoder for prompted models, and the checker of calls for Python."""
+    # Its table of models imports the packages of all providers, and its parsers those of other languages.
     for name in (
         "bfcl_eval.constants.model_config",
         "bfcl_eval.model_handler.parser.java_parser",
@@ -84,8 +84,8 @@ def bfcl(_: str) -> Judge:
 
 
 def chembench(_: str) -> Judge:
-    """`chembench`: the parser of marked letters and the score of a question with options."""
-    while True:  # what it imports for models and data sets is not needed
+    """Runs `chembench`: the parser of marked letters and the score of a question with options."""
+    while True:  # its imports for models and data sets are not needed
         try:
             from chembench.constant import MCQ_REGEX_TEMPLATE_1  # type: ignore[import-not-found]
             from chembench.metrics import classification_scores  # type: ignore[import-not-found]
@@ -98,7 +98,7 @@ def chembench(_: str) -> Judge:
 
     def judge(reference: Any, response: str, _: dict[str, Any]) -> float:
         if not re.search(MCQ_REGEX_TEMPLATE_1, response, re.DOTALL):
-            raise ValueError("it would ask a model")
+            raise ValueError("it asks a model")
         letters = string.ascii_uppercase[: len(reference["options"])]
         scores = {letter: int(letter in reference["answers"]) for letter in letters}
         prepared = prepare_mcq_answer(response, MCQ_REGEX_TEMPLATE_1)
@@ -109,7 +109,7 @@ def chembench(_: str) -> Judge:
 
 
 def execution(name: str) -> Callable[[str], Judge]:
-    """The script of Spider or BIRD, on a database of its own for each pair."""
+    """Runs the script of Spider or BIRD, on a separate database for each pair."""
 
     def of(place: str) -> Judge:
         import sql_peer  # type: ignore[import-not-found]  # beside this file, where the interpreter starts
@@ -121,7 +121,7 @@ def execution(name: str) -> Callable[[str], Judge]:
                 file = f"{folder}/pair.sqlite"
                 with contextlib.closing(sqlite3.connect(file)) as connection:
                     connection.executescript(reference["database"]["script"])
-                    if name == "bird":  # which says wrong of every answer to a reference that does not run
+                    if name == "bird":  # which rejects every answer if the reference does not run
                         connection.execute(reference["sql"])
                 return float(ask(reference["sql"], response, file))
 
@@ -141,7 +141,7 @@ JUDGES = {
 
 
 def main() -> None:
-    """See the module."""
+    """Prints the verdicts."""
     name, place, path = sys.argv[1:]
     judge = JUDGES[name](place)
     verdicts: list[float | None] = []
@@ -150,7 +150,7 @@ def main() -> None:
     for reference, response, params in pairs:
         try:
             verdicts.append(judge(reference, response, params))
-        except Exception:  # noqa: BLE001 - whatever their code raises is no verdict
+        except Exception:  # noqa: BLE001 - any exception in their code means no verdict
             verdicts.append(None)
     sys.stdout.write("\n" + json.dumps(verdicts))
 

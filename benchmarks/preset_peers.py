@@ -1,9 +1,9 @@
-"""Presets beside the graders whose verdicts they give, on pairs of `preset_pairs`.
+"""Presets next to the graders whose verdicts they give, on pairs of `preset_pairs`.
 
     python -m benchmarks.preset_peers PRESET [PLACE] [--python PYTHON] [--count N] [--seed N] [--show N]
 
-PLACE is what `preset_peer` says of each; PYTHON has what the grader imports. Prints how many pairs both judge alike and
-shows those that they do not. `sql_peers` has labelled pairs of queries besides.
+`preset_peer` explains PLACE; PYTHON is an interpreter that can import the grader. Prints how many pairs both judge
+alike and shows the others. `sql_peers` also has labelled pairs of queries.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _ALIKE = 1e-9
 
 _REGISTRY = Registry()
 VERIFIERS = {preset: name for name in _REGISTRY for preset in presets_of(_REGISTRY.get(name).params_type)}
-"""The verifier that has each preset."""
+"""The verifier of each preset."""
 
 
 def theirs(preset: str, place: str, python: str, load: Sequence[Pair]) -> list[float | None]:
-    """The official scores; None where the grader fails."""
+    """Returns the official scores; None if the grader fails."""
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
         json.dump(load, file)
         file.flush()
@@ -45,7 +45,7 @@ def theirs(preset: str, place: str, python: str, load: Sequence[Pair]) -> list[f
 
 
 async def ours(preset: str, load: Sequence[Pair]) -> list[Verdict]:
-    """Our verdicts."""
+    """Returns our verdicts."""
     engine = Engine(settings=EngineSettings(workers=2))
     await engine.start()
     try:
@@ -63,11 +63,11 @@ async def ours(preset: str, load: Sequence[Pair]) -> list[Verdict]:
 
 
 def main() -> None:
-    """See the module."""
+    """Compares the verdicts and prints the differences."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("preset", choices=sorted(MAKERS))
     parser.add_argument("place", nargs="?", default="")
-    parser.add_argument("--python", default=sys.executable, help="an interpreter that has what the grader imports")
+    parser.add_argument("--python", default=sys.executable, help="an interpreter that can import the grader")
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--show", type=int, default=20, help="pairs to show that are judged differently")

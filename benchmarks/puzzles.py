@@ -1,9 +1,9 @@
-"""`puzzle`: every generator of reasoning-gym over fifty seeds, and answers a second beside the library's own scorers.
+"""`puzzle`: every generator of reasoning-gym over 50 seeds, and answers per second next to the library's own scorers.
 
     python -m benchmarks.puzzles [SEEDS]
 
-Of each item: the right answer passes; junk, the prompt's own lines and quotations, another item's answer, hedges and
-payloads do not; and no payload has been executed. Antiderivatives go through an engine with a sandbox.
+For each item, the right answer passes; junk, the prompt's own lines and quotations, another item's answer, hedges and
+payloads do not; and no payload is executed. Antiderivatives go through an engine with a sandbox.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.programs import no_sandbox
 from tests.verifiers.puzzles.items import JUNK, Item, dressed, examples, items, payloads, reference_of
 
 SEVERAL = frozenset({"graph_color", "propositional_logic"})
-"""Data sets where another item's answer may well be right."""
+"""Data sets in which another item's answer can be right."""
 
 
 def _wrong_texts(item: Item, other: str | None, mark: Path) -> list[str]:
@@ -45,7 +45,7 @@ def _wrong_texts(item: Item, other: str | None, mark: Path) -> list[str]:
 
 
 def sweep(seeds: int, report: Report, names: Sequence[str] = tuple(library.MODULES)) -> None:
-    """Every generator."""
+    """Checks every generator."""
     counts: Counter[str] = Counter()
     integrals: list[Item] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -102,9 +102,9 @@ async def _antiderivatives(made: Sequence[Item], report: Report) -> None:
         if verdict.score != 1.0:
             print(f"   {item.name} {item.seed}: {item.answer!r} {verdict.reason} {verdict.feedback}", flush=True)
     right = sum(verdict.score == 1.0 for verdict in verdicts[: len(made)])
-    report.figure("antiderivatives right, of those that are, in the sandbox", right / len(made), least=1.0)
+    report.figure("right antiderivatives that pass, in the sandbox", right / len(made), least=1.0)
     passed = sum(verdict.score != 0.0 for verdict in verdicts[len(made) :])
-    report.figure("antiderivatives right, of those that are not", passed, most=0)
+    report.figure("wrong antiderivatives that pass", passed, most=0)
 
 
 def _rate(call: Callable[[], object], seconds: float = 0.5) -> float:
@@ -117,7 +117,7 @@ def _rate(call: Callable[[], object], seconds: float = 0.5) -> float:
 
 
 def speed(report: Report) -> None:
-    """Answers a second on one core, prepared references, beside the library's scorer where there is one."""
+    """Measures answers per second on one core, with prepared references, next to the library's scorer if it has one."""
     for name in ("countdown", "puzzle24", "sudoku", "n_queens", "futoshiki"):
         (item,) = items(name, 1)
         dataset_type, config_type = library.dataset_types(name)
@@ -126,8 +126,8 @@ def speed(report: Report) -> None:
         puzzle: Checker = Generated(**item.reference).checker()
         answer = str(item.answer)
         ours = _rate(partial(puzzle.check, answer))
-        report.figure(f"{name}: answers a second", ours, "/s")
-        if name in ("countdown", "puzzle24"):  # of the others it compares the right answer's text, and is done
+        report.figure(f"{name}: answers per second", ours, "/s")
+        if name in ("countdown", "puzzle24"):  # for the others it only compares with the right answer's text
             theirs = _rate(partial(dataset.score_answer, answer, made))
             report.figure(f"{name}: times the library's own scorer", ours / theirs)
     knights = TASKS["knights_knaves"](solution={"Zoey": "knight", "Oliver": "knave"}).checker()
@@ -138,7 +138,7 @@ def speed(report: Report) -> None:
 
 
 def run(seeds: int = 50) -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("puzzles")
     speed(report)
     sweep(seeds, report)

@@ -1,8 +1,8 @@
-"""The cost of `rescore --engine ray` beside the engine in this process, on the same cores.
+"""The cost of `rescore --engine ray` next to the engine in this process, on the same cores.
 
-Load: the 2,000 math pairs ten times over, made different, and 20,000 `choice` rows of about 1 kB, each a file of JSON
-lines; one engine of two workers against two engines of one worker on a cluster that is begun here. The outputs must be
-equal. Starting is told apart: a cluster and its engines take seconds, once.
+Load: the 2,000 math pairs ten times, made distinct, and 20,000 `choice` rows of about 1 kB, each set a file of JSON
+lines; one engine of two workers against two engines of one worker each on a new local cluster. The outputs must be
+equal. Start-up is reported separately: a cluster and its engines take seconds, once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rewarden_server.studies.rescore.target import Target
 
 
 def loads() -> dict[str, list[dict[str, Any]]]:
-    """Rows by verifier."""
+    """Returns rows by verifier."""
     return {
         "math": [
             {"response": f"Attempt {turn}. {pair.response}", "reference": pair.reference}
@@ -43,8 +43,8 @@ def loads() -> dict[str, list[dict[str, Any]]]:
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
-    report = Report("ray: rows of a file, by one engine here and by two on Ray")
+    """Runs and reports; returns the broken promises."""
+    report = Report("ray: rows of a file, by one local engine and by two on Ray")
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_run(report, Path(folder)))
     return report.broken
@@ -72,15 +72,17 @@ async def _run(report: Report, folder: Path) -> None:
         for where in ("local", "ray"):
             seconds, cpu, own = spent[where, use]
             report.figure(f"{use}, {where}", rows / seconds, "1/s")
-            report.figure(f"{use}, {where}: CPU time of a row, all processes", 1e6 * cpu / rows, "µs")
-            report.figure(f"{use}, {where}: of it this process", 1e6 * own / rows, "µs")
+            report.figure(f"{use}, {where}: CPU time per row, all processes", 1e6 * cpu / rows, "µs")
+            report.figure(f"{use}, {where}: of which this process", 1e6 * own / rows, "µs")
         report.figure(f"{use}: CPU time, Ray to local", spent["ray", use][1] / spent["local", use][1], "x")
         equal = (folder / f"{use}.local.jsonl").read_bytes() == (folder / f"{use}.ray.jsonl").read_bytes()
         report.figure(f"{use}: equal bytes", float(equal), least=1)
 
 
 async def _rescored(target: Target, use: str, file: Path, output: Path) -> tuple[float, float, float]:
-    """Seconds; CPU seconds of this process and all below it, and of this process alone. Other rows warm up first."""
+    """Returns seconds; CPU seconds of this process and all below it; and CPU seconds of this process alone. Other rows
+    warm up first.
+    """
     options = {"routing": Routing.by_source([("*", Use(name=use))]), "force": True}
     warm = _write(
         output.with_suffix(".warm.jsonl"), [{"response": f"A {n} \\boxed{{A}}", "reference": "A"} for n in range(64)]

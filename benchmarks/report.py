@@ -1,4 +1,4 @@
-"""The report of a benchmark: one line a figure, with the promise beside it where there is one."""
+"""The report of a benchmark: one line per figure, with its promise if it has one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Report:
-    """Figures of one benchmark. `broken` names the promises that were not kept."""
+    """Figures of one benchmark. `broken` names the broken promises."""
 
     name: str
     broken: list[str] = field(default_factory=list)
@@ -18,7 +18,7 @@ class Report:
     def figure(
         self, what: str, value: float, unit: str = "", *, least: float | None = None, most: float | None = None
     ) -> None:
-        """Print a figure; remember it when it is outside what was promised."""
+        """Prints a figure, and records it if it breaks its promise."""
         promise = "" if least is None else f"  (at least {least:g})"
         promise += "" if most is None else f"  (at most {most:g})"
         kept = (least is None or value >= least) and (most is None or value <= most)

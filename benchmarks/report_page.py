@@ -1,8 +1,8 @@
-"""The HTML report of 20,000 responses: how long it takes, how large it is, and what that is beside reading the file.
+"""The HTML report of 20,000 responses: its time and size, and its time as a ratio to reading the file.
 
-Load: a scored file of 20,000 rows in groups of 8 with prompts of 500 characters; responses of words drawn by chance, no
-two alike, once of 300 and once of about 6,000 characters. The baseline reads and decodes the same lines.
-CPU seconds: all of it is one thread's work.
+Load: a scored file of 20,000 rows in groups of 8 with prompts of 500 characters; responses of random words, no two
+alike, once of 300 and once of about 6,000 characters. The baseline reads and decodes the same lines. CPU seconds, since
+a single thread does all of the work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SIBLINGS = 8
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("report_page: an HTML report of 20,000 responses, one core")
     with tempfile.TemporaryDirectory() as folder:
         for name, words in (("short", 45), ("long", 900)):
@@ -38,8 +38,8 @@ def run() -> list[str]:
             took = time.process_time() - start
             report.figure(f"{name} responses: the scored file", source.stat().st_size / 1e6, "MB")
             report.figure(f"{name} responses: the page", size / 1e6, "MB", most=100)
-            report.figure(f"{name} responses: making it", took, "CPU s")
-            report.figure(f"{name} responses: beside json.loads of each line", took / read, "x")
+            report.figure(f"{name} responses: time to make it", took, "CPU s")
+            report.figure(f"{name} responses: times json.loads of each line", took / read, "x")
     return report.broken
 
 

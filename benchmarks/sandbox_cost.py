@@ -20,8 +20,8 @@ _ENGINE = ("dockerd", "containerd", "containerd-shim")
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """CPU seconds so far. `slots`: by cgroup; a slot that is replaced in between is not counted. `engine`: Docker's
-    processes, whoever asks them for something. `machine`: of everybody.
+    """CPU seconds so far. `slots`: by cgroup; a slot that is replaced in between does not count. `engine`: Docker's
+    processes, for any client. `machine`: all processes.
     """
 
     server: float
@@ -31,7 +31,7 @@ class Spent:
     machine: float
 
     def since(self, before: Spent) -> dict[str, float]:
-        """CPU seconds in between, by name."""
+        """Returns the CPU seconds in between, by name."""
         slots = sum(value - before.slots[name] for name, value in self.slots.items() if name in before.slots)
         return {
             "server": self.server - before.server,
@@ -51,7 +51,7 @@ class Meter:
 
     @property
     def host(self) -> int:
-        """The sandbox host's process, or 0."""
+        """Returns the sandbox host's process, or 0."""
         for pid in children(self._server):
             with contextlib.suppress(OSError):
                 if b"rewarden_sandboxes" in Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -59,14 +59,14 @@ class Meter:
         return 0
 
     def spent(self) -> Spent:
-        """Returns what was spent so far."""
+        """Returns the CPU seconds so far."""
         host = self.host
         groups: dict[str, float] = {}
         for pid in self._inside(host):
             group = Cgroup.of(pid)
             if group is not None:
                 groups |= {str(folder): used for folder, used in _used(group)}
-        # The group of the host itself, where slots have none of their own, would count it twice.
+        # If slots have no group of their own, the host's group counts them twice.
         own = Cgroup.of(host)
         for folder, _ in _used(own) if own is not None else ():
             groups.pop(str(folder), None)
@@ -74,7 +74,7 @@ class Meter:
         return Spent(_cpu(self._server), _cpu(host), groups, engine, _machine())
 
     def _inside(self, host: int) -> list[int]:
-        """A process of each slot."""
+        """Returns one process of each slot."""
         if self._launcher == "bwrap":
             return descendants(host)
         try:
@@ -86,7 +86,7 @@ class Meter:
 
 
 def children(pid: int) -> list[int]:
-    """A process's children."""
+    """Returns the children of a process."""
     found: list[int] = []
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -95,7 +95,7 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(pid: int) -> list[int]:
-    """A process's children and theirs."""
+    """Returns the children of a process and their descendants."""
     return [each for child in children(pid) for each in (child, *descendants(child))]
 
 

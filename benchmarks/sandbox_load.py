@@ -1,9 +1,9 @@
-"""Load for the sandbox's benchmark, from a process of its own: keep-alive HTTP/1.1 on plain sockets, so that it costs
-less CPU than what it measures.
+"""Load for the sandbox's benchmark, from a separate process: keep-alive HTTP/1.1 on plain sockets, so that it costs
+less CPU than the server that it measures.
 
-`python -m benchmarks.sandbox_load` reads a `Load` as JSON from standard input's first line, connects, prints a line,
-and starts at the next line; it prints a `Result` as JSON. Each request is its own: `@@` in a template becomes a number
-that no other request has, so no cache helps.
+`python -m benchmarks.sandbox_load` reads a `Load` as JSON from the first line of standard input, connects, prints a
+line, and starts at the next line; it prints a `Result` as JSON. Each request is unique: `@@` in a template becomes a
+number that no other request has, so no cache helps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A request's JSON body, texts that its reply must have, and how often it is taken."""
+    """The JSON body of a request, texts that its reply must contain, and its share of the requests."""
 
     body: str
     expect: tuple[str, ...]
@@ -35,8 +35,8 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """So many clients, each of which sends its next request when it has its reply. What ends in the first `warm_s`
-    seconds is not counted, nor what ends `seconds` later.
+    """So many clients, each of which sends its next request when it has its reply. Requests that end in the first
+    `warm_s` seconds do not count, nor do those that end `seconds` later.
     """
 
     host: str
@@ -52,7 +52,7 @@ class Load:
 @dataclass(slots=True)
 class Result:
     """`latencies`: of the counted requests, seconds, sorted. `total`: all requests. `wrong`: replies without the
-    expected texts, the first few whole. `cpu_s`: the generator's own.
+    expected texts, the first few in full. `cpu_s`: the generator's own.
     """
 
     rate: float
@@ -63,7 +63,7 @@ class Result:
     wrong: list[str] = field(default_factory=list)
 
     def at(self, share: float) -> float:
-        """The latency that so large a share of requests does not exceed, in seconds."""
+        """Returns the latency that this share of requests does not exceed, in seconds."""
         if not self.latencies:
             return float("inf")
         return self.latencies[min(len(self.latencies) - 1, int(share * len(self.latencies)))]
@@ -74,7 +74,7 @@ class Generator:
 
     def __init__(self, load: Load) -> None:
         self.load = load
-        # Far from those of other loads: the server may remember what it was asked by the last one.
+        # Far from the numbers of other loads, whose requests the server may have cached.
         self._numbers = itertools.count(load.seed * 10_000_000)
         self._random = random.Random(load.seed)
         self._shares = [template.share for template in load.templates]
@@ -84,7 +84,7 @@ class Generator:
         self.wrong: list[str] = []
 
     def next(self) -> tuple[bytes, list[bytes]] | None:
-        """The next request's bytes and what its reply must hold; None when it is over."""
+        """Returns the next request's bytes and its expected texts; None at the end."""
         if time.perf_counter() >= self.end:
             return None
         template = self._random.choices(self.load.templates, self._shares)[0]
@@ -97,7 +97,7 @@ class Generator:
         return head.encode() + body, [text.replace(MARK, number).encode() for text in template.expect]
 
     def ended(self, began: float, reply: bytes, expect: list[bytes]) -> None:
-        """Count a reply."""
+        """Counts a reply."""
         now = time.perf_counter()
         self.total += 1
         if not all(text in reply for text in expect):
@@ -126,7 +126,7 @@ class Client(asyncio.Protocol):
         self._transport = transport
 
     def send(self) -> None:
-        """The next request, or the end."""
+        """Sends the next request, or ends."""
         assert self._transport is not None
         asked = self._generator.next()
         if asked is None:
@@ -160,7 +160,7 @@ class Client(asyncio.Protocol):
 
 
 async def generate(load: Load, started: Callable[[], None]) -> Result:
-    """Connect, call `started`, run the load."""
+    """Connects, calls `started`, and runs the load."""
     generator = Generator(load)
     loop = asyncio.get_running_loop()
     clients: list[Client] = []
@@ -186,7 +186,7 @@ async def generate(load: Load, started: Callable[[], None]) -> Result:
 
 @contextmanager
 def generating(load: Load) -> Iterator[Callable[[], Result]]:
-    """A generator that has connected. What is yielded runs the load and returns its result."""
+    """Starts a generator and connects it. The yielded function runs the load and returns its result."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.sandbox_load"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -196,7 +196,7 @@ def generating(load: Load) -> Iterator[Callable[[], Result]]:
         process.stdin.write(json.dumps(asdict(load)) + "\n")
         process.stdin.flush()
         if not process.stdout.readline():
-            raise RuntimeError("the load generator did not start; its own words are on stderr")
+            raise RuntimeError("the load generator did not start; its messages are on stderr")
 
         def go() -> Result:
             assert process.stdin is not None
@@ -212,7 +212,7 @@ def generating(load: Load) -> Iterator[Callable[[], Result]]:
 
 
 def main() -> None:
-    """See the module."""
+    """Runs the load that standard input describes."""
     told: dict[str, Any] = json.loads(sys.stdin.readline())
     templates = tuple(Template(**{**each, "expect": tuple(each["expect"])}) for each in told.pop("templates"))
 

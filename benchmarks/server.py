@@ -1,4 +1,4 @@
-"""A real server in a process of its own, for benchmarks: `rewarden serve` on free ports of the loopback."""
+"""A real server in a separate process, for benchmarks: `rewarden serve` on free loopback ports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Served:
     pid: int
 
     def resident_mb(self) -> float:
-        """Resident memory of the server and its workers, in MB; pages they share count once for each."""
+        """Returns the resident memory of the server and its workers, in MB; shared pages count once per process."""
         total = 0
         for pid in (self.pid, *descendants(self.pid)):
             with contextlib.suppress(OSError), open(f"/proc/{pid}/statm", encoding="ascii") as file:
@@ -32,21 +32,21 @@ class Served:
         return total / 1024**2
 
     def own_resident_mb(self) -> float:
-        """Resident memory of the server's own process, in MB."""
+        """Returns the resident memory of the server's own process, in MB."""
         with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1024**2
 
     def descriptors(self) -> int:
-        """Open descriptors of the server's own process."""
+        """Returns the number of open descriptors of the server's own process."""
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def processes(self) -> int:
-        """The server's processes."""
+        """Returns the server's processes."""
         return 1 + len(descendants(self.pid))
 
 
 def children(pid: int) -> list[int]:
-    """The processes that one started and that live."""
+    """Returns the live child processes of a process."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
             return [int(word) for word in file.read().split()]
@@ -55,14 +55,14 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes below one, of all generations."""
+    """Returns the processes below a process, of all generations."""
     below = children(pid)
     return [*below, *(deeper for child in below for deeper in descendants(child))]
 
 
 @contextlib.contextmanager
 def served(**environment: str) -> Iterator[Served]:
-    """A server with these settings in its environment; ended by SIGTERM."""
+    """Starts a server with these settings in its environment; SIGTERM ends it."""
     with tempfile.TemporaryDirectory() as folder:
         ready = Path(folder) / "ready.json"
         command = [
@@ -83,7 +83,7 @@ def served(**environment: str) -> Iterator[Served]:
         try:
             while not ready.exists():
                 if process.poll() is not None:
-                    raise RuntimeError("the server did not start; its own words are on stderr")
+                    raise RuntimeError("the server did not start; its messages are on stderr")
                 time.sleep(0.05)
             found = json.loads(ready.read_text())
             yield Served(found["http"], found["grpc"], process.pid)

@@ -1,6 +1,6 @@
-"""Similarities a second, each metric against its library alone, on one core in the same process.
+"""Similarities per second, each metric against its library alone, on one core in the same process.
 
-Load: 400 pairs of a hypothesis and a reference of about 25 words each, a third of the words changed or moved.
+Load: 400 pairs of a hypothesis and a reference of about 25 words each, with a third of the words changed or moved.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WORDS = (  # noqa: SIM905
 
 
 def pairs(count: int = 400, words: int = 25, seed: int = 5) -> list[tuple[str, str]]:
-    """Hypotheses and references."""
+    """Returns hypotheses and references."""
     rng = random.Random(seed)
     made = []
     for _ in range(count):
@@ -44,11 +44,11 @@ def _ours(name: str) -> Callable[[str, str], object]:
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     from rapidfuzz.distance import Levenshtein
     from sacrebleu.metrics import BLEU, CHRF, TER
 
-    report = Report("similarity: 400 pairs of 25 words, one core, references read anew")
+    report = Report("similarity: 400 pairs of 25 words, one core, references not prepared")
     load = pairs()
     bleu, chrf, ter = BLEU(effective_order=True), CHRF(), TER(case_sensitive=True)
     plain: dict[str, Callable[[str, str], object]] = {
@@ -62,7 +62,7 @@ def run() -> list[str]:
         theirs, ours = _rate(call, some), _rate(_ours(name), some)
         report.figure(f"{name}, its library alone", theirs, "/s")
         report.figure(f"{name}, Rewarden", ours, "/s")
-        if name != "edit":  # a call of a microsecond: what is around it is larger
+        if name != "edit":  # a call of a microsecond: the code around it takes longer
             report.figure(f"{name}, share of the library's speed", ours / theirs, least=0.5)
     for name in ("rouge1", "rouge2", "rougeL", "rougeLsum"):
         report.figure(f"{name}, Rewarden", _rate(_ours(name), load), "/s")

@@ -1,9 +1,9 @@
-"""`sql`: pairs a second, large files, runaways, and what stays behind; against the bare queries in the same run.
+"""`sql`: pairs per second, large files, runaway queries and leftovers, against the bare queries in the same run.
 
-Load: four SQLite files of 1 MB, each with the same four tables and other rows; 40 questions to each (joins of two and
-three tables, groups, subqueries, set operations) with 8 answers, all texts distinct, half of them right. Then a file of
-500 MB that is read to its end; runaways on each engine that can be had here; and 500 pairs at once, one in twenty of
-them a runaway. Two workers for short queries and one for long ones.
+Load: four SQLite files of 1 MB, each with the same four tables and different rows; 40 questions to each (joins of two
+and three tables, groups, subqueries, set operations) with 8 answers, all texts distinct, half of them right. Then a
+file of 500 MB that is read to its end; runaway queries on each engine that is available; and 500 pairs at once, one in
+twenty of them a runaway. Two workers for short queries and one for long ones.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.verifiers.sql.servers import Unavailable, mysql, postgres
 
 _FILES, _QUESTIONS, _ANSWERS = 4, 40, 8
 _LARGE_ROWS = 480_000
-"""Of one kilobyte each."""
+"""Rows of one kilobyte each."""
 
 ENDLESS = (
     "WITH RECURSIVE r(n) AS (SELECT {start} UNION ALL SELECT n + 1 FROM r) "
@@ -51,7 +51,7 @@ CREATE INDEX orders_customer ON orders(customer_id);
 CREATE INDEX items_product ON items(product_id);
 """
 
-# Each question: what it asks of a number {n}, and the same said otherwise; {k} leaves rows out, or with 7 none.
+# Each question: a query about a number {n}, and another form of it; {k} leaves rows out, or none if it is 7.
 _FORMS: Sequence[tuple[str, str]] = (
     (
         "SELECT name FROM customers WHERE city = 'City {n}'",
@@ -123,7 +123,7 @@ def _registered(id: str, file: Path) -> Database:
 
 
 def shop(file: Path, seed: int) -> Database:
-    """A file of about 1 MB."""
+    """Makes a file of about 1 MB."""
     rng = random.Random(seed)
     connection = sqlite3.connect(file)
     connection.executescript(_TABLES)
@@ -145,7 +145,7 @@ def shop(file: Path, seed: int) -> Database:
 
 
 def pairs() -> list[Pair]:
-    """All pairs, question after question."""
+    """Returns all pairs, question after question."""
     made = []
     for seed in range(_FILES):
         for question in range(_QUESTIONS):
@@ -153,7 +153,7 @@ def pairs() -> list[Pair]:
             number, month = 20 + question, 1 + question % 12
             for place in range(_ANSWERS):
                 text = answer.format(n=number, m=month, k=place // 2 if place % 2 else 7)
-                # The answers of a policy are seldom equal letter by letter.
+                # A policy's answers are seldom equal letter for letter.
                 made.append(Pair(f"shop{seed}", reference.format(n=number, m=month), f"{text} -- {place}"))
     return made
 
@@ -166,7 +166,7 @@ def _samples(load: Sequence[Pair]) -> list[Sample]:
 
 
 def bare(load: Sequence[Pair], files: Mapping[str, str]) -> float:
-    """Seconds for both queries of each pair through the standard library, connections kept open."""
+    """Returns the seconds for both queries of each pair through the standard library, with connections kept open."""
     open_ = {id: sqlite3.connect(file) for id, file in files.items()}
     start = time.perf_counter()
     for pair in load:
@@ -204,7 +204,7 @@ async def _rate(report: Report, databases: Sequence[Database]) -> None:
         await engine.close()
         words = "cache on, the second time" if cache else "cache off"
         if not cache:
-            report.figure("pairs that are judged", sum(v.status == "scored" for v in verdicts), least=len(load))
+            report.figure("pairs that are scored", sum(v.status == "scored" for v in verdicts), least=len(load))
             report.figure("right ones that pass", sum(v.score == 1.0 for v in verdicts[::2]), least=len(load) / 2)
             report.figure(f"1 MB files: Rewarden, {words}", len(load) / took, "pairs/s", least=800)
             report.figure("times the bare loop", baseline / took)
@@ -213,7 +213,7 @@ async def _rate(report: Report, databases: Sequence[Database]) -> None:
 
 
 def large(file: Path) -> Database:
-    """A file of about 500 MB."""
+    """Measures a file of about 500 MB."""
     connection = sqlite3.connect(file)
     connection.execute("PRAGMA journal_mode = OFF")
     connection.execute("PRAGMA synchronous = OFF")
@@ -241,12 +241,12 @@ async def _large(report: Report, folder: Path) -> None:
         )
         for n in range(4)
     ]
-    bare(load[:1], {"large": database.file or ""})  # into the system's cache
+    bare(load[:1], {"large": database.file or ""})  # to fill the system's cache
     baseline = bare(load, {"large": database.file or ""}) / len(load)
     engine = await _engine([database])
     await _judged(engine, _samples([Pair("large", "SELECT id FROM log LIMIT 1", "SELECT id FROM log LIMIT 1")]))
     took = []
-    for pair in load:  # one after another, as the loop has them
+    for pair in load:  # one after another, as in the loop
         verdicts, seconds = await _judged(engine, _samples([pair]), time_s=30.0)
         assert verdicts[0].score == 1.0, verdicts[0]
         took.append(seconds)
@@ -261,7 +261,7 @@ _CROSS = "SELECT count(*) FROM n a, n b, n c, n d, n e, n f WHERE a.id + b.id + 
 
 
 def _overtime(engine: EngineName, scratch: str | None, clock: Callable[[], float]) -> float:
-    """Milliseconds for which a statement ran on after its limit, by the clock that the limit is of."""
+    """Returns the milliseconds that a statement ran past its limit, by the clock of that limit."""
     numbers = Table(columns=(("id", "INTEGER"),), rows=tuple((number,) for number in range(100)))
     database = Database(id="numbers", engine=engine, version="1", tables={"n": numbers})
     session = engine_named(engine).open(database, scratch=scratch)
@@ -296,7 +296,7 @@ async def _runaways(report: Report, databases: Sequence[Database]) -> None:
     await _judged(engine, _samples(pairs()[:8]))
     _, took = await _judged(engine, sample, time_s=0.2)
     await engine.close()
-    # What is killed on a worker for short queries has one more try on the other kind.
+    # A statement killed on a worker for short queries is retried once on the other kind.
     report.figure("SQLite, within one call: killed after its limit of 0.2 s", (took / 2 - 0.2) * 1000, "ms", most=200)
 
 
@@ -305,7 +305,7 @@ def _descriptors(pids: Sequence[int]) -> int:
 
 
 def _processes() -> int:
-    """Processes below this one."""
+    """Returns the processes below this one."""
     parents = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -338,7 +338,7 @@ async def _crowd(report: Report, databases: Sequence[Database]) -> None:
         (verdict.score, verdict.reason) == ((0.0, "time_limit") if place % 20 == 7 else (1.0, None))
         for place, verdict in enumerate(verdicts)
     )
-    report.figure("500 at once, 25 of them runaways of 0.3 s: as they should be", right, least=500)
+    report.figure("500 at once, 25 of them runaways of 0.3 s: as expected", right, least=500)
     report.figure("500 at once: seconds", took, "s")
     for what, old, new in zip(("workers", "processes", "descriptors"), before, after, strict=True):
         report.figure(f"{what} more than before", new - old, most=0)
@@ -357,7 +357,7 @@ async def _run(report: Report) -> None:
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("sql: 1,280 pairs on four 1 MB SQLite files, a 500 MB one, runaways, 500 at once; 2 workers")
     asyncio.run(_run(report))
     return report.broken

@@ -1,10 +1,10 @@
-"""One published script's verdicts on pairs of queries; run by `sql_peers` with an interpreter that has what it imports.
+"""One published script's verdicts on pairs of queries; run by `sql_peers` with an interpreter that can import it.
 
     PYTHON benchmarks/sql_peer.py spider|spider-distinct|bird CHECKOUT PAIRS
 
-PAIRS is a JSON list of `[reference, answer, database file]`; the verdicts go to stdout as a JSON list: true, false, or
-null where the script itself failed or did not end. Each pair is judged in a process of its own, which is killed after
-ten seconds: Spider's script cannot stop a query that runs. Needs nothing of ours.
+PAIRS is a JSON list of `[reference, answer, database file]`. The verdicts go to stdout as a JSON list: true, false, or
+null if the script itself failed or did not end. Each pair is judged in a separate process, which is killed after ten
+seconds, because Spider's script cannot stop a running query. Needs none of our code.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 
 _KILL_S = 10.0
 _BIRD_S = 5.0
-"""BIRD's own limit; 30 by default."""
+"""BIRD's own limit; its default is 30."""
 
 Judge = Callable[[str, str, str], bool]
 
 
 def spider(checkout: str, *, keep_distinct: bool) -> Judge:
-    """Spider's test-suite script, `exec_eval.eval_exec_match`, for a model that predicts values too."""
+    """Runs Spider's test-suite script, `exec_eval.eval_exec_match`, for a model that also predicts values."""
     sys.path.insert(0, checkout)
     from exec_eval import eval_exec_match  # type: ignore[import-not-found]
 
@@ -34,7 +34,7 @@ def spider(checkout: str, *, keep_distinct: bool) -> Judge:
 
 
 def bird(checkout: str) -> Judge:
-    """BIRD's mini-dev script, `evaluation_ex.execute_model`."""
+    """Runs BIRD's mini-dev script, `evaluation_ex.execute_model`."""
     sys.path.insert(0, f"{checkout}/evaluation")
     from evaluation_ex import execute_model  # type: ignore[import-not-found]
 
@@ -49,7 +49,7 @@ def _judged(judge: Judge, pair: tuple[str, str, str], said: Any) -> None:
 
 
 def main() -> None:
-    """See the module."""
+    """Prints the verdicts."""
     name, checkout, path = sys.argv[1:]
     judge = bird(checkout) if name == "bird" else spider(checkout, keep_distinct=name == "spider-distinct")
     context = multiprocessing.get_context("fork")

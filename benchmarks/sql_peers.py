@@ -1,10 +1,10 @@
-"""`sql` beside Spider's and BIRD's scripts on the labelled pairs of `tests/scorecard/sql.jsonl`.
+"""`sql` next to Spider's and BIRD's scripts on the labelled pairs of `tests/scorecard/sql.jsonl`.
 
     python -m benchmarks.sql_peers --spider CHECKOUT --bird CHECKOUT --python PYTHON [--json FILE]
 
-The checkouts are of github.com/taoyds/test-suite-sql-eval and github.com/bird-bench/mini_dev; PYTHON has what they
-import (sqlparse, tqdm, func_timeout, psycopg2, pymysql). Every pair and script has a database file of its own, so that
-what one pair writes harms no other. Prints a confusion matrix for each, and the pairs that each misjudges.
+The checkouts are of github.com/taoyds/test-suite-sql-eval and github.com/bird-bench/mini_dev; PYTHON is an interpreter
+with their imports (sqlparse, tqdm, func_timeout, psycopg2, pymysql). Every pair and script gets its own database file,
+so that writes of one pair affect no other. Prints a confusion matrix for each, and the pairs that each misjudges.
 docs/sql-peers.md explains them.
 """
 
@@ -43,12 +43,12 @@ Verdicts = Sequence[bool | None]
 
 
 def theirs(name: str, checkout: Path, python: str, rows: Sequence[Row]) -> Verdicts:
-    """Returns what a published script says of each pair; None where it fails or does not end."""
+    """Returns the verdicts of a published script; None if it fails or does not end."""
     with tempfile.TemporaryDirectory() as folder:
         pairs = []
         for number, row in enumerate(rows):
             place = Path(folder) / str(number)
-            place.mkdir()  # Spider's script judges on every database that lies beside the one named
+            place.mkdir()  # Spider's script judges on every database in the folder of the named one
             reference: Any = row.samples[0].reference
             connection = sqlite3.connect(place / "pair.sqlite")
             connection.executescript(reference["database"]["script"])
@@ -63,7 +63,7 @@ def theirs(name: str, checkout: Path, python: str, rows: Sequence[Row]) -> Verdi
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        # Their own words may stand before it.
+        # Their own output can precede it.
         verdicts: Verdicts = json.loads(ended.stdout[ended.stdout.rindex(b"[") :])
         return verdicts
 
@@ -75,7 +75,7 @@ def _answer(row: Row) -> str:
 
 
 async def ours(engine: Engine, rows: Sequence[Row], options: Mapping[str, Any]) -> Verdicts:
-    """Returns what `sql` says of each pair; None where it is unscored."""
+    """Returns the verdicts of `sql`; None for an unscored pair."""
     samples = [
         Sample(
             response=row.samples[0].response,
@@ -98,10 +98,13 @@ async def _ours(rows: Sequence[Row]) -> dict[str, Verdicts]:
 
 
 def show(rows: Sequence[Row], said: Mapping[str, Verdicts]) -> None:
-    """The matrices, then what each misjudges, by kind."""
+    """Prints the matrices, then the misjudged pairs of each, by kind."""
     labels = [row.labels[0] for row in rows]
     print(f"{len(rows)} pairs, {sum(map(bool, labels))} of them right\n")
-    print("| script | right, said right | right, said wrong | wrong, said wrong | wrong, said right | not said |")
+    print(
+        "| script | right, judged right | right, judged wrong "
+        "| wrong, judged wrong | wrong, judged right | no verdict |"
+    )
     print("|---|---|---|---|---|---|")
     for name, verdicts in said.items():
         count = Counter(zip(labels, verdicts, strict=True))
@@ -112,7 +115,7 @@ def show(rows: Sequence[Row], said: Mapping[str, Verdicts]) -> None:
         wrong: dict[str, list[str]] = defaultdict(list)
         for row, verdict in zip(rows, verdicts, strict=True):
             if verdict != row.labels[0]:
-                what = "not said" if verdict is None else "said right" if verdict else "said wrong"
+                what = "no verdict" if verdict is None else "judged right" if verdict else "judged wrong"
                 wrong[f"{what}, {row.kind}"].append(row.id)
         print(f"\n{name}")
         for what, ids in sorted(wrong.items()):
@@ -120,11 +123,11 @@ def show(rows: Sequence[Row], said: Mapping[str, Verdicts]) -> None:
 
 
 def main() -> None:
-    """See the module."""
+    """Runs the comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spider", type=Path, help="a checkout of taoyds/test-suite-sql-eval")
     parser.add_argument("--bird", type=Path, help="a checkout of bird-bench/mini_dev")
-    parser.add_argument("--python", default="python3", help="an interpreter that has what they import")
+    parser.add_argument("--python", default="python3", help="an interpreter with their imports")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every verdict, by script and pair")
     args = parser.parse_args()
     rows = load_rows(PAIRS)

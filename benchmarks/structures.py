@@ -1,8 +1,8 @@
-"""`json` and `tool_calls`: verdicts a second in one process, beside the bound of the libraries that they stand on.
+"""`json` and `tool_calls`: verdicts per second in one process, next to the limit that their libraries set.
 
 Load: 2,000 responses for 50 references each, seeded: right ones, wrong ones, malformed ones and ones without an answer,
-as models write them. The baseline of `json` is jsonschema-rs validating what the standard library parsed; that of
-`tool_calls` is the standard library parsing the same calls.
+as models write them. The baseline of `json` is jsonschema-rs on the output of the standard library's parser; that of
+`tool_calls` is the standard library's parser on the same calls.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def records(seed: int = 3) -> list[tuple[dict[str, Any], str]]:
-    """References with a response each."""
+    """Returns references with a response each."""
     rng = random.Random(seed)
     made: list[tuple[dict[str, Any], str]] = []
     for _ in range(REFERENCES):
@@ -69,7 +69,7 @@ def records(seed: int = 3) -> list[tuple[dict[str, Any], str]]:
 
 
 def calls(seed: int = 4) -> list[tuple[list[dict[str, Any]], str]]:
-    """References with a response each, in every shape."""
+    """Returns references with a response each, in every shape."""
     rng = random.Random(seed)
     made: list[tuple[list[dict[str, Any]], str]] = []
     for _ in range(REFERENCES):
@@ -99,7 +99,7 @@ def _python(call: dict[str, Any]) -> str:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """CPU seconds of the fastest of some rounds."""
+    """Returns the CPU seconds of the fastest of several rounds."""
     best = float("inf")
     for _ in range(ROUNDS):
         start = time.process_time()
@@ -113,7 +113,7 @@ def _judge(load: Sequence[tuple[Any, str]], verdict: Callable[[Any, str], Outcom
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("json and tool_calls: 2,000 responses each, one process, CPU time")
     load = records()
     validator = jsonschema_rs.validator_for(SCHEMA)

@@ -1,8 +1,8 @@
-"""Short answers a second on one core, beside rapidfuzz and a plain SQuAD script on the same pairs, in the same run.
+"""Short answers per second on one core, next to rapidfuzz and a plain SQuAD script on the same pairs, in the same run.
 
 Load: 250 references (names, places, years, phrases; one to three aliases) × 16 answers, 60 % right in other spellings;
-references prepared; the answer is the whole response, or stands in a tag after 600 characters of reasoning. Seconds are
-of CPU time, so that a busy machine's other work does not count.
+references prepared; the answer is the whole response, or is in a tag after 600 characters of reasoning. Seconds are CPU
+time, to exclude the machine's other load.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LEAST = 100_000
 
 
 def pairs(seed: int = 7) -> list[Pair]:
-    """The 4,000 answers with their references."""
+    """Returns the 4,000 answers with their references."""
     rng = random.Random(seed)
     made: list[Pair] = []
     for number in range(250):
@@ -52,13 +52,13 @@ def pairs(seed: int = 7) -> list[Pair]:
 
 
 def squad(answer: str) -> list[str]:
-    """SQuAD's normalisation, plainly."""
+    """Returns SQuAD's normalisation in plain code."""
     bare = "".join(char for char in answer.lower() if char not in string.punctuation)
     return re.sub(r"\b(a|an|the)\b", " ", bare).split()
 
 
 def squad_f1(answer: str, references: Sequence[str]) -> float:
-    """SQuAD's F1, plainly: the best over the references."""
+    """Returns SQuAD's F1 in plain code: the best over the references."""
     best = 0.0
     for reference in references:
         one, other = squad(answer), squad(reference)
@@ -70,7 +70,7 @@ def squad_f1(answer: str, references: Sequence[str]) -> float:
 
 
 def rate(work: Callable[[], object], number: int = _EACH) -> float:
-    """Returns how many of `number` are done in a second of CPU time: the best of seven runs."""
+    """Returns how many of `number` complete per second of CPU time: the best of seven runs."""
     best = float("inf")
     for _ in range(7):
         start = time.process_time()
@@ -80,7 +80,7 @@ def rate(work: Callable[[], object], number: int = _EACH) -> float:
 
 
 def ours(load: list[Pair], tagged: bool = False, **params: Any) -> Callable[[], list[Outcome]]:
-    """The verifier's function on prepared arguments."""
+    """Runs the verifier's function on prepared arguments."""
     made = TextParams(extraction="explicit" if tagged else "whole", **params)
     work = [
         (_PROSE * 6 + f"<answer>{answer}</answer>" if tagged else answer, prepare(references, made))
@@ -90,7 +90,7 @@ def ours(load: list[Pair], tagged: bool = False, **params: Any) -> Callable[[], 
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("text: 4,000 short answers, references prepared, one core, CPU time")
     load = pairs()
     bound = rate(lambda: [max(fuzz.ratio(answer, gold) for gold in golds) for answer, golds in load])
@@ -105,5 +105,5 @@ def run() -> list[str]:
     report.figure("f1: times the plain script", rates["f1"] / plain)
     report.figure("fuzzy: share of rapidfuzz's own rate", rates["fuzzy"] / bound)
     right = sum((outcome.score == 1.0) == (place % 16 < 10) for place, outcome in enumerate(ours(load)()))
-    report.figure("share judged as made (some wrong answers are right by chance)", right / len(load), least=0.95)
+    report.figure("share judged as labelled (some wrong answers are right by chance)", right / len(load), least=0.95)
     return report.broken

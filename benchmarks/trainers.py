@@ -1,6 +1,6 @@
 """The cost that a trainer's call adds to the engine: 512 math samples (32 references × 16), cache off, 2 workers.
 
-Load: the first 512 of the GRPO-like pairs, through adapters to a server in a process of its own, over HTTP, in turn
+Load: the first 512 of the GRPO-like pairs, through adapters to a server in a separate process, over HTTP, alternating
 with the engine alone in this process. `batch` is one call with lists (TRL, plain, OpenRLHF's file), `each` 512
 concurrent calls of one sample (verl's asynchronous loop, slime, verifiers).
 """
@@ -21,7 +21,7 @@ _SAMPLES, _WARM, _ROUNDS = 512, 64, 9
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("trainers: 512 math samples through an adapter, against the engine alone")
     load = pairs()[:_SAMPLES]
     texts, references = [pair.response for pair in load], [pair.reference for pair in load]
@@ -32,7 +32,7 @@ def run() -> list[str]:
         prompts = [f"question of {pair.group}" for pair in load]
 
         def lists(reward: object) -> float:
-            # As the engine's own time is taken: warm, and with what was closed before it out of the way.
+            # Measured as the engine's own time is: warm, and after everything earlier was closed.
             reward(prompts=prompts[:_WARM], completions=texts[:_WARM], answer=references[:_WARM])  # type: ignore[operator]
             start = time.perf_counter()
             reward(prompts=prompts, completions=texts, answer=references)  # type: ignore[operator]

@@ -1,7 +1,7 @@
-"""The cost that HTTP and gRPC add to the engine, and that of 10,000 cheap samples against plain JSON.
+"""The cost that HTTP and gRPC add to the engine, and the cost of 10,000 cheap samples against plain JSON.
 
 Loads: the 2,000 math pairs in one request, cache off, over HTTP and gRPC against the engine in process; and 10,000
-`choice` samples of about 1 kB in one POST against `json.loads` of the request's bytes plus `json.dumps` of them.
+`choice` samples of about 1 kB in one POST against `json.loads` of the request's bytes plus `json.dumps` of the result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROUNDS = 5
 
 
 def choices(count: int = 10_000) -> list[dict[str, object]]:
-    """Choice samples in JSON form: about 1 kB of reasoning, then an answer in one of several dresses."""
+    """Returns choice samples in JSON form: about 1 kB of reasoning, then an answer in one of several forms."""
     rng = random.Random(3)
     dresses = ("Answer: {}", "The answer is ({}).", "\\boxed{{{}}}", "So the correct option is {}.", "**{}**")
     return [
@@ -40,7 +40,7 @@ def choices(count: int = 10_000) -> list[dict[str, object]]:
 
 
 def run() -> list[str]:
-    """Run and report; the promises not kept."""
+    """Runs and reports; returns the broken promises."""
     report = Report("transport: 2,000 math pairs and 10,000 choice samples in one request each")
     load = pairs()
     samples = [{"response": pair.response, "reference": pair.reference, "group": pair.group} for pair in load]
@@ -74,7 +74,7 @@ def run() -> list[str]:
                 over_grpc.append(time.perf_counter() - start)
     report.figure("engine alone", len(load) / statistics.median(engine), "/s")
     report.figure("over HTTP", len(load) / statistics.median(over_http), "/s")
-    report.figure("over gRPC, the client's own work included", len(load) / statistics.median(over_grpc), "/s")
+    report.figure("over gRPC, including the client's own work", len(load) / statistics.median(over_grpc), "/s")
     report.figure("HTTP, times the engine alone", _ratio(over_http, engine), most=1.2)
     report.figure("10,000 choice samples over HTTP", 10_000 / statistics.median(took), "/s")
     report.figure(

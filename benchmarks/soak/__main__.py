@@ -1,15 +1,15 @@
 """Twenty minutes of mixed load on one machine: nothing is lost, no verdict is wrong, nothing grows. `make soak`.
 
 Load: closed loops over HTTP and gRPC (see `driver`), half of it code with 15 tests, one sample in twenty rough and one
-in ten hostile (see `load`), cache off; a server and sandbox hosts, each a process of its own. A quarter of the time
-warms up, then it is steady until the last 15 %, in which each service is restarted and killed under it. The
-services' memory is looked at every few seconds while the load is steady, and all that they hold is counted when it
-rests: before it is steady, after it, and after the restarts.
+in ten hostile (see `load`), cache off; a server and sandbox hosts, each in a separate process. The first quarter of the
+time is the warm-up. The load is then steady until the last 15 %, in which each service is restarted and killed under
+load. The soak reads the services' memory every few seconds during the steady load, and counts all that they hold at
+rest: before the steady load, after it, and after the restarts.
 
     python -m benchmarks.soak --minutes 2 --launcher bwrap
 
-Ends with 1 where a promise was not kept, and says which. Memory's slope is held to its bound from ten steady minutes
-on; in less, what is loaded only once looks like a slope.
+Exits with 1 if a promise was broken, and names it. The limit on memory growth applies from ten steady minutes on; in
+a shorter run, data that is loaded only once looks like growth.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from benchmarks.soak.watch import Holding, files, holding, left, memory, process
 
 LOOK_S = 3.0
 SETTLE_S = 8.0
-"""Of load after each disturbance, at least, before the next."""
+"""Seconds of load after each disturbance, at least, before the next."""
 
 LEAST_STEADY_S = 600.0
 MOST_MB_AN_HOUR = {"server": 30.0, "workers": 60.0, "hosts": 30.0}
 MOST_UNSCORED = 0.001
 MORE = {"descriptors: server": 8, "descriptors: hosts": 8, "processes: slots": 8}
-"""Counts that may be higher at rest than they were at rest before: connections and slots come and go."""
+"""Counts that may be higher than at the previous rest: connections and slots come and go."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """The observations made while the load is steady."""
+    """The observations during the steady load."""
 
     began: float = field(default_factory=time.monotonic)
     memory: list[tuple[float, dict[str, float]]] = field(default_factory=list)
 
     def of(self, part: str) -> list[tuple[float, float]]:
-        """Hours and MB of one part."""
+        """Returns the hours and MB of one part."""
         return [((at - self.began) / 3600, parts[part]) for at, parts in self.memory]
 
 
@@ -63,7 +63,7 @@ class Soak:
     def __init__(self, running: Services, seconds: float, restarts: bool, seed: int) -> None:
         self._services = running
         self._driver = Driver(running.http, running.grpc, load.samples(seed))
-        # Of eight workers some are seldom asked, and load what they need at their first sample of a kind: minutes.
+        # Some of eight workers get few samples and load libraries at their first sample of a kind, which takes minutes.
         self._warm_s = min(300.0, 0.25 * seconds)
         self._restart_s = 0.15 * seconds if restarts else 0.0
         self._steady_s = seconds - self._warm_s - self._restart_s
@@ -75,7 +75,7 @@ class Soak:
         self.figures: dict[str, Any] = {}
 
     async def run(self) -> list[str]:
-        """Run and report; the promises not kept."""
+        """Runs and reports; returns the broken promises."""
         self._driver.start()
         await self._for(self._warm_s, "warming up")
         await self._driver.rest()
@@ -105,7 +105,7 @@ class Soak:
         return self._report.broken
 
     def ended(self, services: Services) -> None:
-        """Report what the services left behind, now that all have ended."""
+        """Reports what the services left behind, after all have ended."""
         containers, groups = left(services)
         for what, count in (
             ("containers", len(containers)),
@@ -132,7 +132,7 @@ class Soak:
                 rate = (tally.total - before) / since
                 print(
                     f"   … {name}, {left / 60:.0f} min left: {tally.total} samples, {rate:.0f}/s, "
-                    f"{len(tally.wrong)} wrong, {len(tally.lost)} lost, asked again {tally.again.total()}",
+                    f"{len(tally.wrong)} wrong, {len(tally.lost)} lost, retried {tally.again.total()}",
                     flush=True,
                 )
                 said, before = time.monotonic(), tally.total
@@ -141,7 +141,7 @@ class Soak:
         watch.memory.append((time.monotonic(), await asyncio.to_thread(memory, self._services)))
 
     async def _at_rest(self) -> Holding:
-        """Returns what is held once nothing changes any more: slots are cleaned and filled again behind the last
+        """Returns the resources held once nothing changes any more: slots are cleaned and refilled after the last
         verdict.
         """
         before = await asyncio.to_thread(holding, self._services)
@@ -154,7 +154,7 @@ class Soak:
         return now
 
     async def _disturb(self) -> None:
-        """Each disturbance in turn, until the time is over; all of them once at least."""
+        """Causes each disturbance in turn until the time is over, and each at least once."""
         end = time.monotonic() + self._restart_s
         rounds = 0
         while not rounds or time.monotonic() < end:
@@ -176,7 +176,7 @@ class Soak:
                 )
                 print(
                     f"   … {name}: ready after {ready:.1f} s; {done} samples meanwhile, {wrong} wrong, {lost} lost, "
-                    f"{again} verdicts asked for again",
+                    f"{again} verdicts retried",
                     flush=True,
                 )
             rounds += 1
@@ -196,16 +196,16 @@ class Soak:
         self._figure(f"{phase}: lost", len(lost), most=0)
         self._figure(f"{phase}: wrong verdicts", len(wrong), most=0)
         again = sum(tally.again.total() for tally in tallies)
-        # Ours, and told as such: a run that the machine had no CPU for twice. More than a few hide a defect.
-        self._figure(f"{phase}: unscored, and asked for again", again / max(1, total), most=MOST_UNSCORED)
+        # Rewarden's fault, and reported so: a run that twice got no CPU. More than a few hide a defect.
+        self._figure(f"{phase}: unscored and retried", again / max(1, total), most=MOST_UNSCORED)
         for text in [*lost[:10], *wrong[:20]]:
             print(f"      {text}")
         for tally in tallies:
             for reason, count in tally.again.items():
-                print(f"      asked again: {count} × {reason}")
+                print(f"      retried: {count} × {reason}")
 
     def _speed(self, tally: Tally, took: float) -> None:
-        self._figure("verdicts a second", tally.total / took, "/s")
+        self._figure("verdicts per second", tally.total / took, "/s")
         for kind in (*load.KINDS, "rough", "hostile"):
             self._percentiles(f"{kind}, alone", tally.latencies.get(kind, []))
         self._percentiles(f"a batch of {BATCH}", tally.batches)
@@ -245,19 +245,19 @@ class Soak:
 
 
 def main() -> int:
-    """See the module."""
+    """Runs the soak and returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--minutes", type=float, default=20.0, help="in all (default: 20)")
-    parser.add_argument("--launcher", default="auto", choices=("auto", "docker", "bwrap"), help="of the sandbox hosts")
-    parser.add_argument("--hosts", type=int, default=2, help="sandbox hosts (default: 2)")
-    parser.add_argument("--no-restarts", dest="restarts", action="store_false", help="leave the restarts out")
-    parser.add_argument("--seed", type=int, default=1, help="of the samples")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures here, the course of memory too")
+    parser.add_argument("--minutes", type=float, default=20.0, help="total minutes (default: 20)")
+    parser.add_argument("--launcher", default="auto", choices=("auto", "docker", "bwrap"), help="launcher of the hosts")
+    parser.add_argument("--hosts", type=int, default=2, help="number of sandbox hosts (default: 2)")
+    parser.add_argument("--no-restarts", dest="restarts", action="store_false", help="skip the restarts")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the samples")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures here, including memory over time")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # the services end with us
     with tempfile.TemporaryDirectory(prefix="soak-") as place:
         folder = Path(place)
-        folder.chmod(0o711)  # slots have users of their own, who pass through
+        folder.chmod(0o711)  # slots run as other users, who need to traverse it
         try:
             with services(folder, args.launcher, args.hosts) as running:
                 soak = Soak(running, 60 * args.minutes, args.restarts, args.seed)
@@ -265,7 +265,7 @@ def main() -> int:
             soak.ended(running)
         except RuntimeError as error:
             print(f"soak: {error}", file=sys.stderr)
-            broken, soak = [f"it did not come to its end: {str(error).splitlines()[0][:200]}"], None
+            broken, soak = [f"it did not finish: {str(error).splitlines()[0][:200]}"], None
         if broken:
             for log in sorted(folder.glob("*.log")):
                 print(f"   {log.name}: {log.read_text(errors='replace')[-3000:]}")

@@ -1,8 +1,8 @@
-"""Clients that ask as users do, each for its next samples when it has its verdicts, and what they saw.
+"""Clients that request verdicts as users do, with new samples once the last verdicts arrive, and their observations.
 
-Closed loops, over HTTP and over gRPC alike: calls of one sample, calls of a batch, and streams. Each verdict is held
-against the one that its sample must have. Calls that fail are the client's own to try again. Verdicts that say that
-they may pass (`retryable`) are counted and asked for again here; `patient` leaves that to the client as well.
+Closed loops, over both HTTP and gRPC: calls of one sample, calls of a batch, and streams. Each verdict is compared with
+the verdict that its sample must have. The client itself retries failed calls. This module counts and retries verdicts
+that are `retryable`; after `patient`, the client does that too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rewarden.retry import Retry
 from rewarden.types import Group, Verdict
 
 SINGLES, BATCH, STREAM = 4, 16, 32
-"""Over each transport: so many calls of one sample at a time, one batch of so many, one stream of so many."""
+"""For each transport: concurrent calls of one sample, samples of one batch, samples of one stream."""
 
 _TRIES = 4
 _SLOWEST = 8
@@ -31,9 +31,9 @@ _HANGS_S = 300
 class Tally:
     """The results that came back. Times in seconds.
 
-    verdicts: by kind, that were right. wrong: in words. lost: samples whose call raised. again: verdicts that had to be
-    asked for again. latencies: by kind, of calls of one sample. stragglers: of each stream, from when all but one in
-    twenty of its verdicts were there until the last was. slowest: what took longest, from its call or stream's begin.
+    verdicts: right ones, by kind. wrong: descriptions. lost: samples whose call raised. again: retried verdicts.
+    latencies: of calls of one sample, by kind. stragglers: for each stream, the time in which the last twentieth of its
+    verdicts arrived. slowest: the longest times since the start of the call or stream.
     """
 
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -48,19 +48,19 @@ class Tally:
     slowest: list[tuple[float, str]] = field(default_factory=list)
 
     def took(self, seconds: float, asked: Asked, how: str) -> None:
-        """Remember it if it is among the slowest."""
+        """Records the time if it is among the slowest."""
         if len(self.slowest) < _SLOWEST or seconds > self.slowest[-1][0]:
             self.slowest = sorted([*self.slowest, (seconds, f"{asked.name} ({asked.sample.id}), {how}")], reverse=True)
             del self.slowest[_SLOWEST:]
 
     @property
     def total(self) -> int:
-        """Samples that were asked about and are done with."""
+        """Returns the number of finished samples."""
         return self.verdicts.total() + len(self.wrong) + len(self.lost)
 
 
 class Driver:
-    """The clients. `tally` may be exchanged at any time: what ends later is counted in the new one."""
+    """The clients. `tally` can be replaced at any time: samples that end later count in the new one."""
 
     def __init__(self, http: str, grpc: str, samples: Iterator[Asked]) -> None:
         self.tally = Tally()
@@ -75,18 +75,18 @@ class Driver:
 
     @property
     def in_flight(self) -> int:
-        """Samples that are under way at once, at most."""
+        """Returns the maximum number of samples in flight."""
         return len(self._targets) * (SINGLES + BATCH + STREAM)
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Starts the clients."""
         self._open.set()
         for target in self._targets:
             rounds = [self._single] * SINGLES + [self._batch, self._stream]
             self._tasks += [asyncio.create_task(self._loop(one, target)) for one in rounds]
 
     async def rest(self) -> None:
-        """Let all that is under way end, and begin nothing new until `go_on`. Raises RuntimeError for what hangs."""
+        """Waits until all calls have ended, and starts none until `go_on`. Raises RuntimeError if a call hangs."""
         self._open.clear()
         try:
             async with asyncio.timeout(_HANGS_S):
@@ -94,20 +94,20 @@ class Driver:
                     self._resting.clear()
                     await self._resting.wait()
         except TimeoutError:
-            raise RuntimeError(f"{self._busy} calls had no answer {_HANGS_S} s after the last was begun") from None
+            raise RuntimeError(f"{self._busy} calls had no response {_HANGS_S} s after the last one began") from None
 
     async def patient(self) -> None:
-        """While it rests: clients that ask again by themselves about verdicts that may pass, from now on."""
+        """Makes the clients retry retryable verdicts themselves from now on. Call it at rest."""
         for target, client in self._clients.items():
             await client.close()
             self._clients[target] = AsyncClient(target, retry=Retry(verdicts=True))
 
     def go_on(self) -> None:
-        """Ask again."""
+        """Resumes."""
         self._open.set()
 
     async def close(self) -> None:
-        """Rest, and end."""
+        """Rests, and ends."""
         await self.rest()
         self._ending = True
         self._open.set()
@@ -116,7 +116,7 @@ class Driver:
             await client.close()
 
     def check(self) -> None:
-        """Raise what a client of ours died of: that would be a defect of the soak's own."""
+        """Raises the exception that ended a client: a defect of the soak itself."""
         for task in self._tasks:
             if task.done():
                 task.result()
@@ -161,7 +161,7 @@ class Driver:
                 found[item.index] = item
                 times.append(time.monotonic())
                 self.tally.took(times[-1] - began, asked[item.index], "in a stream")
-        except Exception as error:  # noqa: BLE001 - whatever else the client raised is a defect, and loses as much
+        except Exception as error:  # noqa: BLE001 - any other exception is a defect of the client, and loses as much
             self._lose([each for n, each in enumerate(asked) if n not in found], error)
         else:
             if len(found) == len(asked):
@@ -173,7 +173,7 @@ class Driver:
     async def _ask(self, client: AsyncClient, asked: list[Asked], tries: int = 1) -> None:
         try:
             result = await client.verify([each.sample for each in asked])
-        except Exception as error:  # noqa: BLE001 - whatever else the client raised is a defect, and loses as much
+        except Exception as error:  # noqa: BLE001 - any other exception is a defect of the client, and loses as much
             self._lose(asked, error)
             return
         if len(result.verdicts) != len(asked):
@@ -182,7 +182,7 @@ class Driver:
         await self._settle(client, list(zip(asked, result.verdicts, strict=True)), tries)
 
     async def _settle(self, client: AsyncClient, answered: list[tuple[Asked, Verdict]], tries: int) -> None:
-        """Count verdicts; ask again about those that say that it may help."""
+        """Counts verdicts, and retries those that are retryable."""
         left = []
         for asked, verdict in answered:
             if verdict.status == "error" and verdict.retryable and tries < _TRIES:

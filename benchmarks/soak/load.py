@@ -1,10 +1,9 @@
-"""The load of the soak: samples of five kinds whose right verdict is known, one in twenty of them rough, and one in ten
-hostile.
+"""The load of the soak: samples of five kinds with known verdicts. One in twenty is rough, one in ten hostile.
 
-Half of the others are code with 15 tests; the rest is math, sql, choice and json in equal shares. Rough ones are those
-that harm a server that is not made for them: bombs, loops, floods, sleepers, huge and broken texts. Hostile ones are
-candidates of `make farm` that hold no right answer: each must be scored, and none paid. Every text holds a number of
-its own, so that no cache and no coalescing spares work.
+Half of the others are code with 15 tests; the rest is math, sql, choice and json in equal shares. Rough samples harm an
+unprepared server: bombs, loops, floods, sleepers, huge and broken texts. Hostile ones are candidates of `make farm`
+without a right answer: each must be scored, and none may earn a reward. A number makes every text unique, so that no
+cache and no coalescing saves work.
 """
 
 from __future__ import annotations
@@ -28,28 +27,28 @@ HOSTILE_SHARE = 0.1
 TESTS = 15
 
 REFERENCES = 16
-"""Of sql and of json. As in training, a reference is asked about many times. Each worker keeps what it made of the last
-ones (of sql 512 databases, some 20 kB each; of json 4096, some 5 kB each), and of eight workers some are seldom asked:
-with more references they would still be filling these at the end of a soak, which looks like a leak."""
+"""Of sql and of json. As in training, many samples share a reference. Each worker caches the last prepared references
+(512 databases of sql, about 20 kB each; 4096 of json, about 5 kB each), and some of eight workers get few samples: with
+more references, their caches would still grow at the end of a soak, which looks like a leak."""
 
 _SHARES = (4, 1, 1, 1, 1)
-"""Of the kinds: half of the samples are code."""
+"""Shares of the kinds: half of the samples are code."""
 
 _LIMITS = {"cpu_s": 1.0, "wall_s": 1.0, "memory_mb": 256, "output_bytes": 1_000_000}
-"""Of each test: what does not end costs a second and a half, not fifteen."""
+"""Limits of each test: an endless program costs 1.5 seconds, not 15."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The verdict that a sample must have. `score`: None where it must be `undecided`. `reasons`: any of them where
-    some are named (more than one where it is the machine's speed that decides which limit a program meets first).
+    """The verdict that a sample must have. `score`: None if it must be `undecided`. `reasons`: any one of them, if
+    there are some (more than one if the machine's speed decides which limit a program exceeds first).
     """
 
     score: float | None
     reasons: frozenset[str] = field(default_factory=frozenset)
 
     def agrees(self, verdict: Verdict) -> bool:
-        """Returns whether the verdict is that one."""
+        """Returns whether the verdict is the expected one."""
         status = "undecided" if self.score is None else "scored"
         same = verdict.status == status and verdict.score == self.score
         return same and (not self.reasons or verdict.reason in self.reasons)
@@ -57,7 +56,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A sample, its kind (`rough` or `hostile` for those), a name for what it is, and what must come back."""
+    """A sample, its kind (`rough` or `hostile` for those), a name for it, and the expected verdict."""
 
     kind: str
     name: str
@@ -68,11 +67,11 @@ class Asked:
 RIGHT, WRONG = Known(1.0), Known(0.0)
 
 Make = Callable[[random.Random, int], tuple[str, Any, Known]]
-"""Response, reference and verdict, of a source of chance and the sample's number."""
+"""Makes a response, reference and verdict from a random generator and the sample's number."""
 
 
 def samples(seed: int) -> Iterator[Asked]:
-    """Samples without end; the same ones for the same seed."""
+    """Yields samples without end; the same ones for the same seed."""
     rng = random.Random(seed)
     usual: dict[str, Make] = {"code": _code, "math": _Math(), "sql": _sql, "choice": _choice, "json": _json}
     for number in itertools.count(seed * 10_000_000):
@@ -110,7 +109,7 @@ class _Math:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A programming task: programs that are right, others that are wrong for some input, and what is right."""
+    """A programming task: right programs, programs that are wrong for some input, and the right output."""
 
     right: tuple[str, ...]
     wrong: tuple[str, ...]
@@ -151,7 +150,7 @@ _TASKS = (
 
 def _code(rng: random.Random, number: int) -> tuple[str, Any, Known]:
     task = rng.choice(_TASKS)
-    # One with two equal numbers, two that text sorts otherwise, and a negative one: no wrong program passes by luck.
+    # Two equal numbers, two that sort differently as text, and a negative one: no wrong program passes by luck.
     inputs = [[9, -30, 100, 9, 9, -1, number % 1000]]
     inputs += [[rng.randint(-99, 999) for _ in range(rng.randint(3, 12))] for _ in range(TESTS - 1)]
     rng.shuffle(inputs)
@@ -286,13 +285,13 @@ ROUGH: dict[str, tuple[str, Make]] = {
     "json: a number of 100,000 digits": _text("json", {"a": 1}, lambda n: f'```json\n{{"a": {n}{"1" * 100_000}}}\n```'),
     "json: a key twice": _text("json", {"a": 1}, lambda n: f'```json\n{{"a": {n}, "a": 2}}\n```'),
 }
-"""Name to verifier and maker. What they must get is zero: the policy made them, so none may go unscored."""
+"""Verifier and maker by name. Each must score zero: the policy made them, so none may go unscored."""
 
 
 # --- hostile ones ----------------------------------------------------------------------------------------------
 
 _TEXTS = [piece for piece in PIECES if piece == piece.encode("utf-8", "replace").decode()]
-"""Pieces that cross a wire: half of a surrogate pair is no text, and the caller's mistake."""
+"""Pieces that can cross a wire: half a surrogate pair is not text, and is the caller's mistake."""
 
 
 def _hostile_program(rng: random.Random, number: int) -> tuple[str, Any, Known]:
@@ -315,4 +314,4 @@ HOSTILE: dict[str, Make] = {
     "sql": _hostile_text(_sql),
     "json": _hostile_text(_json),
 }
-"""Verifier to a maker of candidates that hold no right answer: they must get zero, and none may go unscored."""
+"""By verifier, a maker of candidates without a right answer: they must score zero, and none may go unscored."""

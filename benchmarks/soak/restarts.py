@@ -1,4 +1,4 @@
-"""Disruptions of the services under load: each is restarted, as a deployment is rolled, and killed."""
+"""Disruptions of the services under load: each service is restarted, as in a rolling deployment, and killed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from benchmarks.server import children, descendants
 from benchmarks.soak.services import Service, Services
 
 Disturb = Callable[[Services], None]
-"""Does it, and returns when it is done; what was stopped has been started again by then, not waited for."""
+"""Causes a disturbance. On return, stopped services have been started again, but need not be ready."""
 
 
 def disturbances(services: Services) -> list[tuple[str, Disturb]]:
-    """All, each with its name, in their order."""
+    """Returns all disturbances by name, in their order."""
     found: list[tuple[str, Disturb]] = [("server: SIGTERM", lambda all_: _restart(all_.server, signal.SIGTERM))]
     for number, host in enumerate(services.hosts):
         found.append((f"sandbox host {number}: SIGTERM", lambda _, host=host: _restart(host, signal.SIGTERM)))  # type: ignore[misc]

@@ -1,5 +1,6 @@
-"""The services under load, each a process of its own that can be ended, killed, and started again where it was: a
-server, and the sandbox hosts that it shares its programs among."""
+"""The services under load: a server and the sandbox hosts that it uses. Each is a separate process that can be stopped,
+killed, and restarted at the same address.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ DRAIN_S = 20.0
 
 
 class Service:
-    """A command that is kept by hand. What it says goes to `<name>.log` in the folder."""
+    """A supervised command. Its output goes to `<name>.log` in the folder."""
 
     def __init__(self, name: str, folder: Path, command: list[str], environment: dict[str, str]) -> None:
         self.name = name
@@ -34,12 +35,12 @@ class Service:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Returns its process id."""
         assert self._process is not None
         return self._process.pid
 
     def begin(self) -> None:
-        """Start it; returns at once."""
+        """Starts it; returns at once."""
         with open(self._folder / f"{self.name}.log", "ab") as log:
             self._process = subprocess.Popen(
                 self._command, cwd=self._folder, env=self._environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL
@@ -47,7 +48,7 @@ class Service:
         self.pids.append(self._process.pid)
 
     def end(self, number: int) -> float:
-        """Send a signal and wait until it has ended; the seconds that it took."""
+        """Sends a signal and waits until it has ended; returns the seconds that it took."""
         assert self._process is not None
         began = time.monotonic()
         self._process.send_signal(number)
@@ -58,23 +59,23 @@ class Service:
             self._process.wait()
             raise RuntimeError(f"{self.name} did not end within {DRAIN_S + 30:g} s of SIGTERM") from None
         if number == signal.SIGTERM and self._process.returncode != 0:
-            raise RuntimeError(f"{self.name} did not end well: {self._process.returncode} after SIGTERM")
+            raise RuntimeError(f"{self.name} did not end cleanly: {self._process.returncode} after SIGTERM")
         return time.monotonic() - began
 
     def check(self) -> None:
-        """Raises RuntimeError when it ended unasked."""
+        """Raises RuntimeError if it ended unexpectedly."""
         if self._process is not None and self._process.poll() is not None:
             log = (self._folder / f"{self.name}.log").read_text(errors="replace")
             raise RuntimeError(f"{self.name} ended by itself ({self._process.returncode}):\n{log[-2000:]}")
 
     def close(self) -> None:
-        """End it, if it runs."""
+        """Ends it, if it runs."""
         if self._process is not None and self._process.poll() is None:
             self.end(signal.SIGTERM)
 
 
 class Services:
-    """A server on ports of its own, and its sandbox hosts, in a folder that holds all that they write."""
+    """A server on its own ports, and its sandbox hosts, in a folder that contains everything they write."""
 
     def __init__(self, folder: Path, launcher: str, hosts: int) -> None:
         self.temporary = folder / "tmp"
@@ -82,7 +83,7 @@ class Services:
         port, grpc_port = _free_port(), _free_port()
         self.http, self.grpc = f"http://127.0.0.1:{port}", f"grpc://127.0.0.1:{grpc_port}"
         addresses = [f"unix:{folder}/host-{number}.sock" for number in range(hosts)]
-        # One machine's cores, in equal parts: by default each host takes it to be its own.
+        # The machine's cores in equal parts; by default each host uses them all.
         cores = len(os.sched_getaffinity(0))
         self.slots = hosts * max(2, 4 * cores // hosts)
         told = {
@@ -91,7 +92,7 @@ class Services:
             "REWARDEN_SANDBOX_CPU_PERMITS": str(max(1, (cores + 1) // hosts)),  # they share the cores
             "REWARDEN_SANDBOX_WARM": str(max(1, cores // hosts)),
         }
-        # What the kernel counts by user (processes) is counted for each slot apart only where no two share a number.
+        # The kernel counts processes by user, so the count is per slot only if no two slots share a user id.
         self.hosts = [
             Service(
                 f"host-{number}",
@@ -113,17 +114,17 @@ class Services:
 
     @property
     def all(self) -> list[Service]:
-        """Hosts first: the server asks them."""
+        """Returns all services: hosts first, because the server needs them."""
         return [*self.hosts, self.server]
 
     def start(self) -> None:
-        """Start all and wait until the server is ready. Raises RuntimeError."""
+        """Starts all and waits until the server is ready. Raises RuntimeError."""
         for service in self.all:
             service.begin()
         self.wait_ready()
 
     def wait_ready(self) -> float:
-        """Wait until the server says that it can judge, programs too; the seconds that it took."""
+        """Waits until the server reports that it can judge, programs too; returns the seconds that it took."""
         began = time.monotonic()
         while time.monotonic() - began < STARTING_S:
             for service in self.all:
@@ -141,7 +142,7 @@ class Services:
             return str(error)
 
     def close(self) -> None:
-        """End all."""
+        """Ends all."""
         with contextlib.ExitStack() as stack:
             for service in self.all:  # the last one first
                 stack.callback(service.close)
@@ -149,7 +150,7 @@ class Services:
 
 @contextlib.contextmanager
 def services(folder: Path, launcher: str, hosts: int) -> Iterator[Services]:
-    """Services that run, with so many sandbox hosts; ended in the end."""
+    """Starts the services, with so many sandbox hosts, and ends them with the block."""
     made = Services(folder, launcher, hosts)
     try:
         made.start()

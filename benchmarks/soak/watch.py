@@ -25,9 +25,9 @@ PARTS = ("server", "workers", "hosts", "slots")
 @dataclass(frozen=True, slots=True)
 class Holding:
     """The resources held at one moment. `memory`: resident MB of the server itself, its workers, the hosts themselves
-    and what lives in their slots; pages that processes share count once for each. Those of services that were ended or
-    killed count too: `processes: strays` are processes of theirs that outlived them. `under_way`: what the server says
-    of itself, which is nothing when it rests.
+    and the processes in their slots; shared pages count once per process. Services that were ended or killed count too:
+    `processes: strays` are processes of theirs that outlived them. `under_way`: the server's own metrics of work in
+    progress, which are zero at rest.
     """
 
     memory: dict[str, float]
@@ -39,7 +39,7 @@ class Holding:
     under_way: dict[str, int]
 
     def counts(self) -> dict[str, int]:
-        """All that is counted, by name."""
+        """Returns all counts, by name."""
         named = {f"processes: {part}": count for part, count in self.processes.items()}
         named |= {f"descriptors: {part}": count for part, count in self.descriptors.items()}
         return named | {"containers": self.containers, "cgroups": self.cgroups, "temporary files": self.files}
@@ -68,14 +68,14 @@ def holding(services: Services) -> Holding:
 
 
 def left(services: Services) -> tuple[list[str], int]:
-    """Containers, and how many cgroups, of all hosts that ever ran, also of those that were killed."""
+    """Returns the containers, and the number of cgroups, of all hosts that ever ran, including killed ones."""
     pids = [pid for host in services.hosts for pid in host.pids]
     containers = [each for pid in pids for each in _containers(pid)]
     return containers, _cgroups([*containers, *(f"rewarden-{pid}-" for pid in pids)])
 
 
 def processes(services: Services) -> list[int]:
-    """Whoever has the services' own folder for temporary files: themselves, and what they started."""
+    """Returns the processes that use the services' own folder for temporary files: the services and their children."""
     mark = f"TMPDIR={services.temporary}\0".encode()
     found = []
     for entry in os.listdir("/proc"):
@@ -86,7 +86,7 @@ def processes(services: Services) -> list[int]:
 
 
 def files(services: Services) -> int:
-    """Returns how many temporary files and folders there are."""
+    """Returns the number of temporary files and folders."""
     return sum(1 for _ in services.temporary.rglob("*"))
 
 
@@ -95,7 +95,7 @@ _UNDER_WAY = ("rewarden_samples_under_way", "rewarden_lane_depth", "rewarden_san
 
 
 def _under_way(services: Services) -> dict[str, int]:
-    """Samples and runs that the server has begun, and slots that are lent, by its own metrics."""
+    """Returns the samples and runs in progress and the busy slots, from the server's own metrics."""
     found = dict.fromkeys((*_UNDER_WAY, "rewarden_sandbox_host_in_flight", _BUSY), 0)
     for family in text_string_to_metric_families(httpx.get(f"{services.http}/metrics", timeout=30.0).text):
         for sample in family.samples:
@@ -108,14 +108,14 @@ def _under_way(services: Services) -> dict[str, int]:
 
 
 def memory(services: Services) -> dict[str, float]:
-    """Only what it costs little to read, for a look every few seconds: without the slots."""
+    """Returns what is cheap to read every few seconds: memory without the slots."""
     server = services.server.pid
     parts = {"server": [server], "workers": descendants(server), "hosts": [host.pid for host in services.hosts]}
     return {part: sum(map(_resident, pids)) / 1024**2 for part, pids in parts.items()}
 
 
 def slope(points: list[tuple[float, float]]) -> float:
-    """Least squares: the rise of the second for one of the first."""
+    """Returns the least-squares slope of the second over the first."""
     if len(points) < 2:
         return 0.0
     x = sum(point[0] for point in points) / len(points)
@@ -139,7 +139,7 @@ def _descriptors(pid: int) -> int:
 
 
 def _containers(host: int) -> list[str]:
-    """The ids of a host's containers; none where there is no engine."""
+    """Returns the ids of a host's containers; none if there is no engine."""
     try:
         command = ["docker", "ps", "-aq", "--no-trunc", "--filter", f"label={LABEL}={host}"]
         return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout.split()
@@ -148,7 +148,7 @@ def _containers(host: int) -> list[str]:
 
 
 def _inside(containers: Iterable[str]) -> list[int]:
-    """The processes of containers."""
+    """Returns the processes of containers."""
     marks = list(containers)
     found = []
     for entry in os.listdir("/proc") if marks else ():
@@ -161,5 +161,5 @@ def _inside(containers: Iterable[str]) -> list[int]:
 
 
 def _cgroups(marks: list[str]) -> int:
-    """The folders of cgroups whose path has one of these texts."""
+    """Returns the folders of cgroups whose path has one of these texts."""
     return sum(any(mark in folder for mark in marks) for folder, _, _ in os.walk(_GROUPS))
