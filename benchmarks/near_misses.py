@@ -18,6 +18,7 @@ from pathlib import Path
 
 from benchmarks.report import Report
 from rewarden_verifiers.answer.math.verifier import MathParams, judge, prepare
+from rewarden_verifiers.contract import Unwatched
 from rewarden_verifiers.extraction import Extracted
 
 _SHAPES = (
@@ -166,7 +167,7 @@ def near_misses(texts: list[str]) -> Iterator[tuple[str, str, str]]:
 def passes(reference: str, answer: str) -> bool:
     """Returns whether `math` rewards the answer."""
     params = MathParams()
-    prepared = prepare(reference, params)
+    prepared = prepare(reference, params, Unwatched())
     return (
         bool(prepared.alternatives)
         and judge(Extracted((answer,), "whole", (0, len(answer))), prepared, params).score == 1.0

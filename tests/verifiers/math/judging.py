@@ -6,6 +6,7 @@ from typing import Any
 
 from rewarden.types import Outcome
 from rewarden_verifiers.answer.math.verifier import MathParams, math, prepare
+from rewarden_verifiers.contract import Unwatched
 
 
 def judge(reference: Any, answer: str, **params: Any) -> Outcome:
@@ -16,7 +17,7 @@ def judge(reference: Any, answer: str, **params: Any) -> Outcome:
 def judge_text(reference: Any, response: str, **params: Any) -> Outcome:
     """The outcome for a whole response."""
     options = MathParams(**params)
-    outcome = math(response=response, prepared=prepare(reference, options), params=options)
+    outcome = math(response=response, prepared=prepare(reference, options, Unwatched()), params=options)
     assert isinstance(outcome, Outcome)
     return outcome
 
